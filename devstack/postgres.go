@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// instanceLock is the key of the advisory lock a devstack holds on its main database while it runs.
+	instanceLock = 0x636f756e74657273
+	// instanceLockWait covers the moment Postgres needs to notice that a killed devstack's connection is gone.
+	instanceLockWait = 5 * time.Second
+	retryEvery       = 100 * time.Millisecond
+
+	codeUnknownDatabase   = "3D000"
+	codeDuplicateDatabase = "42P04"
+	codeStartingUp        = "57P03"
+)
+
+// databaseURL returns base with the database replaced by name; host, credentials and parameters stay.
+func databaseURL(base, name string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", errors.New("the database URL cannot be read")
+	}
+	u.Path, u.RawPath = "/"+name, ""
+	return u.String(), nil
+}
+
+// connectServer connects to the database the URL names, or to "postgres" where that one does not exist yet. Until
+// wait has passed it tries again while nobody listens or Postgres is still starting; whatever else Postgres answers
+// (wrong password, no such role) is final.
+func connectServer(ctx context.Context, base string, wait time.Duration) (*pgx.Conn, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		conn, err := pgx.Connect(ctx, base)
+		if hasCode(err, codeUnknownDatabase) {
+			conn, err = connectDatabase(ctx, base, "postgres")
+		}
+		if err == nil {
+			return conn, nil
+		}
+		if !mayPass(err) || time.Now().After(deadline) {
+			return nil, fmt.Errorf("Postgres cannot be reached at %s: %w", describe(base), reason(err))
+		}
+		if err := pause(ctx, retryEvery); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func connectDatabase(ctx context.Context, base, name string) (*pgx.Conn, error) {
+	target, err := databaseURL(base, name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.Connect(ctx, target)
+}
+
+// createDatabase creates name unless it is there; a race with somebody else who creates it is no error.
+func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
+	var there bool
+	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&there)
+	if err != nil {
+		return fmt.Errorf("the list of databases cannot be read: %w", reason(err))
+	}
+	if there {
+		return nil
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	if err != nil && !hasCode(err, codeDuplicateDatabase) {
+		return fmt.Errorf("database %q cannot be created: %w", name, reason(err))
+	}
+	return nil
+}
+
+// lockInstance keeps a second devstack off the same database, where the two would take the history shards from each
+// other for ever. The lock lives as long as conn does, so a killed process never leaves one behind.
+func lockInstance(ctx context.Context, conn *pgx.Conn, name string) error {
+	deadline := time.Now().Add(instanceLockWait)
+	for {
+		var locked bool
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(instanceLock)).Scan(&locked); err != nil {
+			return fmt.Errorf("database %q cannot be locked: %w", name, reason(err))
+		}
+		if locked {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("another devstack is running on database %q: stop it, or name others with "+
+				"--database and --visibility-database", name)
+		}
+		if err := pause(ctx, retryEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// mayPass reports whether waiting may cure err: nothing accepts the connection, or Postgres is still starting.
+func mayPass(err error) bool {
+	var refused *pgconn.ConnectError
+	var answered *pgconn.PgError
+	if errors.As(err, &answered) {
+		return answered.Code == codeStartingUp
+	}
+	return errors.As(err, &refused)
+}
+
+func hasCode(err error, code string) bool {
+	var answered *pgconn.PgError
+	return errors.As(err, &answered) && answered.Code == code
+}
+
+// reason shortens a pgx error to what a reader needs: Postgres's own words, or the innermost network error.
+func reason(err error) error {
+	var answered *pgconn.PgError
+	if errors.As(err, &answered) {
+		return fmt.Errorf("%s (SQLSTATE %s)", answered.Message, answered.Code)
+	}
+	var refused *pgconn.ConnectError
+	if errors.As(err, &refused) {
+		return refused.Unwrap()
+	}
+	return err
+}
+
+// describe names the server of a URL without its credentials.
+func describe(base string) string {
+	cfg, err := pgx.ParseConfig(base)
+	if err != nil {
+		return "the address given"
+	}
+	return fmt.Sprintf("%s:%d", cfg.Host, cfg.Port)
+}
+
+// pause waits for d or for ctx to end, whose error it returns.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// readyWithin bounds the time from a started server to one that answers for every namespace.
+const readyWithin = 60 * time.Second
+
+// run brings everything up, waits for ctx or the watched parent to end, and takes everything down. It returns nil
+// after an orderly stop and one sentence otherwise.
+func run(ctx context.Context, o options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.readyFile != "" {
+		if err := removeReady(o.readyFile); err != nil {
+			return err
+		}
+	}
+	if o.parentPID != 0 {
+		go watchParent(ctx, o.parentPID, cancel)
+	}
+	err := serve(ctx, o)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to stop while still starting
+	}
+	return err
+}
+
+// serve takes the ports first, since a taken one is the likeliest failure and costs nothing to find.
+func serve(ctx context.Context, o options) error {
+	started := time.Now()
+	var held reservations
+	defer held.release()
+	ports, err := reserveServices(&held, o.frontendPort)
+	if err != nil {
+		return err
+	}
+	uiBackend, err := held.reserveAny()
+	if err != nil {
+		return err
+	}
+	ui, err := listenUI(o.uiPort)
+	if err != nil {
+		return err
+	}
+	defer ui.stop()
+
+	lock, err := prepareDatabases(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close(context.WithoutCancel(ctx)) }()
+
+	held.release()
+	server, err := startServer(o, ports)
+	if err != nil {
+		return err
+	}
+	ui.start(o, ports.frontend(), uiBackend)
+	err = announce(ctx, o, ports, ui, started)
+	if err == nil {
+		<-ctx.Done()
+	}
+	ui.stop()
+	return errors.Join(err, withdraw(o), stopServer(server))
+}
+
+// prepareDatabases creates and migrates both databases and returns the connection that holds the instance lock.
+func prepareDatabases(ctx context.Context, o options) (*pgx.Conn, error) {
+	admin, err := connectServer(ctx, o.databaseURL, o.databaseWait)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
+	var lock *pgx.Conn
+	for _, s := range stores(o) {
+		conn, err := prepareStore(ctx, admin, o, s, lock == nil)
+		if err != nil {
+			if lock != nil {
+				_ = lock.Close(context.WithoutCancel(ctx))
+			}
+			return nil, err
+		}
+		if lock == nil {
+			lock = conn
+			continue
+		}
+		_ = conn.Close(context.WithoutCancel(ctx))
+	}
+	return lock, nil
+}
+
+// prepareStore creates and migrates one database and returns a connection to it, holding the instance lock if asked.
+func prepareStore(ctx context.Context, admin *pgx.Conn, o options, s store, lock bool) (*pgx.Conn, error) {
+	if err := createDatabase(ctx, admin, s.database); err != nil {
+		return nil, err
+	}
+	conn, err := connectDatabase(ctx, o.databaseURL, s.database)
+	if err != nil {
+		return nil, fmt.Errorf("database %q cannot be opened: %w", s.database, reason(err))
+	}
+	if lock {
+		err = lockInstance(ctx, conn, s.database)
+	}
+	if err == nil {
+		err = migrate(ctx, conn, s)
+	}
+	if err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return conn, nil
+}
+
+// announce waits until namespaces, search attributes and UI answer, and says so on the screen and in the ready file.
+func announce(ctx context.Context, o options, ports services, ui *webUI, started time.Time) error {
+	waiting, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	client, err := dialFrontend(ports.frontend())
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	for _, name := range o.namespaces {
+		if err := client.prepare(waiting, name, o); err != nil {
+			return err
+		}
+	}
+	if err := ui.await(waiting); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "devstack: Temporal at %s, its UI at %s, ready after %d ms\n",
+		ports.frontend(), ui.url(), time.Since(started).Milliseconds())
+	if o.readyFile == "" {
+		return nil
+	}
+	return writeReady(o.readyFile, endpoints{Frontend: ports.frontend(), UI: ui.url()})
+}
+
+// withdraw takes the ready file back before the server stops answering.
+func withdraw(o options) error {
+	if o.readyFile == "" {
+		return nil
+	}
+	return removeReady(o.readyFile)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/iancoleman/strcase"
+	"github.com/jmoiron/sqlx"
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql/driver"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/temporal"
+)
+
+const (
+	// historyShards divides the workflows among this many locks and queues. It is fixed in the database when that is
+	// first used; Temporal goes on with the stored number whatever is written here.
+	historyShards = 4
+
+	// Each of the server's four services opens both pools, so a devstack holds at most
+	// 4 * (mainConns + visibilityConns) connections, plus one for its instance lock.
+	mainConns       = 10
+	visibilityConns = 4
+	idleConns       = 4
+
+	stopWithin = 8 * time.Second
+)
+
+// services maps every Temporal service to the port it listens on.
+type services map[primitives.ServiceName]int
+
+// reserveServices picks a port for each service; only the frontend's is the caller's choice.
+func reserveServices(r *reservations, frontendPort int) (services, error) {
+	frontend, err := r.reserve(frontendPort, "frontend-port")
+	if err != nil {
+		return nil, err
+	}
+	ports := services{primitives.FrontendService: frontend}
+	for _, name := range []primitives.ServiceName{
+		primitives.HistoryService, primitives.MatchingService, primitives.WorkerService,
+	} {
+		if ports[name], err = r.reserveAny(); err != nil {
+			return nil, err
+		}
+	}
+	return ports, nil
+}
+
+// frontend is the address clients dial.
+func (s services) frontend() string { return address(loopback, s[primitives.FrontendService]) }
+
+// startServer starts a whole Temporal server whose services know each other's addresses beforehand, so no gossip ring
+// has to form and none of its stale members delays a restart.
+func startServer(o options, ports services) (temporal.Server, error) {
+	cfg := serverConfig(o, ports)
+	hosts := map[primitives.ServiceName]static.Hosts{}
+	for name, port := range ports {
+		hosts[name] = static.SingleLocalHost(address(loopback, port))
+	}
+	server, err := temporal.NewServer(
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithConfig(cfg),
+		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(cfg.Log))),
+		temporal.WithStaticHosts(hosts),
+		temporal.WithDynamicConfigClient(dynamicConfig()),
+		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
+			return authorization.NewNoopClaimMapper()
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("the Temporal server cannot be set up: %w", err)
+	}
+	if err := server.Start(); err != nil {
+		return nil, fmt.Errorf("the Temporal server cannot be started: %w", err)
+	}
+	return server, nil
+}
+
+// stopServer stops the server, but waits for its queues no longer than stopWithin: every answered request is in
+// Postgres already.
+func stopServer(server temporal.Server) error {
+	done := make(chan error, 1)
+	go func() { done <- server.Stop() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopWithin):
+		return fmt.Errorf("the Temporal server did not stop within %s", stopWithin)
+	}
+}
+
+func serverConfig(o options, ports services) *config.Config {
+	const mainStore, visibilityStore, clusterName = "main", "visibility", "active"
+	cfg := &config.Config{
+		Log: log.Config{Level: o.logLevel, Format: "console"},
+		Persistence: config.Persistence{
+			DefaultStore:     mainStore,
+			VisibilityStore:  visibilityStore,
+			NumHistoryShards: historyShards,
+			DataStores: map[string]config.DataStore{
+				mainStore:       {SQL: sqlConfig(o.databaseURL, o.database, mainConns)},
+				visibilityStore: {SQL: sqlConfig(o.databaseURL, o.visibilityDatabase, visibilityConns)},
+			},
+		},
+		ClusterMetadata: &cluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]cluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: ports.frontend()},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+		PublicClient:        config.PublicClient{HostPort: ports.frontend()},
+		Archival: config.Archival{
+			History:    config.HistoryArchival{State: "disabled"},
+			Visibility: config.VisibilityArchival{State: "disabled"},
+		},
+		NamespaceDefaults: config.NamespaceDefaults{Archival: config.ArchivalNamespaceDefaults{
+			History:    config.HistoryArchivalNamespaceDefaults{State: "disabled"},
+			Visibility: config.VisibilityArchivalNamespaceDefaults{State: "disabled"},
+		}},
+		Services: map[string]config.Service{},
+	}
+	for name, port := range ports {
+		cfg.Services[string(name)] = config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: loopback}}
+	}
+	return cfg
+}
+
+// sqlConfig describes one database to the server. The connection is made here and not by the server's own settings,
+// so that every form of Postgres URL works: sockets, TLS parameters, special characters in passwords.
+func sqlConfig(base, database string, conns int) *config.SQL {
+	return &config.SQL{
+		PluginName:   postgresql.PluginNamePGX,
+		DatabaseName: database,
+		Connect: func(*config.SQL) (*sqlx.DB, error) {
+			target, err := databaseURL(base, database)
+			if err != nil {
+				return nil, err
+			}
+			db, err := (&driver.PGXDriver{}).CreateConnection(target)
+			if err != nil {
+				return nil, err
+			}
+			db.SetMaxOpenConns(conns)
+			db.SetMaxIdleConns(min(conns, idleConns))
+			db.MapperFunc(strcase.ToSnake) // the server's row structs have no column tags
+			return db, nil
+		},
+	}
+}

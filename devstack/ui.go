@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/temporalio/ui-server/v2/server"
+	uiconfig "github.com/temporalio/ui-server/v2/server/config"
+	"github.com/temporalio/ui-server/v2/server/server_options"
+)
+
+// webUI is Temporal's web UI. Its server listens on one address only and ends the process when it cannot, so it gets
+// a private port, and devstack itself serves localhost on both address families in front of it.
+type webUI struct {
+	port      int
+	listeners []net.Listener
+	backend   *server.Server
+	front     *http.Server
+}
+
+// listenUI takes port, or a free one where it is 0, on 127.0.0.1 and, where the machine has it, on [::1].
+func listenUI(port int) (*webUI, error) {
+	const tries = 50
+	for attempt := 0; ; attempt++ {
+		u, err := tryListenUI(port)
+		if err == nil {
+			return u, nil
+		}
+		if port != 0 || attempt == tries {
+			return nil, portError(port, "ui-port", err)
+		}
+	}
+}
+
+func tryListenUI(port int) (*webUI, error) {
+	v4, err := listen(loopback, port)
+	if err != nil {
+		return nil, err
+	}
+	u := &webUI{port: v4.Addr().(*net.TCPAddr).Port, listeners: []net.Listener{v4}}
+	if !hasIPv6() {
+		return u, nil
+	}
+	v6, err := listen("::1", u.port)
+	if err != nil {
+		_ = v4.Close()
+		return nil, err
+	}
+	u.listeners = append(u.listeners, v6)
+	return u, nil
+}
+
+// hasIPv6 reports whether the machine has the loopback address [::1] at all.
+func hasIPv6() bool {
+	l, err := listen("::1", 0)
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// url is what a browser opens.
+func (u *webUI) url() string { return fmt.Sprintf("http://localhost:%d", u.port) }
+
+// start serves the UI of the server at frontend, by way of backendPort on 127.0.0.1.
+func (u *webUI) start(o options, frontend string, backendPort int) {
+	u.backend = server.NewServer(server_options.WithConfigProvider(&uiconfig.Config{
+		TemporalGRPCAddress: frontend,
+		Host:                loopback,
+		Port:                backendPort,
+		EnableUI:            true,
+		DefaultNamespace:    o.namespaces[0],
+		DisableNewsFetch:    true,
+		HideLogs:            true,
+		Codec:               uiconfig.Codec{Endpoint: o.codecEndpoint},
+		CORS:                uiconfig.CORS{CookieInsecure: true}, // plain http on localhost
+	}))
+	go func() { _ = u.backend.Start() }()
+
+	target := &url.URL{Scheme: "http", Host: address(loopback, backendPort)}
+	u.front = &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // the UI compares it with the request's origin
+		}},
+	}
+	for _, l := range u.listeners {
+		go func() { _ = u.front.Serve(l) }()
+	}
+}
+
+// awaitUI returns once the page and the API behind it answer.
+func (u *webUI) await(ctx context.Context) error {
+	client := &http.Client{Timeout: time.Second}
+	for _, path := range []string{"/", "/api/v1/system-info"} {
+		for !answers(ctx, client, fmt.Sprintf("http://%s%s", address(loopback, u.port), path)) {
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return fmt.Errorf("the web UI does not answer: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func answers(ctx context.Context, client *http.Client, target string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return resp.StatusCode == http.StatusOK
+}
+
+// stop ends the UI at once; nothing it does has to be finished.
+func (u *webUI) stop() {
+	for _, l := range u.listeners {
+		_ = l.Close()
+	}
+	if u.front != nil {
+		_ = u.front.Close()
+	}
+	if u.backend != nil {
+		u.backend.Stop()
+	}
+}
