@@ -1,0 +1,43 @@
+package features
+
+// Raw is what was observed in one frame before extraction. It is raw content and stays with whoever holds a recording.
+type Raw struct {
+	Keys    []KeyEvent
+	Pointer []PointerEvent
+	Scroll  []ScrollEvent
+	ClockMS float64
+}
+
+// Extract turns raw events of one frame into the frame a collector would send.
+func Extract(raw Raw) Frame {
+	f := Frame{ClockMS: raw.ClockMS}
+	var typing, moving Presence
+	if len(raw.Keys) > 0 {
+		var b Block
+		b, typing = ExtractKeystroke(raw.Keys)
+		f.put(Keystroke, b)
+	}
+	if len(raw.Pointer) > 0 {
+		var b Block
+		b, moving = ExtractPointer(raw.Pointer)
+		f.put(Pointer, b)
+	}
+	if len(raw.Scroll) > 0 {
+		f.put(Scroll, ExtractScroll(raw.Scroll))
+	}
+	f.put(Rhythm, ExtractRhythm(raw.Keys, raw.Pointer, raw.Scroll))
+	f.Presence = mergePresence(typing, moving)
+	return f
+}
+
+func mergePresence(a, b Presence) Presence {
+	if a.Has == nil {
+		return b
+	}
+	for i := range b.Has {
+		if b.Has[i] {
+			a.Has[i], a.Values[i] = true, b.Values[i]
+		}
+	}
+	return a
+}

@@ -1,0 +1,208 @@
+package features
+
+import "strings"
+
+// keyGroups are the finger (L/R hand; pinky, ring, middle, index), space, backspace, shift and everything else.
+var keyGroups = []string{"LP", "LR", "LM", "LI", "RI", "RM", "RR", "RP", "SP", "BS", "SH", "OT"}
+
+var coarseGroups = []string{"L", "R", "SP", "BS", "SH", "PU", "OT"}
+
+var coarseClasses = []string{
+	"LLsamekey", "LLsamefinger", "same_L_adj", "same_L_far", "same_R_adj", "same_R_far", "alt_LR", "alt_RL",
+	"L_SP", "R_SP", "SP_L", "SP_R", "let_BS", "BS_BS", "BS_let", "SH_let", "x_SH", "let_PU", "PU_x", "x_other",
+}
+
+var fineClasses = append(append([]string{}, coarseClasses...),
+	"LLsamefinger_rowchg", "same_L_adj_rowchg", "same_L_far_rowchg", "same_R_adj_rowchg", "same_R_far_rowchg",
+	"alt_LR_rowchg", "alt_RL_rowchg")
+
+// Indices into keyGroups of the groups with rules of their own.
+const (
+	groupSpace     = 8
+	groupBackspace = 9
+	groupShift     = 10
+	groupOther     = 11
+)
+
+// Indices into coarseClasses.
+const (
+	clSameKey = iota
+	clSameFinger
+	clSameLAdj
+	clSameLFar
+	clSameRAdj
+	clSameRFar
+	clAltLR
+	clAltRL
+	clLSpace
+	clRSpace
+	clSpaceL
+	clSpaceR
+	clToBackspace
+	clBackspaceRun
+	clFromBackspace
+	clShiftLetter
+	clToShift
+	clLetterPunct
+	clPunct
+	clOther
+)
+
+// keyInfo is what the classes need to know of a key: its finger, row, hand and kind.
+type keyInfo struct {
+	name                string
+	group               int
+	row                 int // keyboard row of letters and digits, -1 for others
+	hand                int // 0 left, 1 right, -1 neither
+	letter, punctuation bool
+	capsLock            bool
+	hold                float64
+}
+
+var keyTable = buildKeys()
+
+// keyAliases maps names used by some recordings to the names of the tables.
+var keyAliases = map[string]string{
+	"caps_lock": "capslock", "dash": "minus", "back_slash": "backslash", "open_bracket": "bracket_left",
+	"close_bracket": "bracket_right", "back_quote": "backquote",
+}
+
+func buildKeys() map[string]keyInfo {
+	fingers := []string{
+		"q a z 1 backquote", "w s x 2", "e d c 3", "r f v t g b 4 5", "y h n u j m 6 7", "i k comma 8", "o l period 9",
+		"p semicolon slash quote bracket_left bracket_right backslash 0 minus equals",
+		"space", "backspace delete", "shift capslock",
+	}
+	rows := []string{"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"}
+	out := map[string]keyInfo{}
+	for group, names := range fingers {
+		for _, name := range strings.Fields(names) {
+			out[name] = newKey(name, group, rows)
+		}
+	}
+	for name := range tables.Hold {
+		if _, ok := out[name]; !ok {
+			out[name] = newKey(name, groupOther, rows)
+		}
+	}
+	for alias, name := range keyAliases {
+		out[alias] = out[name]
+	}
+	return out
+}
+
+func newKey(name string, group int, rows []string) keyInfo {
+	k := keyInfo{name: name, group: group, row: -1, hand: -1, hold: tables.HoldDefault, capsLock: name == "capslock"}
+	if len(name) == 1 {
+		for r, keys := range rows {
+			if strings.Contains(keys, name) {
+				k.row = r
+			}
+		}
+		k.letter = name[0] >= 'a' && name[0] <= 'z'
+	}
+	switch {
+	case group < 4:
+		k.hand = 0
+	case group < 8:
+		k.hand = 1
+	}
+	k.punctuation = group < groupSpace && !k.letter
+	if h, ok := tables.Hold[name]; ok {
+		k.hold = h
+	}
+	return k
+}
+
+func lookupKey(name string) keyInfo {
+	if k, ok := keyTable[name]; ok {
+		return k
+	}
+	return newKey("other", groupOther, nil)
+}
+
+// coarseGroup is the index into coarseGroups.
+func (k keyInfo) coarseGroup() int {
+	switch {
+	case k.letter:
+		return k.hand
+	case k.group == groupSpace:
+		return 2
+	case k.group == groupBackspace:
+		return 3
+	case k.group == groupShift:
+		return 4
+	case k.punctuation:
+		return 5
+	}
+	return 6
+}
+
+// transition returns the coarse class and the fine class of two keys pressed one after the other. Rules further down
+// win over those before them, in the order of the study the constants come from.
+func transition(a, b keyInfo) (coarse, fine int) {
+	coarse = clOther
+	if a.letter && b.letter {
+		coarse = letterPair(a, b)
+		if coarse >= clSameFinger && coarse <= clAltRL && a.row != b.row {
+			return coarse, len(coarseClasses) + coarse - clSameFinger
+		}
+		return coarse, coarse
+	}
+	switch {
+	case a.letter && b.group == groupSpace:
+		coarse = clLSpace + a.hand
+	case a.group == groupSpace && b.letter:
+		coarse = clSpaceL + b.hand
+	}
+	coarse = editPair(a, b, coarse)
+	return coarse, coarse
+}
+
+func letterPair(a, b keyInfo) int {
+	if a.name == b.name {
+		return clSameKey
+	}
+	if a.group == b.group {
+		return clSameFinger
+	}
+	if a.hand != b.hand {
+		return clAltLR + a.hand
+	}
+	far := 0
+	if d := a.group - b.group; d > 1 || d < -1 {
+		far = 1
+	}
+	return clSameLAdj + 2*a.hand + far
+}
+
+func editPair(a, b keyInfo, coarse int) int {
+	bsA, bsB := a.group == groupBackspace, b.group == groupBackspace
+	switch {
+	case a.punctuation && !bsB && b.group != groupShift:
+		return clPunct
+	case a.letter && b.punctuation:
+		return clLetterPunct
+	case !bsA && b.group == groupShift:
+		return clToShift
+	case a.group == groupShift && b.letter:
+		return clShiftLetter
+	case bsA && !bsB:
+		return clFromBackspace
+	case bsA && bsB:
+		return clBackspaceRun
+	case bsB:
+		return clToBackspace
+	}
+	return coarse
+}
+
+// tabled returns the population means of a transition's log PP and asinh RP, and whether the digraph itself is in the
+// table (else the mean of the finger pair stands in).
+func tabled(a, b keyInfo) (pp, rp float64, known bool) {
+	if v, ok := tables.Digraph[a.name+" "+b.name]; ok {
+		return v[0], v[1], true
+	}
+	v := tables.FingerPair[keyGroups[a.group]+">"+keyGroups[b.group]]
+	return v[0], v[1], false
+}

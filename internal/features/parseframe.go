@@ -1,0 +1,151 @@
+package features
+
+import (
+	"encoding/json"
+	"math"
+)
+
+func readFrame(tree object) (Frame, *parseError) {
+	var f Frame
+	version, ok := tree["schema"].(string)
+	if !ok || version != SchemaVersion {
+		return f, refuse(ReasonSchema, "features.schema: must be %q", SchemaVersion)
+	}
+	for name, v := range tree {
+		var err *parseError
+		switch name {
+		case "schema":
+		case "clock_ms":
+			f.ClockMS, err = readNumber("features.clock_ms", v, 0, MaxClockMS)
+		case "presence":
+			f.Presence, err = readPresence(v)
+		default:
+			err = readBlock(&f, name, v)
+		}
+		if err != nil {
+			return Frame{}, err
+		}
+	}
+	return f, nil
+}
+
+func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
+	n, ok := v.(json.Number)
+	if !ok {
+		if _, text := v.(string); text {
+			return 0, refuse(ReasonRawContent, "%s: must be a number", where)
+		}
+		return 0, refuse(ReasonImpossible, "%s: must be a number", where)
+	}
+	x, err := n.Float64()
+	if err != nil || math.IsNaN(x) || !within(x, lo, hi) {
+		return 0, refuse(ReasonImpossible, "%s: must be between %g and %g", where, lo, hi)
+	}
+	return x, nil
+}
+
+func readPresence(v any) (Presence, *parseError) {
+	var p Presence
+	tree, ok := v.(object)
+	if !ok {
+		return p, refuse(ReasonMalformed, "features.presence: must be an object")
+	}
+	for name, v := range tree {
+		i, known := presenceIndex[name]
+		if !known {
+			return p, unknownName("features.presence", name, v)
+		}
+		x, err := readNumber("features.presence."+name, v, presenceScalars[i].Min, presenceScalars[i].Max)
+		if err != nil {
+			return p, err
+		}
+		p.set(name, x)
+	}
+	return p, nil
+}
+
+func readBlock(f *Frame, name string, v any) *parseError {
+	m := Modality(name)
+	if Dim(m) == 0 {
+		return unknownName("features", name, v)
+	}
+	where := "features." + name
+	tree, ok := v.(object)
+	if !ok {
+		return refuse(ReasonRawContent, "%s: must be an object of counts and means", where)
+	}
+	b := Block{Cells: NewVector(Dim(m))}
+	for field, v := range tree {
+		var err *parseError
+		switch field {
+		case "events":
+			var n float64
+			n, err = readNumber(where+".events", v, 0, MaxEvents)
+			if err == nil && n != math.Trunc(n) {
+				err = refuse(ReasonImpossible, "%s.events: must be a whole number", where)
+			}
+			b.Events = int(n)
+		case "active_ms":
+			b.ActiveMS, err = readNumber(where+".active_ms", v, 0, MaxActiveMS)
+			b.ActiveMS = math.Round(math.Max(b.ActiveMS, 0))
+		case "cells":
+			err = readCells(where+".cells", m, v, b.Cells)
+		default:
+			err = unknownName(where, field, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := contradiction(where, m, b); err != nil {
+		return err
+	}
+	f.put(m, b)
+	return nil
+}
+
+func readCells(where string, m Modality, v any, into Vector) *parseError {
+	tree, ok := v.(object)
+	if !ok {
+		return refuse(ReasonRawContent, "%s: must be an object of [n, mean] pairs", where)
+	}
+	for name, v := range tree {
+		i := CellIndex(m, name)
+		if i < 0 {
+			return unknownName(where, name, v)
+		}
+		pair, ok := v.([]json.Number)
+		if !ok || len(pair) != 2 {
+			return refuse(ReasonImpossible, "%s.%s: must be [n, mean]", where, name)
+		}
+		n, err := readNumber(where+"."+name, pair[0], 0, MaxEvents)
+		if err != nil {
+			return err
+		}
+		if !binned(n) {
+			return refuse(ReasonNotBinned, "%s.%s: n must be 0, %d or %d", where, name, CountFew, CountMany)
+		}
+		cell := schemaCells[m][i]
+		mean, err := readNumber(where+"."+name, pair[1], cell.Min, cell.Max)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			into.N[i], into.M[i] = n, round2(mean)
+		}
+	}
+	return nil
+}
+
+// contradiction finds what cannot be true at once within one block.
+func contradiction(where string, m Modality, b Block) *parseError {
+	if b.Events == 0 && b.Cells.Filled() > 0 {
+		return refuse(ReasonContradicts, "%s: cells without events", where)
+	}
+	for i, n := range b.Cells.N {
+		if n == CountMany && b.Events < 4 {
+			return refuse(ReasonContradicts, "%s.%s: more events in the cell than in the block", where, schemaCells[m][i].Name)
+		}
+	}
+	return nil
+}

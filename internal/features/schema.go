@@ -1,0 +1,182 @@
+package features
+
+import (
+	"fmt"
+	"math"
+)
+
+// SchemaVersion names the set of cells, their formulas and the residual tables. Any change to one of them is a new
+// version, because templates learned under another version cannot be compared.
+const SchemaVersion = "cs-features-1"
+
+// Modality is one kind of behaviour.
+type Modality string
+
+// The modalities a frame may carry. Keystroke and pointer can recognise a person; scroll, rhythm and gaze are accepted
+// and kept, and are scored only where a background model for them exists.
+const (
+	Keystroke Modality = "keystroke"
+	Pointer   Modality = "pointer"
+	Scroll    Modality = "scroll"
+	Rhythm    Modality = "rhythm"
+	Gaze      Modality = "gaze"
+)
+
+// Modalities lists every modality in the order of the schema.
+func Modalities() []Modality { return []Modality{Keystroke, Pointer, Scroll, Rhythm, Gaze} }
+
+// Cell is one feature: the mean of a per-event value over the events of the frame that belong to the cell.
+type Cell struct {
+	Name       string   `json:"name"`
+	Modality   Modality `json:"modality"`
+	Definition string   `json:"definition"`
+	Unit       string   `json:"unit"`
+	Min        float64  `json:"min"`
+	Max        float64  `json:"max"`
+}
+
+// Scalar is one human-presence number of a frame. It never enters a template.
+type Scalar struct {
+	Name       string   `json:"name"`
+	Modality   Modality `json:"modality"`
+	Definition string   `json:"definition"`
+	Unit       string   `json:"unit"`
+	Min        float64  `json:"min"`
+	Max        float64  `json:"max"`
+}
+
+// Limits of one frame's features object. They are published so that a collector can cut its frames to fit.
+const (
+	MaxBytes    = 64 << 10 // bytes of the features object
+	MaxEvents   = 50_000   // events of one modality in one frame
+	MaxActiveMS = 600_000  // active time of one modality, the longest a frame may last
+	MaxClockMS  = 1_000    // coarsest clock resolution a collector may report
+)
+
+// Count bins. The collector sends how often a cell was seen only as one of these, because exact counts of key classes
+// can single out a known text: 0 is absent, CountFew stands for 1 to 3 events, CountMany for 4 and more.
+const (
+	CountFew  = 2
+	CountMany = 7
+)
+
+// BinCount maps an exact event count to its bin.
+func BinCount(n int) float64 {
+	switch {
+	case n <= 0:
+		return 0
+	case n <= 3:
+		return CountFew
+	default:
+		return CountMany
+	}
+}
+
+var (
+	schemaCells = map[Modality][]Cell{
+		Keystroke: keystrokeCells(), Pointer: pointerCells(), Scroll: scrollCells(), Rhythm: rhythmCells(), Gaze: gazeCells(),
+	}
+	cellIndex       = indexCells()
+	presenceScalars = presenceSchema()
+	presenceIndex   = indexScalars()
+)
+
+func indexCells() map[Modality]map[string]int {
+	out := map[Modality]map[string]int{}
+	for mod, cells := range schemaCells {
+		byName := make(map[string]int, len(cells))
+		for i, c := range cells {
+			byName[c.Name] = i
+		}
+		out[mod] = byName
+	}
+	return out
+}
+
+func indexScalars() map[string]int {
+	out := make(map[string]int, len(presenceScalars))
+	for i, s := range presenceScalars {
+		out[s.Name] = i
+	}
+	return out
+}
+
+// Cells returns the cells of a modality in the order of every Vector of it; nil for an unknown modality.
+func Cells(m Modality) []Cell { return schemaCells[m] }
+
+// Dim is the number of cells of a modality.
+func Dim(m Modality) int { return len(schemaCells[m]) }
+
+// CellIndex returns the position of a named cell, or -1.
+func CellIndex(m Modality, name string) int {
+	if i, ok := cellIndex[m][name]; ok {
+		return i
+	}
+	return -1
+}
+
+// PresenceScalars returns the human-presence scalars in the order of Presence.Values.
+func PresenceScalars() []Scalar { return presenceScalars }
+
+// Description is the published form of the schema.
+type Description struct {
+	Version       string              `json:"feature_schema_version"`
+	TablesVersion string              `json:"tables_version"`
+	Cells         map[Modality][]Cell `json:"cells"`
+	Presence      []Scalar            `json:"presence"`
+	CountBins     map[string]int      `json:"count_bins"`
+	Limits        map[string]int      `json:"limits"`
+	Example       any                 `json:"example"`
+}
+
+// Schema returns the whole schema for /meta and the documentation.
+func Schema() Description {
+	return Description{
+		Version: SchemaVersion, TablesVersion: tables.Version, Cells: schemaCells, Presence: presenceScalars,
+		CountBins: map[string]int{"0": 0, "1-3": CountFew, "4+": CountMany},
+		Limits: map[string]int{
+			"features_bytes": MaxBytes, "events_per_modality": MaxEvents, "active_ms": MaxActiveMS, "clock_ms": MaxClockMS,
+		},
+		Example: ExampleJSON(),
+	}
+}
+
+func keystrokeCells() []Cell {
+	t := tables
+	var out []Cell
+	add := func(name, unit string, lo, hi float64, format string, args ...any) {
+		out = append(out, Cell{name, Keystroke, fmt.Sprintf(format, args...), unit, lo, hi})
+	}
+	for _, g := range keyGroups {
+		add("h:"+g, "log ms", t.Clip.Hold[0], t.Clip.Hold[1],
+			"hold time of keys of group %s: log(clip(hold,25,400)) less the table's mean of that key, for 0 < hold < 800 ms", g)
+	}
+	for _, c := range fineClasses {
+		add("p:"+c, "log ms", t.Clip.PP[0], t.Clip.PP[1],
+			"press to press within transition class %s: log(clip(PP,30,1000)) less the table's mean, for 0 < PP < 1500 ms", c)
+	}
+	for _, c := range fineClasses {
+		add("r:"+c, "asinh", t.Clip.RP[0], t.Clip.RP[1],
+			"release to next press in class %s (negative is overlap): asinh(clip(RP,-250,1000)/50) less the table's mean", c)
+	}
+	for _, g := range coarseGroups {
+		add("hs:"+g, "log ms", 0, span(t.Clip.Hold), "spread of hold in group %s: absolute value of the h residual", g)
+	}
+	for _, c := range coarseClasses {
+		add("ps:"+c, "log ms", 0, span(t.Clip.PP), "spread of press to press in class %s: absolute value of the p residual", c)
+	}
+	add("bs:all", "share", 0, 1, "share of presses that are backspace or delete")
+	add("sh:all", "share", 0, 1, "share of presses that are shift or caps lock")
+	add("pause5:all", "share", 0, 1, "share of press to press times (0 < PP < 1500) over 500 ms")
+	add("pause10:all", "share", 0, 1, "share of press to press times (0 < PP < 1500) over 1000 ms")
+	add("ovl:ll", "share", 0, 1, "share of letter to letter transitions whose keys overlap (RP < 0)")
+	add("ovl:sp", "share", 0, 1, "share of transitions with the space bar whose keys overlap")
+	add("ovl:o", "share", 0, 1, "share of all other transitions whose keys overlap")
+	add("caps:c", "share", 0, 1, "share of shift presses that are caps lock")
+	add("bsrun:c", "share", 0, 1, "share of backspaces followed by another backspace")
+	add("pbefBS:c", "log ms", math.Log(30), math.Log(3000), "press to press before a backspace: log(clip(PP,30,3000))")
+	add("shhold:c", "log ms", math.Log(25), math.Log(2000), "hold time of shift: log(clip(hold,25,2000))")
+	return out
+}
+
+func span(clip [2]float64) float64 { return math.Max(math.Abs(clip[0]), math.Abs(clip[1])) }
