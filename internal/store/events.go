@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// insertEvent is shared with the decision statement. An outbox row follows only where somebody listens.
+const insertEvent = `insert into events (id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
+	decision, actor, request_id, workflow_id, data, salt, digest)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+
+const announceEvent = `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+	select 'event', $1, $2, '{}', $3, $3 where exists
+	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
+
+// AppendEvent writes one entry of the log and, where the environment has an enabled webhook endpoint, the outbox row
+// that fans it out. Listeners of channel cs_events are told at the commit.
+func (q *Q) AppendEvent(ctx context.Context, e models.Event) error {
+	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
+		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
+		return err
+	}
+	n, err := q.exec(ctx, announceEvent, e.EnvironmentID, e.ID, e.At)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return q.Notify(ctx, ChannelOutbox, "")
+	}
+	return nil
+}
+
+// Channels of LISTEN and NOTIFY.
+const (
+	ChannelOutbox     = "cs_outbox"
+	ChannelEvents     = "cs_events"
+	ChannelPolicy     = "cs_policy"     // payload: environment id and action key, separated by a space
+	ChannelCredential = "cs_credential" // payload: credential id
+)
+
+// InsertOutbox adds work that must follow the commit and wakes the relay.
+func (q *Q) InsertOutbox(ctx context.Context, o models.Outbox) error {
+	if _, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt); err != nil {
+		return err
+	}
+	return q.Notify(ctx, ChannelOutbox, "")
+}

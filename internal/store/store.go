@@ -1,0 +1,179 @@
+// Package store is the only place that speaks to Postgres: GORM for ordinary reads and writes, plain SQL where a
+// statement carries the meaning (conditional updates, claims, the decision path). It holds no rules of the domain,
+// makes no clock reading (times are arguments) and returns rows of package models. Every lookup takes the Scope
+// (tenant and environment) first and names it in its WHERE clause, unique key or not.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Scope is the tenant and environment that a query may see.
+type Scope struct {
+	Tenant      string
+	Environment string
+}
+
+// Q runs queries: on the pool, or inside one transaction.
+type Q struct {
+	db *gorm.DB
+}
+
+// Store is the database. Its own methods (through Q) run each statement by itself.
+type Store struct {
+	*Q
+	pool *pgxpool.Pool
+	sql  *sql.DB
+}
+
+// Options bound what a process takes of the database.
+type Options struct {
+	MaxConns int32 // default 16
+	// StatementTimeout ends a statement that runs longer; default 10 s.
+	StatementTimeout time.Duration
+}
+
+// Open connects and checks that the database answers.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// The parser's error repeats the URL, password and all.
+		return nil, errors.New("the database URL cannot be read: want postgres://user:password@host:port/name")
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = 16
+	}
+	if o.StatementTimeout == 0 {
+		o.StatementTimeout = 10 * time.Second
+	}
+	cfg.MaxConns = o.MaxConns
+	cfg.ConnConfig.RuntimeParams["application_name"] = "countersign"
+	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	cfg.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("the database at %s:%d does not answer: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	// database/sql keeps no idle connections of its own: the pool underneath does.
+	db.SetMaxIdleConns(0)
+	db.SetMaxOpenConns(int(o.MaxConns))
+	g, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{
+		SkipDefaultTransaction: true,
+		TranslateError:         false,
+		Logger:                 logger.Discard,
+		NowFunc:                func() time.Time { panic("store: times are arguments") },
+	})
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &Store{Q: &Q{db: g}, pool: pool, sql: db}, nil
+}
+
+// Close lets the connections go.
+func (s *Store) Close() {
+	_ = s.sql.Close()
+	s.pool.Close()
+}
+
+// Ping asks whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+// Pool gives the connection pool, for LISTEN and for figures.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Write runs f in a transaction and commits it if f returns nil.
+func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
+	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return f(&Q{db: tx}) })
+}
+
+// errReadOnly makes Read roll back whatever was done.
+var errReadOnly = errors.New("store: read transaction ends")
+
+// Read runs f on one snapshot and always rolls back, so that a write hidden in a read fails its test.
+func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
+	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		if err := f(&Q{db: tx}); err != nil {
+			return err
+		}
+		return errReadOnly
+	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if errors.Is(err, errReadOnly) {
+		return nil
+	}
+	return err
+}
+
+// with returns a fresh GORM session: a kept *gorm.DB accumulates conditions.
+func (q *Q) with(ctx context.Context) *gorm.DB { return q.db.WithContext(ctx) }
+
+// exec runs a plain statement ($1 placeholders) and returns the rows it changed.
+func (q *Q) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := q.db.Statement.ConnPool.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// queryRow runs a plain statement ($1 placeholders) that answers one row.
+func (q *Q) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return q.db.Statement.ConnPool.QueryRowContext(ctx, query, args...)
+}
+
+// Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.
+func (q *Q) Notify(ctx context.Context, channel, payload string) error {
+	_, err := q.exec(ctx, "select pg_notify($1, $2)", channel, payload)
+	return err
+}
+
+// Listen hands every notification of the channels to f until ctx ends, reconnecting as needed. After each connection it
+// calls f with an empty channel: whatever was cached may be stale.
+func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, payload string)) {
+	for ctx.Err() == nil {
+		_ = s.listenOnce(ctx, channels, f)
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context, channels []string, f func(channel, payload string)) error {
+	// A connection of its own: a listener must not take one from the pool for ever.
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for _, c := range channels {
+		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{c}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	f("", "")
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		f(n.Channel, n.Payload)
+	}
+}

@@ -1,0 +1,45 @@
+package models
+
+import "time"
+
+// Action is a protected action.
+type Action struct {
+	ID                  string `gorm:"primaryKey"`
+	TenantID            string
+	EnvironmentID       string
+	Key                 string
+	Name                string
+	Consequence         string
+	RiskClass           string
+	ResourceType        string
+	ContextSchema       JSON
+	Mode                ActionMode
+	AllowedAudiences    Strings
+	AllowedCallers      Strings
+	ProofTTLSeconds     int `gorm:"column:proof_ttl_seconds"`
+	ActivePolicyVersion *int
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+	ArchivedAt          *time.Time
+}
+
+// PolicyVersion is one immutable decision contract of an action.
+type PolicyVersion struct {
+	ID               string `gorm:"primaryKey"`
+	TenantID         string
+	EnvironmentID    string
+	ActionID         string
+	Version          int
+	Status           PolicyStatus
+	ContentHash      string
+	Requirements     JSON
+	ContextSchema    JSON
+	AllowedAudiences Strings
+	AllowedCallers   Strings
+	ProofTTLSeconds  int `gorm:"column:proof_ttl_seconds"`
+	CreatedAt        time.Time
+	CreatedBy        string
+	ActivatedAt      *time.Time
+	ActivatedBy      *string
+	RetiredAt        *time.Time
+}

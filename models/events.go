@@ -1,0 +1,98 @@
+package models
+
+import "time"
+
+// Event is one entry of the log. Digest covers salt and data, so that data can be erased and the chain still verifies.
+type Event struct {
+	ID              string `gorm:"primaryKey"`
+	Seq             int64  `gorm:"->"`
+	TxID            uint64 `gorm:"column:txid;->"`
+	TenantID        string
+	EnvironmentID   string
+	Type            string
+	At              time.Time
+	SubjectUID      *string `gorm:"column:subject_uid"`
+	Subject         *string
+	Action          *string
+	AuthorizationID *string
+	Decision        *string
+	Actor           string
+	RequestID       *string
+	WorkflowID      *string
+	Data            JSON
+	Salt            []byte
+	Digest          []byte
+	ErasedAt        *time.Time
+}
+
+// Outbox is work that must follow a commit.
+type Outbox struct {
+	ID            int64 `gorm:"primaryKey"`
+	Topic         string
+	EnvironmentID string
+	Ref           string
+	Payload       JSON
+	CreatedAt     time.Time
+	AvailableAt   time.Time
+	Attempts      int
+	LastError     *string
+}
+
+// TableName keeps the singular name.
+func (Outbox) TableName() string { return "outbox" }
+
+// WebhookEndpoint is where a relying party hears of events.
+type WebhookEndpoint struct {
+	ID             string `gorm:"primaryKey"`
+	TenantID       string
+	EnvironmentID  string
+	URL            string `gorm:"column:url"`
+	Description    string
+	Events         Strings
+	Status         string
+	DisabledReason *string
+	DisabledAt     *time.Time
+	FailingSince   *time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	DeletedAt      *time.Time
+}
+
+// WebhookSecret is one signing secret of an endpoint, sealed; ExpiresAt ends a rotation's overlap.
+type WebhookSecret struct {
+	ID         string `gorm:"primaryKey"`
+	EndpointID string
+	Sealed     []byte
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+}
+
+// WebhookDelivery is one event owed to one endpoint.
+type WebhookDelivery struct {
+	ID            string `gorm:"primaryKey"`
+	EndpointID    string
+	EventID       string
+	Type          string
+	Replay        string
+	Status        DeliveryStatus
+	Attempts      int
+	NextAttemptAt time.Time
+	CreatedAt     time.Time
+	SettledAt     *time.Time
+}
+
+// WebhookAttempt is one try of a delivery.
+type WebhookAttempt struct {
+	ID             string `gorm:"primaryKey"`
+	DeliveryID     string
+	EndpointID     string
+	EventID        string
+	Type           string
+	Attempt        int
+	At             time.Time
+	StatusCode     *int
+	LatencyMS      int `gorm:"column:latency_ms"`
+	ResponseDigest *string
+	Error          *string
+	Succeeded      bool
+}

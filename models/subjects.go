@@ -1,0 +1,171 @@
+package models
+
+import "time"
+
+// Subject is a person as one environment knows them. UID is ours; ExternalID is the relying party's own string.
+type Subject struct {
+	UID              string `gorm:"column:uid;primaryKey"`
+	TenantID         string
+	EnvironmentID    string
+	ExternalID       string
+	Status           SubjectStatus
+	Enrollment       EnrollmentState
+	AdaptationFrozen bool
+	ResearchConsent  bool
+	ClaimCapUntil    *time.Time // after a recovery without anchor, claims are capped at likely until then
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+	RevokedAt        *time.Time
+}
+
+// Session is one observation session; State is the running assurance (internal/scoring).
+type Session struct {
+	ID              string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	DeviceClass     string
+	Status          SessionStatus
+	Legacy          bool
+	StartedAt       time.Time
+	EndedAt         *time.Time
+	LastActivityAt  time.Time
+	LastEvidenceAt  *time.Time
+	Coverage        string
+	EvidenceWindows int
+	ActiveSeconds   float64
+	Modalities      Strings
+	EnrollmentReady bool
+	TrustState      string
+	State           []byte
+}
+
+// Frame is one feature frame: digest for replay detection, vector (derived cells only) where it is still needed.
+type Frame struct {
+	SessionID     string `gorm:"primaryKey"`
+	FrameID       string `gorm:"primaryKey"`
+	EnvironmentID string
+	SubjectUID    string `gorm:"column:subject_uid"`
+	Purpose       string
+	Status        string
+	ReasonCodes   Strings
+	ReceivedAt    time.Time
+	At            time.Time
+	DurationMS    float64 `gorm:"column:duration_ms"`
+	Digest        []byte
+	Vector        []byte
+}
+
+// Template is one version of what was learned of a subject in one modality on one class of device.
+type Template struct {
+	ID            string `gorm:"primaryKey"`
+	TenantID      string
+	EnvironmentID string
+	SubjectUID    string `gorm:"column:subject_uid"`
+	Modality      string
+	DeviceClass   string
+	Version       int
+	Status        TemplateStatus
+	ModelVersion  string
+	Provisional   bool
+	Data          []byte
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+}
+
+// Enrollment is one attempt to learn a subject.
+type Enrollment struct {
+	ID              string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	SessionID       string
+	Anchor          string
+	Status          EnrollmentStatus
+	Force           bool
+	WindowsAccepted int
+	Limitations     Strings
+	CreatedAt       time.Time
+	CompletedAt     *time.Time
+}
+
+// Passkey is a WebAuthn credential of a subject.
+type Passkey struct {
+	ID              string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	CredentialID    []byte
+	PublicKey       []byte
+	AttestationType string
+	AAGUID          []byte `gorm:"column:aaguid"`
+	Transports      Strings
+	SignCount       int64
+	UserVerified    bool
+	BackupEligible  bool
+	BackupState     bool
+	CloneWarning    bool
+	CreatedAt       time.Time
+	LastUsedAt      *time.Time
+	RevokedAt       *time.Time
+}
+
+// RegistrationGrant lets one passkey be registered for one subject, once.
+type RegistrationGrant struct {
+	MAC           []byte `gorm:"column:mac;primaryKey"`
+	ID            string
+	TenantID      string
+	EnvironmentID string
+	SubjectUID    string `gorm:"column:subject_uid"`
+	Ceremony      JSON
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	UsedAt        *time.Time
+}
+
+// Recovery is one recovery of a subject.
+type Recovery struct {
+	ID                   string `gorm:"primaryKey"`
+	TenantID             string
+	EnvironmentID        string
+	SubjectUID           string `gorm:"column:subject_uid"`
+	Status               RecoveryStatus
+	Anchor               string
+	AnchorEvidenceDigest *string
+	Limitations          Strings
+	CreatedAt            time.Time
+	ReadyAt              time.Time
+	ExpiresAt            time.Time
+	CompletedAt          *time.Time
+}
+
+// ResearchConsent is one entry of the consent ledger.
+type ResearchConsent struct {
+	ID            string `gorm:"primaryKey"`
+	EnvironmentID string
+	SubjectUID    string `gorm:"column:subject_uid"`
+	Consented     bool
+	RecordedAt    time.Time
+}
+
+// ResearchVector is a pseudonymised vector kept for learning a background.
+type ResearchVector struct {
+	ID            string `gorm:"primaryKey"`
+	EnvironmentID string
+	Pseudonym     []byte
+	DeviceClass   string
+	Vector        []byte
+	CreatedAt     time.Time
+}
+
+// Erasure is the receipt of an erased subject; it names nobody.
+type Erasure struct {
+	ID            string `gorm:"primaryKey"`
+	TenantID      string
+	EnvironmentID string
+	Status        string
+	RequestedBy   string
+	RequestedAt   time.Time
+	CompletedAt   *time.Time
+	Removed       JSON
+}

@@ -1,0 +1,74 @@
+package models
+
+import "time"
+
+// Tenant is a customer.
+type Tenant struct {
+	ID        string `gorm:"primaryKey"`
+	Name      string
+	CreatedAt time.Time
+}
+
+// Environment is one of a tenant's two worlds. They share nothing.
+type Environment struct {
+	ID                  string `gorm:"primaryKey"`
+	TenantID            string
+	Kind                EnvironmentKind
+	RPID                string  `gorm:"column:rp_id"`
+	RPName              string  `gorm:"column:rp_name"`
+	RPOrigins           Strings `gorm:"column:rp_origins"`
+	ChallengeTTLSeconds int     `gorm:"column:challenge_ttl_seconds"`
+	HoldTTLSeconds      int     `gorm:"column:hold_ttl_seconds"`
+	ResearchEnabled     bool
+	CreatedAt           time.Time
+}
+
+// Credential is an API key's identity; its keys are CredentialKey rows.
+type Credential struct {
+	ID            string `gorm:"primaryKey"`
+	TenantID      string
+	EnvironmentID string
+	Scope         Scope
+	Name          string
+	Preview       string
+	RateLimit     *int // requests an hour; nil is the default of the environment's kind
+	CreatedAt     time.Time
+	CreatedBy     string
+	ExpiresAt     *time.Time
+	LastUsedAt    *time.Time
+	RevokedAt     *time.Time
+}
+
+// CredentialKey is the MAC of one key. During a rotation a credential has two.
+type CredentialKey struct {
+	MAC          []byte `gorm:"column:mac;primaryKey"`
+	CredentialID string
+	CreatedAt    time.Time
+	ExpiresAt    *time.Time
+}
+
+// ClientToken lets a browser submit evidence for one subject from one origin.
+type ClientToken struct {
+	MAC           []byte `gorm:"column:mac;primaryKey"`
+	ID            string
+	TenantID      string
+	EnvironmentID string
+	CredentialID  string
+	SubjectUID    string `gorm:"column:subject_uid"`
+	Origin        string
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	RevokedAt     *time.Time
+}
+
+// IdempotencyKey is one answer kept for the Idempotency-Key header; Status is nil while the request runs.
+type IdempotencyKey struct {
+	CredentialID string `gorm:"primaryKey"`
+	Key          string `gorm:"primaryKey"`
+	Operation    string
+	RequestHash  []byte
+	Status       *int
+	Headers      JSON
+	Body         []byte
+	CreatedAt    time.Time
+}
