@@ -1,0 +1,126 @@
+// Package canonical turns values into RFC 8785 canonical JSON and digests of it.
+//
+// Every digest the service publishes (content hashes, action hashes, resource and context digests) is made here, so
+// that a relying party can recompute it in any language from docs/action-hash.md. The package may not read a clock,
+// use randomness or do I/O, and it may not repair its input: what cannot be represented exactly is refused.
+package canonical
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+)
+
+// MaxSafeInteger is 2^53-1, the largest magnitude at which every integer has its own IEEE 754 double. RFC 8785 writes
+// numbers as doubles, so above it two different inputs could share one digest.
+const MaxSafeInteger = 1<<53 - 1
+
+// ErrUnsafeNumber is wrapped by errors about a number whose magnitude is above MaxSafeInteger, in any notation, or
+// that no double holds. The remedy for a caller is to send such a value as a string.
+var ErrUnsafeNumber = errors.New("number is outside ±(2^53-1)")
+
+// ErrInvalidUTF8 is returned for a string that is not valid UTF-8: encoding/json would replace the bad bytes, and
+// different strings would share one digest.
+var ErrInvalidUTF8 = errors.New("string is not valid UTF-8")
+
+// JSON returns the RFC 8785 form of v, which may be anything encoding/json can marshal. A json.RawMessage is accepted
+// if it spells U+FFFD as itself and not as an escape. JSON fails on what has no exact form: NaN and infinities, unsafe
+// numbers, invalid UTF-8, lone surrogates, duplicate keys, channels, cycles.
+func JSON(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	if err := checkExact(raw); err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	out, err := jcs.Transform(raw)
+	if err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	return out, nil
+}
+
+// Digest returns "sha256:" and the lower-case hex SHA-256 of JSON(v).
+func Digest(v any) (string, error) {
+	b, err := JSON(v)
+	if err != nil {
+		return "", err
+	}
+	return DigestBytes(b), nil
+}
+
+// DigestBytes returns "sha256:" and the lower-case hex SHA-256 of b as it stands.
+func DigestBytes(b []byte) string {
+	sum := sha256.Sum256(b)
+	out := make([]byte, len(digestPrefix)+hex.EncodedLen(len(sum)))
+	copy(out, digestPrefix)
+	hex.Encode(out[len(digestPrefix):], sum[:])
+	return string(out)
+}
+
+const digestPrefix = "sha256:"
+
+// checkExact walks marshalled JSON (known to be well formed) and refuses numbers and strings that lose information on
+// the way to canonical form. encoding/json marks a replaced byte with the escape \ufffd and writes a genuine U+FFFD
+// as itself, which is what tells the two apart.
+func checkExact(raw []byte) error {
+	if !utf8.Valid(raw) { // a json.RawMessage passes through encoding/json unchecked
+		return ErrInvalidUTF8
+	}
+	for i := 0; i < len(raw); {
+		switch c := raw[i]; {
+		case c == '"':
+			end, ok := stringEnd(raw, i)
+			if !ok {
+				return ErrInvalidUTF8
+			}
+			i = end
+		case c == '-' || (c >= '0' && c <= '9'):
+			end := numberEnd(raw, i)
+			if err := checkNumber(raw[i:end]); err != nil {
+				return err
+			}
+			i = end
+		default:
+			i++
+		}
+	}
+	return nil
+}
+
+// stringEnd returns the index after the string that starts at i; ok is false when the string holds a \ufffd escape.
+func stringEnd(raw []byte, i int) (end int, ok bool) {
+	for i++; raw[i] != '"'; i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(raw[i:], []byte(`\ufffd`)) {
+			return 0, false
+		}
+		i++
+	}
+	return i + 1, true
+}
+
+func numberEnd(raw []byte, i int) int {
+	for i < len(raw) && bytes.IndexByte([]byte("+-.0123456789eE"), raw[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+func checkNumber(token []byte) error {
+	f, err := strconv.ParseFloat(string(token), 64)
+	if err != nil || f > MaxSafeInteger || f < -MaxSafeInteger {
+		return fmt.Errorf("%w: %.40s", ErrUnsafeNumber, token)
+	}
+	return nil
+}

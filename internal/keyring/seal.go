@@ -1,0 +1,128 @@
+package keyring
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// A ciphertext is version (1 byte), key id (8 bytes), nonce (12 bytes), AES-256-GCM ciphertext and tag (16 bytes).
+// The header is authenticated with the caller's aad.
+const (
+	sealVersion = 1
+	headerSize  = 1 + keyIDSize
+)
+
+// Errors of Open. None of them says more about the ciphertext than its own header does.
+var (
+	// ErrMalformed is what was not made by Seal, or was cut short.
+	ErrMalformed = errors.New("keyring: not a sealed value")
+	// ErrUnknownKey is a value sealed under a master key this installation no longer has.
+	ErrUnknownKey = errors.New("keyring: sealed under a master key that is not configured; add the old key after the active one")
+	// ErrAuthentication is a value that was altered, or opened with another purpose or aad than it was sealed with.
+	ErrAuthentication = errors.New("keyring: sealed value does not authenticate")
+)
+
+// Overhead is how many bytes longer a sealed value is than its plaintext.
+const Overhead = headerSize + 12 + 16
+
+// Seal encrypts plaintext under the active key. purpose is a constant of the caller that separates key material, such
+// as "signing-key"; aad binds the value to its place, such as the row's id, and must be given again to Open.
+// Nonces are random: one purpose of one master key is good for 2^32 values.
+func (k *Keyring) Seal(purpose string, plaintext, aad []byte) ([]byte, error) {
+	m := k.masters[0]
+	aead, err := m.aead(purpose)
+	if err != nil {
+		return nil, err
+	}
+	header := make([]byte, headerSize, Overhead+len(plaintext))
+	header[0] = sealVersion
+	copy(header[1:], m.id[:])
+	return aead.Seal(header, nil, plaintext, bindHeader(header, aad)), nil
+}
+
+// Open decrypts what Seal made under any of the configured keys.
+func (k *Keyring) Open(purpose string, sealed, aad []byte) ([]byte, error) {
+	if len(sealed) < Overhead || sealed[0] != sealVersion {
+		return nil, ErrMalformed
+	}
+	header := sealed[:headerSize]
+	m := k.find(header[1:])
+	if m == nil {
+		return nil, ErrUnknownKey
+	}
+	aead, err := m.aead(purpose)
+	if err != nil {
+		return nil, err
+	}
+	plaintext, err := aead.Open(nil, nil, sealed[headerSize:], bindHeader(header, aad))
+	if err != nil {
+		return nil, ErrAuthentication
+	}
+	return plaintext, nil
+}
+
+// SealedByActive reports whether sealed was made under the active key; a value for which it is false is due to be
+// opened and sealed again before its key is taken away.
+func (k *Keyring) SealedByActive(sealed []byte) bool {
+	return len(sealed) >= headerSize && sealed[0] == sealVersion && bytes.Equal(sealed[1:headerSize], k.masters[0].id[:])
+}
+
+// MAC returns the 32-byte HMAC-SHA256 of parts under the active key. Each part is preceded by its length, so no two
+// lists of parts give the same input.
+func (k *Keyring) MAC(purpose string, parts ...[]byte) []byte {
+	return k.masters[0].mac(purpose, parts)
+}
+
+// MACs returns MAC under every configured key, the active one first: what to look a stored MAC up by while a rotation
+// is under way.
+func (k *Keyring) MACs(purpose string, parts ...[]byte) [][]byte {
+	out := make([][]byte, len(k.masters))
+	for i, m := range k.masters {
+		out[i] = m.mac(purpose, parts)
+	}
+	return out
+}
+
+// VerifyMAC reports in constant time whether mac is the MAC of parts under any configured key.
+func (k *Keyring) VerifyMAC(purpose string, mac []byte, parts ...[]byte) bool {
+	ok := false
+	for _, m := range k.masters {
+		ok = hmac.Equal(mac, m.mac(purpose, parts)) || ok
+	}
+	return ok
+}
+
+func (m *master) mac(purpose string, parts [][]byte) []byte {
+	h := hmac.New(sha256.New, m.macKey(purpose))
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	return aead, nil
+}
+
+// bindHeader puts the fixed-size header in front of the caller's aad, so a value cannot be moved to another key id.
+func bindHeader(header, aad []byte) []byte {
+	out := make([]byte, 0, headerSize+len(aad))
+	return append(append(out, header...), aad...)
+}

@@ -1,0 +1,93 @@
+// Package policy decides. Decide maps a policy version's requirements and what is known about a subject to allow,
+// challenge, hold or deny, with a reason for each requirement.
+//
+// The package is pure and total: no clock, no randomness, no I/O, no panic, and always one of the four effects. It may
+// not import the store, the scorer or anything of the API; whoever calls it gathers the facts first and keeps the
+// answer afterwards, so that any stored decision can be decided again from its record.
+package policy
+
+// EnvironmentKind says whether an environment is for trying things out or for real.
+type EnvironmentKind string
+
+// The kinds of environment.
+const (
+	Sandbox EnvironmentKind = "sandbox"
+	Live    EnvironmentKind = "live"
+)
+
+// Mode is an action's mode. It decides what follows from a decision, never the decision itself.
+type Mode string
+
+// The modes of an action.
+const (
+	ModeTest    Mode = "test"
+	ModeShadow  Mode = "shadow"
+	ModeEnforce Mode = "enforce"
+)
+
+// Effect is one of the four decisions, and what failing one requirement leads to.
+type Effect string
+
+// The effects, from the loosest to the strictest; the strictest effect among failed requirements is the decision.
+const (
+	Allow     Effect = "allow"
+	Challenge Effect = "challenge"
+	Hold      Effect = "hold"
+	Deny      Effect = "deny"
+)
+
+// Severity orders effects: 0 allow, 1 challenge, 2 hold, 3 deny. What is no effect counts as deny, to fail closed.
+func (e Effect) Severity() int {
+	switch e {
+	case Allow:
+		return 0
+	case Challenge:
+		return 1
+	case Hold:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// Coverage says how much of what could be observed was observed.
+type Coverage string
+
+// The degrees of coverage, from least to most.
+const (
+	CoverageNone       Coverage = "none"
+	CoverageSparse     Coverage = "sparse"
+	CoveragePartial    Coverage = "partial"
+	CoverageSufficient Coverage = "sufficient"
+)
+
+// Rank orders coverage from 0 (none) to 3 (sufficient); what is no coverage ranks -1.
+func (c Coverage) Rank() int {
+	switch c {
+	case CoverageNone:
+		return 0
+	case CoverageSparse:
+		return 1
+	case CoveragePartial:
+		return 2
+	case CoverageSufficient:
+		return 3
+	default:
+		return -1
+	}
+}
+
+// Method is a way to complete a challenge.
+type Method string
+
+// The methods. SandboxConfirm exists in sandbox environments only.
+const (
+	Passkey        Method = "passkey"
+	SandboxConfirm Method = "sandbox_confirm"
+)
+
+// Names that challenge_compensates may list besides the two claims a person can vouch for.
+const (
+	CompensatesCoverage  = "coverage"
+	CompensatesFreshness = "freshness"
+)
