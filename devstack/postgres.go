@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,7 +49,7 @@ func connectServer(ctx context.Context, base string, wait time.Duration) (*pgx.C
 			return conn, nil
 		}
 		if !mayPass(err) || time.Now().After(deadline) {
-			return nil, fmt.Errorf("Postgres cannot be reached at %s: %w", describe(base), reason(err))
+			return nil, fmt.Errorf("Postgres at %s cannot be used: %w", describe(base), reason(err))
 		}
 		if err := pause(ctx, retryEvery); err != nil {
 			return nil, err
@@ -117,15 +119,19 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &answered) && answered.Code == code
 }
 
-// reason shortens a pgx error to what a reader needs: Postgres's own words, or the innermost network error.
+// reason shortens a pgx error to what a reader needs: Postgres's own words, or the network's.
 func reason(err error) error {
 	var answered *pgconn.PgError
 	if errors.As(err, &answered) {
 		return fmt.Errorf("%s (SQLSTATE %s)", answered.Message, answered.Code)
 	}
-	var refused *pgconn.ConnectError
-	if errors.As(err, &refused) {
-		return refused.Unwrap()
+	var name *net.DNSError
+	if errors.As(err, &name) {
+		return fmt.Errorf("no such host %s", name.Name)
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
 	}
 	return err
 }

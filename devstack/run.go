@@ -58,8 +58,12 @@ func serve(ctx context.Context, o options) error {
 	}
 	defer func() { _ = lock.Close(context.WithoutCancel(ctx)) }()
 
+	logger, err := newServerLog(o.logLevel)
+	if err != nil {
+		return err
+	}
 	held.release()
-	server, err := startServer(o, ports)
+	server, err := startServer(o, ports, logger.Logger)
 	if err != nil {
 		return err
 	}
@@ -68,6 +72,7 @@ func serve(ctx context.Context, o options) error {
 	if err == nil {
 		<-ctx.Done()
 	}
+	logger.hush()
 	ui.stop()
 	return errors.Join(err, withdraw(o), stopServer(server))
 }

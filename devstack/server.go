@@ -56,7 +56,7 @@ func (s services) frontend() string { return address(loopback, s[primitives.Fron
 
 // startServer starts a whole Temporal server whose services know each other's addresses beforehand, so no gossip ring
 // has to form and none of its stale members delays a restart.
-func startServer(o options, ports services) (temporal.Server, error) {
+func startServer(o options, ports services, logger log.Logger) (temporal.Server, error) {
 	cfg := serverConfig(o, ports)
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	for name, port := range ports {
@@ -65,7 +65,7 @@ func startServer(o options, ports services) (temporal.Server, error) {
 	server, err := temporal.NewServer(
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithConfig(cfg),
-		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(cfg.Log))),
+		temporal.WithLogger(logger),
 		temporal.WithStaticHosts(hosts),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
@@ -98,7 +98,6 @@ func stopServer(server temporal.Server) error {
 func serverConfig(o options, ports services) *config.Config {
 	const mainStore, visibilityStore, clusterName = "main", "visibility", "active"
 	cfg := &config.Config{
-		Log: log.Config{Level: o.logLevel, Format: "console"},
 		Persistence: config.Persistence{
 			DefaultStore:     mainStore,
 			VisibilityStore:  visibilityStore,
