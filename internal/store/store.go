@@ -33,8 +33,10 @@ type Q struct {
 // Store is the database. Its own methods (through Q) run each statement by itself.
 type Store struct {
 	*Q
-	pool *pgxpool.Pool
-	sql  *sql.DB
+	pool  *pgxpool.Pool
+	sql   *sql.DB
+	waker *waker
+	stop  context.CancelFunc
 }
 
 // Options bound what a process takes of the database.
@@ -84,11 +86,15 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &Store{Q: &Q{db: g}, pool: pool, sql: db}, nil
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Store{Q: &Q{db: g}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	go s.waker.run(background, s)
+	return s, nil
 }
 
 // Close lets the connections go.
 func (s *Store) Close() {
+	s.stop()
 	_ = s.sql.Close()
 	s.pool.Close()
 }
