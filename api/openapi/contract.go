@@ -1,0 +1,148 @@
+package openapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const docURL = "urn:countersign:contract"
+
+// Operation is one entry of the contract, as the route table must have it.
+type Operation struct {
+	ID           string
+	Method       string // upper case
+	Path         string // with {parameters}
+	Tags         []string
+	Scope        string   // x-scope: none, client, server or admin
+	Security     []string // names of the security schemes accepted; empty where none is needed
+	Extension    bool     // x-countersign-extension
+	Deprecated   bool
+	Idempotent   bool     // takes an Idempotency-Key
+	BodySchema   string   // name of the request schema, or empty
+	BodyRequired bool     // false where the body may be left out
+	ProblemCodes []string // codes the operation names beyond the usual ones
+}
+
+// Contract holds the compiled validators. It is safe for concurrent use.
+type Contract struct {
+	ops     []Operation
+	byID    map[string]*operation
+	closed  func() (*jsonschema.Compiler, error)
+	answers sync.Map // "operation status" -> *answer
+}
+
+type operation struct {
+	Operation
+	body   *jsonschema.Schema
+	params []param
+	node   map[string]any
+}
+
+// Compile compiles every request schema of the document. It is meant to be called once, at start.
+func Compile() (*Contract, error) {
+	doc, err := parse(Document())
+	if err != nil {
+		return nil, err
+	}
+	c, err := compiler(doc)
+	if err != nil {
+		return nil, err
+	}
+	out := &Contract{byID: map[string]*operation{}, closed: sync.OnceValues(closedCompiler)}
+	var errs []error
+	for path, item := range child(doc, "paths") {
+		for method, node := range item.(map[string]any) {
+			op, err := compileOperation(c, doc, path, method, node.(map[string]any))
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", method, path, err))
+				continue
+			}
+			out.byID[op.ID] = op
+			out.ops = append(out.ops, op.Operation)
+		}
+	}
+	sort.Slice(out.ops, func(i, j int) bool {
+		a, b := out.ops[i], out.ops[j]
+		return a.Path < b.Path || a.Path == b.Path && a.Method < b.Method
+	})
+	return out, errors.Join(errs...)
+}
+
+// Operations lists the contract's operations by path and method.
+func (c *Contract) Operations() []Operation { return c.ops }
+
+func parse(raw []byte) (map[string]any, error) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("openapi: the document is not an object")
+	}
+	return doc, nil
+}
+
+func compiler(doc map[string]any) (*jsonschema.Compiler, error) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	return c, c.AddResource(docURL, doc)
+}
+
+func compileOperation(c *jsonschema.Compiler, doc map[string]any, path, method string, node map[string]any) (*operation, error) {
+	op := &operation{node: node, Operation: Operation{
+		ID:           text(node, "operationId"),
+		Method:       strings.ToUpper(method),
+		Path:         path,
+		Tags:         texts(node, "tags"),
+		Scope:        text(node, "x-scope"),
+		Extension:    node["x-countersign-extension"] == true,
+		Deprecated:   node["deprecated"] == true,
+		ProblemCodes: texts(node, "x-problem-codes"),
+	}}
+	security, _ := node["security"].([]any)
+	for _, s := range security {
+		for name := range s.(map[string]any) {
+			op.Security = append(op.Security, name)
+		}
+	}
+	if body := child(node, "requestBody"); body != nil {
+		ref := text(child(child(child(body, "content"), "application/json"), "schema"), "$ref")
+		op.BodySchema = ref[strings.LastIndexByte(ref, '/')+1:]
+		op.BodyRequired = body["required"] == true
+		sch, err := c.Compile(docURL + ref)
+		if err != nil {
+			return nil, err
+		}
+		op.body = sch
+	}
+	return op, op.compileParams(c, doc)
+}
+
+func child(m map[string]any, key string) map[string]any {
+	v, _ := m[key].(map[string]any)
+	return v
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+func texts(m map[string]any, key string) []string {
+	list, _ := m[key].([]any)
+	out := make([]string, 0, len(list))
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
