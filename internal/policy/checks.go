@@ -41,18 +41,17 @@ func (e *evaluation) checkEvidence() {
 	e.add(freshness(r, a.FreshnessMS))
 }
 
-// freshness is met by evidence exactly as old as allowed, and by none that is a millisecond older. No evidence counts as
-// stale too, so that a policy naming evidence_stale in deny_on is not looser towards those who send none.
+// freshness is met by evidence exactly as old as allowed, and by none that is a millisecond older. No evidence is too
+// old as well.
 func freshness(r Requirements, ageMS *int64) requirement {
 	out := requirement{
 		name: reqFreshness, wanted: "at most " + milliseconds(r.FreshnessMaxMS), found: "no evidence",
-		effect: r.whenInsufficient(), codes: []string{reason.EvidenceStale, reason.EvidenceAbsent},
+		effect: r.whenInsufficient(), codes: []string{reason.FreshnessExceeded},
 		compensation: CompensatesFreshness, survivesHold: true,
 	}
 	if ageMS != nil {
 		out.found = milliseconds(*ageMS)
 		out.met = *ageMS <= r.FreshnessMaxMS
-		out.codes = []string{reason.EvidenceStale}
 	}
 	return out
 }

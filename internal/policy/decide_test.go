@@ -145,7 +145,7 @@ func TestDecidePrecedence(t *testing.T) {
 				in.Assurance = policy.Assurance{Coverage: policy.CoverageNone, InsufficientEvidence: true}
 			},
 			policy.Challenge, []string{
-				reason.InsufficientEvidence, reason.CoverageBelowMinimum, reason.EvidenceStale, reason.EvidenceAbsent,
+				reason.InsufficientEvidence, reason.CoverageBelowMinimum, reason.FreshnessExceeded,
 				reason.OperatorContinuityNotMet,
 			},
 		},
@@ -185,7 +185,7 @@ func TestDecidePrecedence(t *testing.T) {
 				in.Requirements.CoverageMin = policy.CoverageNone
 				in.Assurance.FreshnessMS = ms(policy.DefaultFreshnessMaxMS + 1)
 			},
-			policy.Challenge, []string{reason.EvidenceStale},
+			policy.Challenge, []string{reason.FreshnessExceeded},
 		},
 		{
 			"explicit approval always challenges",
@@ -304,7 +304,7 @@ func TestDecideCompensation(t *testing.T) {
 	t.Run("a compensated requirement shows no code to hold_on", func(t *testing.T) {
 		t.Parallel()
 		in := broken()
-		in.Requirements.HoldOn = []string{reason.EvidenceStale}
+		in.Requirements.HoldOn = []string{reason.FreshnessExceeded}
 		require.Equal(t, policy.Allow, policy.Decide(in).Effect)
 	})
 	t.Run("hold_on can ask for a second pair of eyes after a challenge", func(t *testing.T) {

@@ -22,8 +22,8 @@ var (
 	}
 	// codes that lists and profiles draw from: codes of the profile, codes the engine emits, codes that never match
 	codes = []string{
-		"profile_a", "profile_b", "claim_a", reason.InsufficientEvidence, reason.CoverageBelowMinimum, reason.EvidenceStale,
-		reason.EvidenceAbsent, reason.OperatorContinuityNotMet, reason.AutomationNotMet, reason.ExplicitApprovalRequired,
+		"profile_a", "profile_b", "claim_a", reason.InsufficientEvidence, reason.CoverageBelowMinimum, reason.FreshnessExceeded,
+		reason.OperatorContinuityNotMet, reason.AutomationNotMet, reason.ExplicitApprovalRequired,
 		reason.NoChallengeMethod, reason.MaxChallengesReached, reason.ChallengeSatisfied, reason.HoldOnMatched,
 		reason.HoldApproved, reason.RequirementsMet, reason.DenyOnMatched, reason.SubjectRevoked,
 	}
@@ -244,7 +244,7 @@ func TestPropertyInputIsLeftAlone(t *testing.T) {
 }
 
 func FuzzDecide(f *testing.F) {
-	f.Add("partial", "challenge", "operator_continuity", "likely", "uncertain", "sufficient", int64(60_000), int64(60_001), 2, 1, "passkey", "live", uint8(0), "evidence_stale")
+	f.Add("partial", "challenge", "operator_continuity", "likely", "uncertain", "sufficient", int64(60_000), int64(60_001), 2, 1, "passkey", "live", uint8(0), "freshness_exceeded")
 	f.Add("", "", "", "", "", "", int64(0), int64(math.MinInt64), 0, math.MinInt, "", "", uint8(255), "")
 	f.Fuzz(func(t *testing.T, covMin, effect, claim, minimum, status, cov string, maxAge, age int64, max, used int, method, kind string, flags uint8, code string) {
 		in := policy.Input{

@@ -24,7 +24,7 @@ func TestFreshnessBoundary(t *testing.T) {
 			require.Equal(t, want, policy.Decide(in).Effect, "age %d ms, limit %d ms", age, limit)
 		}
 		in.Assurance.FreshnessMS = nil
-		require.Equal(t, []string{reason.EvidenceStale, reason.EvidenceAbsent}, policy.Decide(in).ReasonCodes)
+		require.Equal(t, []string{reason.FreshnessExceeded}, policy.Decide(in).ReasonCodes)
 	}
 }
 

@@ -13,8 +13,7 @@ const (
 	HoldOnMatched        Code = "hold_on_matched"
 	InsufficientEvidence Code = "insufficient_evidence"
 	CoverageBelowMinimum Code = "coverage_below_minimum"
-	EvidenceStale        Code = "evidence_stale"
-	EvidenceAbsent       Code = "evidence_absent"
+	FreshnessExceeded    Code = "freshness_exceeded"
 
 	OperatorContinuityNotMet Code = "operator_continuity_not_met"
 	HumanPresenceNotMet      Code = "human_presence_not_met"
@@ -38,8 +37,7 @@ var decisionEntries = []Entry{
 	{HoldOnMatched, KindDecision, "A reason code that the policy lists in hold_on is present.", "Have the hold reviewed; look at the other reason codes and the explanation for which one matched."},
 	{InsufficientEvidence, KindDecision, "There is too little evidence to assess the subject, or a claim the policy asks for.", "Let the subject work on in the session with the collector running, or complete enrollment, then authorize again."},
 	{CoverageBelowMinimum, KindDecision, "The evidence covers less than the policy's coverage_min.", "Collect more evidence in the session, or lower coverage_min in a new policy version."},
-	{EvidenceStale, KindDecision, "There is no evidence, or the newest is older than the policy's freshness_max_ms.", "Submit evidence right before authorizing, or raise freshness_max_ms in a new policy version."},
-	{EvidenceAbsent, KindDecision, "There is no evidence whose age could be told.", "Start a session and submit evidence for the subject before authorizing."},
+	{FreshnessExceeded, KindDecision, "There is no evidence, or the newest is older than the policy's freshness_max_ms.", "Submit evidence right before authorizing, or raise freshness_max_ms in a new policy version."},
 	{OperatorContinuityNotMet, KindDecision, "The operator_continuity claim is below the policy's minimum: the person may not be the enrolled one.", "Complete a challenge where the policy lets one compensate it, or collect more evidence."},
 	{HumanPresenceNotMet, KindDecision, "The human_presence claim is below the policy's minimum.", "Complete a challenge where the policy lets one compensate it, or collect more evidence."},
 	{AutomationNotMet, KindDecision, "The automation claim is not what the policy asks for: input looks scripted.", "Have the hold reviewed; no challenge makes this good."},

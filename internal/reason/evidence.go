@@ -1,10 +1,56 @@
 package reason
 
-// evidenceEntries are the codes of evidence acknowledgements, assurance profiles and claims. internal/scoring and the
-// services around it emit them; a test holds this list and scoring's own equal.
+// evidenceEntries are the codes internal/scoring and the feature parser emit in acknowledgements, profiles and claims.
+// They are defined there; a test holds this copy and the original equal, so that the catalogue needs no scorer.
 var evidenceEntries = []Entry{
-	{CappedAfterRecovery, KindAssurance, "The subject recovered without an anchor lately, so claims are capped at likely for a while.", "Wait until the cap ends, or recover with an anchor such as a passkey."},
+	{"features_malformed", KindEvidence, "The features object is not the JSON the schema describes.", "Send the object the published feature schema describes."},
+	{"features_schema_unsupported", KindEvidence, "The frame names another feature schema version.", "Use a collector of the schema version published in /meta."},
+	{"features_raw_content", KindEvidence, "The frame holds text, keys, positions or images, or a place where they could be.", "Send derived cells only; use the published collector."},
+	{"features_unknown_cell", KindEvidence, "The frame names a cell or field the schema does not have.", "Send only cells of the published schema."},
+	{"features_impossible_value", KindEvidence, "A value is outside the range its formula can give.", "Compute cells by the published formulas."},
+	{"features_counts_not_binned", KindEvidence, "An event count is not one of the bins 0, 2, 7.", "Bin counts in the collector: exact counts can single out a known text."},
+	{"features_too_large", KindEvidence, "The features object is larger than allowed.", "Send shorter frames."},
+	{"features_contradictory", KindEvidence, "Parts of the frame cannot be true together.", "Use the published collector unchanged."},
+	{"features_empty", KindEvidence, "Nothing happened in the frame.", "None needed: send frames when there is input."},
+	{"frame_contradicts_duration", KindEvidence, "The frame claims more active time than it lasted.", "Send the true duration of the frame."},
+	{"frames_overlap", KindEvidence, "Frames of the session overlap in time.", "Cut frames one after the other, one collector a page."},
+	{"frames_out_of_order", KindEvidence, "A frame is older than one already taken.", "Send frames in order."},
+	{"clock_inconsistent", KindEvidence, "A frame's time does not fit the service's clock.", "Set the device's clock; send frames soon after they end."},
+	{"clock_coarse", KindEvidence, "The collector's clock is coarse, so timing says less.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
+	{"modality_not_scored", KindEvidence, "A modality is kept but has no background model to be scored with.", "None needed."},
+	{"evidence_none", KindContinuity, "No usable evidence has arrived in the session.", "Run the collector before asking for a decision."},
+	{"evidence_too_little", KindContinuity, "There is too little evidence for a claim.", "Wait for more typing or pointer use, or step up."},
+	{"evidence_stale", KindContinuity, "The last evidence is more than ten minutes old.", "Ask again after fresh interaction, or step up."},
+	{"continuity_match", KindContinuity, "The behaviour matches the enrolled person.", "None needed."},
+	{"continuity_weak_match", KindContinuity, "The behaviour resembles the enrolled person, with less certainty.", "More evidence may confirm it."},
+	{"continuity_undecided", KindContinuity, "The behaviour fits the enrolled person and others alike.", "Wait for more evidence, or step up."},
+	{"continuity_mismatch", KindContinuity, "The behaviour does not match the enrolled person.", "Step up or hold; re-enroll a person whose behaviour has changed."},
+	{"continuity_recent_mismatch", KindContinuity, "The most recent behaviour does not match the enrolled person.", "Step up; someone else may have taken over."},
+	{"pointer_only", KindContinuity, "Only pointer evidence is there; it alone never confirms.", "Have the person type, or step up."},
+	{"operator_change_suspected", KindContinuity, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
+	{"experimental", KindContinuity, "The claim is experimental and should not decide alone.", "None needed."},
+	{"few_transition_classes", KindContinuity, "Few kinds of transition were seen, for example typing with one hand.", "More varied typing, or step up."},
+	{"background_other_language", KindContinuity, "Most key transitions are outside the background's tables, so another language or layout is likely.", "Learn a background of your own population."},
+	{"background_other_population", KindContinuity, "The background was learned on other devices than this one.", "Learn a background of your own population."},
+	{"not_enrolled", KindEnrollment, "The subject has no template.", "Complete an enrollment."},
+	{"no_template_for_device", KindEnrollment, "The subject is enrolled on another class of device.", "Enroll on this class of device."},
+	{"template_other_model", KindEnrollment, "The template was learned under another model version.", "Re-train or re-enroll the subject."},
+	{"provisional_enrollment", KindEnrollment, "The enrollment is provisional, so claims are capped at likely.", "Collect three sessions of 100 keys."},
+	{"single_session_enrollment", KindEnrollment, "The enrollment stands on one session only.", "Enroll on further days."},
+	{"enrollment_inconsistent", KindEnrollment, "Sessions of the enrollment do not agree with each other.", "Re-enroll; make sure one person typed all of it."},
+	{"recovery_cap", KindEnrollment, "After a recovery claims are capped at likely for a while.", "Wait for the cap to end."},
+	{"device_unknown", KindEnrollment, "The class of device is unknown.", "Send device_class when the session starts."},
+	{"template_adapted", KindEnrollment, "The template has adapted to confirmed sessions since enrollment.", "None needed."},
+	{"agent_mandate_unsupported", KindMandate, "Agent mandates are not supported.", "None."},
+	{"human_pattern", KindPresence, "Timing varies with what is typed and moved the way it does in people.", "None needed."},
+	{"automation_typing_pattern", KindPresence, "Typing times do not follow the keys the way they do in people.", "Deny or step up."},
+	{"automation_pointer_pattern", KindPresence, "Pointer steps are regular the way scripts move.", "Deny or step up."},
+	{"automation_range", KindPresence, "Timing statistics lie outside what people produce.", "Deny or step up."},
+	{"automation_suspected", KindPresence, "One test hints at automation; it is not enough to tell.", "Wait for more evidence."},
+	{"vetoed_by_automation", KindPresence, "Signs of automation forbid confirmed and likely.", "Step up."},
+	{"vetoed_by_replay", KindReplay, "Signs of replay forbid confirmed and likely.", "Step up."},
+	{"replay_exact", KindReplay, "A frame repeats an earlier frame exactly.", "Deny or step up; check the collector for resending."},
+	{"replay_near_duplicate", KindReplay, "A frame is nearer to an earlier frame than two recordings of a person are.", "Deny or step up."},
+	{"replay_other_session", KindReplay, "A frame was seen before in another session or of another subject.", "Deny."},
+	{"no_replay_seen", KindReplay, "No frame repeats another.", "None needed."},
 }
-
-// CappedAfterRecovery is emitted by the assessment of a subject whose recovery had anchor none.
-const CappedAfterRecovery Code = "capped_after_recovery"

@@ -14,15 +14,18 @@ import (
 // Code is a reason code as it stands on the wire. It is an alias, so that codes travel as the strings they are.
 type Code = string
 
-// Kinds of code: the part of an answer that carries it.
+// Kinds of code: what the code is about. The first is emitted by internal/policy, those up to KindMandate by
+// internal/scoring in acknowledgements, profiles and claims.
 const (
-	KindDecision  = "decision"  // reason_codes of an authorization, emitted by internal/policy
-	KindAssurance = "assurance" // reason_codes of an assurance profile
-	KindClaim     = "claim"     // reason_codes of a claim
-	KindPresence  = "presence"  // reason_codes of human presence, automation and replay claims
-	KindEvidence  = "evidence"  // reason_codes of an evidence acknowledgement
-	KindProof     = "proof"     // reason_codes of a proof verification
-	KindLegacy    = "legacy"    // reason_codes of the timing-based endpoints
+	KindDecision   = "decision"
+	KindEvidence   = "evidence"
+	KindContinuity = "continuity"
+	KindEnrollment = "enrollment"
+	KindPresence   = "presence"
+	KindReplay     = "replay"
+	KindMandate    = "mandate"
+	KindProof      = "proof"  // reason_codes of a proof verification
+	KindLegacy     = "legacy" // reason_codes of the timing-based endpoints
 )
 
 // Entry is one line of the catalogue, in the shape GET /api/v1/meta serves.
