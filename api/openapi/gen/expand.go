@@ -52,7 +52,7 @@ func expand(root *object) (*object, error) {
 		}
 		paths.vals[path] = out
 	}
-	root.vals["components"].(*object).set("responses", sharedProblems(root))
+	root.obj("components").set("responses", sharedProblems(root, paths))
 	delete(root.vals, "problems")
 	root.keys = remove(root.keys, "problems")
 	return root, errors.Join(errs...)
@@ -104,30 +104,24 @@ func (op operation) expand() (*object, error) {
 	return out, nil
 }
 
-// security lists the schemes accepted, each with the role it needs.
+// security lists the schemes accepted: those named, or the keys of the scope. An admin key may do all that a server
+// key may.
 func (op operation) security() ([]any, error) {
-	scope := op.str("scope")
 	schemes := op.list("credentials")
 	if len(schemes) == 0 {
-		switch scope {
+		switch scope := op.str("scope"); scope {
 		case "none":
-			return []any{}, nil
-		case "server", "admin":
-			schemes = []any{"serverKey"}
+		case "server":
+			schemes = []any{"serverKey", "adminKey"}
+		case "admin":
+			schemes = []any{"adminKey"}
 		default:
 			return nil, fmt.Errorf("scope %q needs credentials", scope)
 		}
 	}
 	out := []any{}
 	for _, s := range schemes {
-		role := "server"
-		switch {
-		case s != "serverKey":
-			role = "client"
-		case scope == "admin":
-			role = "admin"
-		}
-		out = append(out, newObject(s.(string), []any{role}))
+		out = append(out, newObject(s.(string), []any{}))
 	}
 	return out, nil
 }

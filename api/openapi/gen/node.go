@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -109,6 +110,9 @@ func fromYAML(n *yaml.Node) (any, error) {
 			v, err := fromYAML(n.Content[i+1])
 			if err != nil {
 				return nil, err
+			}
+			if v == nil && strings.ContainsAny(key, " ,.") {
+				return nil, fmt.Errorf("line %d: %q looks like a description that wants quotes", n.Content[i].Line, key)
 			}
 			out.set(key, v)
 		}

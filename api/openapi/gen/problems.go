@@ -53,18 +53,40 @@ func (op operation) problem(status int, codes []string) *object {
 	return problemResponse(op.doc, codes[0], "Refused with "+strings.Join(named, ", ")+".")
 }
 
-// sharedProblems makes components.responses: one answer a status, shown by the first code of that status.
-func sharedProblems(doc *object) *object {
+// sharedProblems makes components.responses: one answer a status that an operation refers to, shown by the first
+// code of that status.
+func sharedProblems(doc, paths *object) *object {
 	out := newObject()
 	problems := doc.obj("problems")
 	for _, code := range problems.keys {
 		p := problems.obj(code)
 		name := "Problem" + string(p.get("status").(json.Number))
-		if out.get(name) == nil {
+		if out.get(name) == nil && refersTo(paths, "#/components/responses/"+name) {
 			out.set(name, problemResponse(doc, code, p.str("title")+"."))
 		}
 	}
 	return out
+}
+
+func refersTo(v any, target string) bool {
+	switch v := v.(type) {
+	case *object:
+		if v.str("$ref") == target {
+			return true
+		}
+		for _, k := range v.keys {
+			if refersTo(v.vals[k], target) {
+				return true
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if refersTo(e, target) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func problemResponse(doc *object, code, description string) *object {
