@@ -15,12 +15,16 @@ const announceEvent = `insert into outbox (topic, environment_id, ref, payload, 
 	select 'event', $1, $2, '{}', $3, $3 where exists
 	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
 
-// AppendEvent writes one entry of the log and, where the environment has an enabled webhook endpoint, the outbox row
-// that fans it out. Listeners of channel cs_events are told at the commit.
-func (q *Q) AppendEvent(ctx context.Context, e models.Event) error {
+// AppendEvent writes one entry of the log and, where announce is set and the environment has an enabled webhook
+// endpoint, the outbox row that fans it out. It sends no notification about the log itself: a transaction that notifies
+// commits under a lock of the whole server, and event streams read the log every tenth of a second anyway.
+func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) error {
 	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
 		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
 		return err
+	}
+	if !announce {
+		return nil
 	}
 	n, err := q.exec(ctx, announceEvent, e.EnvironmentID, e.ID, e.At)
 	if err != nil {

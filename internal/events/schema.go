@@ -1,0 +1,188 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Definition is what the catalogue says of a type.
+type Definition struct {
+	Type        Type
+	Public      bool
+	Description string
+	Schema      map[string]any // JSON Schema 2020-12 of the data as it is shown: Payload's result
+	Example     map[string]any // valid under Schema
+}
+
+type field struct {
+	name     string
+	schema   map[string]any
+	required bool
+}
+
+func req(name string, schema map[string]any) field { return field{name, schema, true} }
+func opt(name string, schema map[string]any) field { return field{name, schema, false} }
+
+var (
+	text      = map[string]any{"type": "string", "minLength": 1}
+	flag      = map[string]any{"type": "boolean"}
+	count     = map[string]any{"type": "integer", "minimum": 0}
+	number    = map[string]any{"type": "number"}
+	timestamp = map[string]any{"type": "string", "format": "date-time"}
+	words     = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+	digest    = map[string]any{"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+)
+
+func enum(values ...any) map[string]any { return map[string]any{"type": "string", "enum": values} }
+
+// envelope are the properties that every type's data may carry beside its own, taken from the entry itself.
+var envelope = []string{"environment", "subject", "action", "authorization", "decision"}
+
+// object makes a closed schema of the fields; environment is always there.
+func object(fields []field) map[string]any {
+	props, required := map[string]any{"environment": text}, []any{"environment"}
+	for _, f := range fields {
+		props[f.name] = f.schema
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+		"properties": props, "required": required, "additionalProperties": false}
+}
+
+// auditSchema is shared by the audit-only types: their data is a flat list of facts.
+var auditSchema = map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+	"properties": map[string]any{"environment": text, "before": digest, "after": digest},
+	"required":   []any{"environment"},
+	"additionalProperties": map[string]any{"type": []any{"string", "number", "boolean", "null", "array"},
+		"items": map[string]any{"type": []any{"string", "number"}}},
+}
+
+// Lookup finds a type in the catalogue.
+func Lookup(t Type) (Definition, bool) {
+	i, ok := byType()[t]
+	if !ok {
+		return Definition{}, false
+	}
+	return catalogue[i], true
+}
+
+// Catalogue returns every public type, in the order of the documentation.
+func Catalogue() []Definition {
+	return slices.DeleteFunc(slices.Clone(catalogue), func(d Definition) bool { return !d.Public })
+}
+
+// Types returns every type, public or not, in the order of the documentation.
+func Types() []Type {
+	out := make([]Type, len(catalogue))
+	for i, d := range catalogue {
+		out[i] = d.Type
+	}
+	return out
+}
+
+var byType = sync.OnceValue(func() map[Type]int {
+	out := make(map[Type]int, len(catalogue))
+	for i, d := range catalogue {
+		out[d.Type] = i
+	}
+	return out
+})
+
+// Payload is an event's data as the activity list, the stream and webhooks show it: the type's own fields and, where
+// they are set, the environment, subject, action, authorization and decision of the entry.
+func Payload(row models.Event) (map[string]any, error) {
+	out := map[string]any{}
+	if row.Data != nil {
+		dec := json.NewDecoder(bytes.NewReader(row.Data))
+		dec.UseNumber() // a number is shown as it was written
+		if err := dec.Decode(&out); err != nil {
+			return nil, fmt.Errorf("event %s: %w", row.ID, err)
+		}
+	}
+	out["environment"] = row.EnvironmentID
+	for name, v := range map[string]*string{"subject": row.Subject, "action": row.Action,
+		"authorization": row.AuthorizationID, "decision": row.Decision} {
+		if v != nil {
+			out[name] = *v
+		}
+	}
+	return out, nil
+}
+
+// Validate reports how an entry's data breaks the schema of its type.
+func Validate(e Entry) error {
+	schema, err := compiled(e.Type)
+	if err != nil {
+		return err
+	}
+	doc := maps.Clone(e.Data)
+	if doc == nil {
+		doc = map[string]any{}
+	}
+	for _, name := range envelope {
+		if _, ok := doc[name]; ok {
+			return fmt.Errorf("event %s: %s belongs in the entry, not in its data", e.Type, name)
+		}
+	}
+	doc["environment"] = e.Scope.Environment
+	for name, v := range map[string]string{"subject": e.Subject, "action": e.Action,
+		"authorization": e.AuthorizationID, "decision": e.Decision} {
+		if v != "" {
+			doc[name] = v
+		}
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", e.Type, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("event %s: %w", e.Type, err)
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("event %s: data breaks the type's schema: %w", e.Type, err)
+	}
+	return nil
+}
+
+var schemas sync.Map // Type -> *jsonschema.Schema
+
+func compiled(t Type) (*jsonschema.Schema, error) {
+	if s, ok := schemas.Load(t); ok {
+		return s.(*jsonschema.Schema), nil
+	}
+	d, ok := Lookup(t)
+	if !ok {
+		return nil, fmt.Errorf("event %s: unknown type", t)
+	}
+	raw, err := json.Marshal(d.Schema)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	name := "event:" + string(t)
+	if err := c.AddResource(name, doc); err != nil {
+		return nil, err
+	}
+	s, err := c.Compile(name)
+	if err != nil {
+		return nil, err
+	}
+	schemas.Store(t, s)
+	return s, nil
+}

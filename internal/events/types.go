@@ -1,0 +1,144 @@
+package events
+
+import "strings"
+
+// Type names what happened: a dotted lower-case noun and past participle. Types are never renamed.
+type Type string
+
+// Public types: shown in the activity list, sent on the event stream and delivered to webhooks.
+const (
+	AuthorizationDecided Type = "authorization.decided"
+
+	ChallengeRequested Type = "challenge.requested"
+	ChallengeCompleted Type = "challenge.completed"
+	ChallengeCancelled Type = "challenge.cancelled"
+	ChallengeExpired   Type = "challenge.expired"
+	ChallengeFailed    Type = "challenge.failed"
+
+	HoldOpened   Type = "hold.opened"
+	HoldReminder Type = "hold.reminder"
+	HoldApproved Type = "hold.approved"
+	HoldRejected Type = "hold.rejected"
+	HoldExpired  Type = "hold.expired"
+
+	TrustStateChanged Type = "trust.state_changed"
+	SessionAnomaly    Type = "session.anomaly"
+
+	EnrollmentCompleted Type = "enrollment.completed"
+	EnrollmentFailed    Type = "enrollment.failed"
+
+	RecoveryStarted   Type = "recovery.started"
+	RecoveryReady     Type = "recovery.ready"
+	RecoveryCompleted Type = "recovery.completed"
+	RecoveryExpired   Type = "recovery.expired"
+
+	SubjectCreated           Type = "subject.created"
+	SubjectRevoked           Type = "subject.revoked"
+	SubjectAdaptationChanged Type = "subject.adaptation_changed"
+	SubjectConsentChanged    Type = "subject.consent_changed"
+	SubjectExported          Type = "subject.exported"
+	SubjectErasureRequested  Type = "subject.erasure_requested"
+	SubjectErased            Type = "subject.erased"
+
+	PasskeyRegistered Type = "passkey.registered"
+	PasskeyRevoked    Type = "passkey.revoked"
+
+	ProofRevoked          Type = "proof.revoked"
+	AuthenticationDecided Type = "authentication.decided"
+	EvaluationClosed      Type = "evaluation.closed"
+
+	WebhookTest      Type = "webhook.test"
+	WebhookFailing   Type = "webhook.failing"
+	WebhookRecovered Type = "webhook.recovered"
+	WebhookDisabled  Type = "webhook.disabled"
+)
+
+// Audit-only types: in the audit log, and nowhere else.
+const (
+	TenantCreated      Type = "tenant.created"
+	EnvironmentCreated Type = "environment.created"
+	EnvironmentUpdated Type = "environment.updated"
+
+	CredentialCreated  Type = "credential.created"
+	CredentialRotated  Type = "credential.rotated"
+	CredentialRevoked  Type = "credential.revoked"
+	ClientTokenCreated Type = "client_token.created"
+	ClientTokenRevoked Type = "client_token.revoked"
+	PersonSignedIn     Type = "person.signed_in"
+
+	ActionCreated   Type = "action.created"
+	ActionUpdated   Type = "action.updated"
+	ActionArchived  Type = "action.archived"
+	PolicyCreated   Type = "policy.created"
+	PolicyActivated Type = "policy.activated"
+	PolicyRetired   Type = "policy.retired"
+
+	SigningKeyCreated   Type = "signing_key.created"
+	SigningKeyActivated Type = "signing_key.activated"
+	SigningKeyRetired   Type = "signing_key.retired"
+
+	SessionStarted Type = "session.started"
+	SessionEnded   Type = "session.ended"
+	SessionExpired Type = "session.expired"
+
+	EnrollmentStarted Type = "enrollment.started"
+	TemplateTrained   Type = "template.trained"
+	TemplateAdapted   Type = "template.adapted"
+	TemplateReset     Type = "template.reset"
+
+	PasskeyRegistrationGranted Type = "passkey.registration_granted"
+	PasskeyCloneWarning        Type = "passkey.clone_warning"
+
+	ChallengeLinkCreated   Type = "challenge.link_created"
+	ChallengeAttemptFailed Type = "challenge.attempt_failed"
+	HoldReviewed           Type = "hold.reviewed" // one of several approvals
+	OutcomeReported        Type = "outcome.reported"
+	ProofConsumed          Type = "proof.consumed"
+
+	EvaluationCreated Type = "evaluation.created"
+
+	WebhookEndpointCreated  Type = "webhook_endpoint.created"
+	WebhookEndpointUpdated  Type = "webhook_endpoint.updated"
+	WebhookEndpointDeleted  Type = "webhook_endpoint.deleted"
+	WebhookEndpointEnabled  Type = "webhook_endpoint.enabled"
+	WebhookSecretRotated    Type = "webhook_endpoint.secret_rotated"
+	WebhookEndpointReplayed Type = "webhook_endpoint.replayed"
+
+	ResearchVectorsRemoved Type = "research.vectors_removed"
+	BackgroundLearned      Type = "background.learned"
+	RetentionExecuted      Type = "retention.executed"
+	AuditExported          Type = "audit.exported"
+)
+
+// Public reports whether the type reaches activity, the stream and webhooks.
+func (t Type) Public() bool {
+	d, ok := Lookup(t)
+	return ok && d.Public
+}
+
+// Matches reports whether a webhook endpoint that subscribed to these patterns hears of the type. A pattern is a type,
+// a prefix ending in ".*", or "*"; no patterns at all means every public type.
+func Matches(patterns []string, t Type) bool {
+	if len(patterns) == 0 {
+		return true
+	}
+	for _, p := range patterns {
+		if p == "*" || p == string(t) {
+			return true
+		}
+		if prefix, ok := strings.CutSuffix(p, ".*"); ok && strings.HasPrefix(string(t), prefix+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// KnownPattern reports whether the pattern matches at least one public type.
+func KnownPattern(pattern string) bool {
+	for _, d := range catalogue {
+		if d.Public && Matches([]string{pattern}, d.Type) {
+			return true
+		}
+	}
+	return false
+}
