@@ -1,0 +1,186 @@
+package scoring
+
+import (
+	_ "embed" // default backgrounds
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/countersign-dev/countersign/internal/features"
+)
+
+//go:embed backgrounds/keystroke.json
+var keystrokeBackground []byte
+
+//go:embed backgrounds/pointer.json
+var pointerBackground []byte
+
+// Card says where a background comes from, as a model card: who was recorded, under what licence, with what result.
+type Card struct {
+	Data          string             `json:"data"`
+	Licence       string             `json:"licence"`
+	NonCommercial bool               `json:"non_commercial"`
+	People        int                `json:"people"`
+	Frames        int                `json:"frames"`
+	Learned       string             `json:"learned"` // date, RFC 3339
+	Population    string             `json:"population"`
+	Sources       []Source           `json:"sources,omitempty"` // digests of the files learned from
+	Measured      map[string]float64 `json:"measured,omitempty"`
+	Limitations   []string           `json:"limitations,omitempty"`
+}
+
+// Source identifies one file a background was learned from, so that a measurement can tell its training data.
+type Source struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Background is the population model of one modality.
+type Background struct {
+	Version       string            `json:"version"`
+	Modality      features.Modality `json:"modality"`
+	SchemaVersion string            `json:"feature_schema_version"`
+	Cells         []string          `json:"cells"`
+	Mu            []float64         `json:"mu"`
+	Sig2          []float64         `json:"sig2"`  // variance of one event within a frame
+	Between       []float64         `json:"b"`     // lower triangle of B by rows
+	Within        []float64         `json:"w"`     // lower triangle of W by rows
+	Drift         float64           `json:"drift"` // share of B added to W for the change from day to day
+	Card          Card              `json:"card"`
+
+	b, w, binv square    // B, W + drift B, B^-1
+	sd         []float64 // deviation of a frame's cell at CountMany events over the whole population
+}
+
+// ErrBackground is returned for a background that cannot be used.
+var ErrBackground = errors.New("scoring: unusable background")
+
+// ParseBackground reads a background in the JSON form written by Marshal and prepares it for scoring.
+func ParseBackground(data []byte) (*Background, error) {
+	var b Background
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBackground, err)
+	}
+	return &b, b.Prepare()
+}
+
+// Prepare checks the background and derives what scoring needs. It must be called once on a background built by hand.
+func (b *Background) Prepare() error {
+	n := len(b.Mu)
+	tri := n * (n + 1) / 2
+	if n == 0 || len(b.Sig2) != n || len(b.Cells) != n || len(b.Between) != tri || len(b.Within) != tri {
+		return fmt.Errorf("%w: lengths disagree", ErrBackground)
+	}
+	if b.SchemaVersion != features.SchemaVersion || n != features.Dim(b.Modality) {
+		return fmt.Errorf("%w: schema %q, %d cells of %q", ErrBackground, b.SchemaVersion, n, b.Modality)
+	}
+	for i, c := range features.Cells(b.Modality) {
+		if b.Cells[i] != c.Name {
+			return fmt.Errorf("%w: cell %d is %q, the schema has %q", ErrBackground, i, b.Cells[i], c.Name)
+		}
+		if !(b.Sig2[i] > 0) || math.IsInf(b.Sig2[i], 0) || math.IsNaN(b.Mu[i]) {
+			return fmt.Errorf("%w: cell %q has no variance", ErrBackground, c.Name)
+		}
+	}
+	b.b, b.w = unpack(b.Between, n), unpack(b.Within, n)
+	for i := range b.w.data {
+		b.w.data[i] += b.Drift * b.b.data[i]
+	}
+	work := newSquare(n)
+	copy(work.data, b.b.data)
+	var ok bool
+	if b.binv, ok = work.inverse(); !ok {
+		return fmt.Errorf("%w: B is not positive definite", ErrBackground)
+	}
+	b.sd = make([]float64, n)
+	for i := range n {
+		b.sd[i] = math.Sqrt(b.b.at(i, i) + b.w.at(i, i) + b.Sig2[i]/features.CountMany)
+	}
+	return nil
+}
+
+// Marshal writes the background as JSON.
+func (b *Background) Marshal() ([]byte, error) { return json.Marshal(b) }
+
+// Dim is the number of cells.
+func (b *Background) Dim() int { return len(b.Mu) }
+
+// Pack turns a symmetric matrix in row order into the lower triangle a Background stores.
+func Pack(full []float64, n int) []float64 {
+	out := make([]float64, 0, n*(n+1)/2)
+	for i := range n {
+		out = append(out, full[i*n:i*n+i+1]...)
+	}
+	return out
+}
+
+func unpack(tri []float64, n int) square {
+	s := newSquare(n)
+	at := 0
+	for i := range n {
+		for j := 0; j <= i; j++ {
+			s.data[i*n+j], s.data[j*n+i] = tri[at], tri[at]
+			at++
+		}
+	}
+	return s
+}
+
+// Model is the set of backgrounds in force, by modality, with the rules.
+type Model struct {
+	backgrounds map[features.Modality]*Background
+}
+
+// NewModel makes a model of prepared backgrounds, one a modality.
+func NewModel(backgrounds ...*Background) *Model {
+	m := &Model{backgrounds: map[features.Modality]*Background{}}
+	for _, b := range backgrounds {
+		m.backgrounds[b.Modality] = b
+	}
+	return m
+}
+
+var defaultModel = sync.OnceValue(func() *Model {
+	var all []*Background
+	for _, data := range [][]byte{keystrokeBackground, pointerBackground} {
+		b, err := ParseBackground(data)
+		if err != nil {
+			panic("scoring: embedded background: " + err.Error())
+		}
+		all = append(all, b)
+	}
+	return NewModel(all...)
+})
+
+// Default is the model of the embedded backgrounds. Their cards say what they may be used for.
+func Default() *Model { return defaultModel() }
+
+// Background returns the background of a modality, nil where the model has none.
+func (m *Model) Background(mod features.Modality) *Background { return m.backgrounds[mod] }
+
+// Version names the backgrounds in force; every profile is stamped with it.
+func (m *Model) Version() string {
+	out := ""
+	for _, mod := range features.Modalities() {
+		if b := m.backgrounds[mod]; b != nil {
+			if out != "" {
+				out += "+"
+			}
+			out += b.Version
+		}
+	}
+	return out
+}
+
+// Cards returns the model cards of the backgrounds in force, in schema order.
+func (m *Model) Cards() []Card {
+	var out []Card
+	for _, mod := range features.Modalities() {
+		if b := m.backgrounds[mod]; b != nil {
+			out = append(out, b.Card)
+		}
+	}
+	return out
+}

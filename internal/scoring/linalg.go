@@ -1,0 +1,87 @@
+package scoring
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// square is a dense symmetric n x n matrix in row order.
+type square struct {
+	n    int
+	data []float64
+}
+
+func newSquare(n int) square { return square{n: n, data: make([]float64, n*n)} }
+
+func (s square) at(i, j int) float64 { return s.data[i*s.n+j] }
+func (s square) row(i int) []float64 { return s.data[i*s.n : (i+1)*s.n] }
+func (s square) reshape(n int) square {
+	if cap(s.data) < n*n {
+		return newSquare(n)
+	}
+	return square{n: n, data: s.data[:n*n]}
+}
+
+// cholesky replaces the lower triangle by L with A = L L'. It reports false where A is not positive definite, which a
+// sum of covariances can only be through damaged input.
+func (s square) cholesky() bool {
+	for i := range s.n {
+		ri := s.row(i)
+		for j := 0; j < i; j++ {
+			rj := s.row(j)
+			ri[j] = (ri[j] - floats.Dot(ri[:j], rj[:j])) / rj[j]
+		}
+		d := ri[i] - floats.Dot(ri[:i], ri[:i])
+		if !(d > 0) || math.IsInf(d, 1) {
+			return false
+		}
+		ri[i] = math.Sqrt(d)
+	}
+	return true
+}
+
+// forward solves L z = r in place for the lower triangle L.
+func (s square) forward(r []float64) {
+	for i := range s.n {
+		ri := s.row(i)
+		r[i] = (r[i] - floats.Dot(ri[:i], r[:i])) / ri[i]
+	}
+}
+
+// logDensity is the log of the Gaussian density N(r; 0, A) without its constant; it overwrites both.
+func (s square) logDensity(r []float64) (float64, bool) {
+	if !s.cholesky() {
+		return 0, false
+	}
+	s.forward(r)
+	logDet := 0.0
+	for i := range s.n {
+		logDet += math.Log(s.at(i, i))
+	}
+	return -.5*floats.Dot(r, r) - logDet, true
+}
+
+// inverse returns the inverse of a positive definite matrix; false where it is not.
+func (s square) inverse() (square, bool) {
+	if !s.cholesky() {
+		return square{}, false
+	}
+	// Row k of lt is column k of L^-1, so that the product below runs over contiguous memory.
+	lt := newSquare(s.n)
+	for k := range s.n {
+		col := lt.row(k)
+		col[k] = 1 / s.at(k, k)
+		for i := k + 1; i < s.n; i++ {
+			col[i] = -floats.Dot(s.row(i)[k:i], col[k:i]) / s.at(i, i)
+		}
+	}
+	out := newSquare(s.n)
+	for i := range s.n {
+		for j := 0; j <= i; j++ {
+			v := floats.Dot(lt.row(i)[i:], lt.row(j)[i:])
+			out.data[i*s.n+j], out.data[j*s.n+i] = v, v
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,112 @@
+package scoring
+
+import "github.com/countersign-dev/countersign/internal/features"
+
+// presenceCoverage is how much the presence tests stand on.
+func (a *assessment) presenceCoverage() Coverage {
+	switch n := a.presence.frames; {
+	case n == 0:
+		return CoverageNone
+	case n == 1:
+		return CoverageSparse
+	case n == 2:
+		return CoveragePartial
+	}
+	return CoverageSufficient
+}
+
+// human is the claim that a person, not a program, produced the evidence. Without any evidence it is uncertain.
+func (a *assessment) human() Claim {
+	cov := a.presenceCoverage()
+	switch {
+	case !a.presence.tested || a.expired:
+		return a.claim(ClaimPresence, Uncertain, CoverageNone, []string{ReasonTooLittle})
+	case len(a.presence.detected) > 0:
+		return a.claim(ClaimPresence, NotConfirmed, cov, a.presence.detected)
+	case a.replayed:
+		return a.claim(ClaimPresence, Uncertain, cov, []string{ReasonVetoReplay})
+	case a.presence.suspected:
+		return a.claim(ClaimPresence, Uncertain, cov, []string{ReasonAutomationHint})
+	case a.presence.human && cov.atLeast(CoveragePartial) && !a.stale && !a.opt.CapLikely:
+		return a.claim(ClaimPresence, Confirmed, cov, []string{ReasonHuman})
+	}
+	return a.claim(ClaimPresence, Likely, cov, []string{ReasonHuman})
+}
+
+func (a *assessment) automation() Claim {
+	switch {
+	case !a.presence.tested || a.expired:
+		return a.claim(ClaimAutomation, NotDetected, CoverageNone, []string{ReasonTooLittle})
+	case len(a.presence.detected) > 0:
+		return a.claim(ClaimAutomation, Detected, a.presenceCoverage(), a.presence.detected)
+	case a.presence.suspected:
+		return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), []string{ReasonAutomationHint})
+	}
+	return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), nil)
+}
+
+func (a *assessment) replay() Claim {
+	r := a.state.Replay
+	codes := set{}
+	if r.Exact > 0 {
+		codes.add(ReasonReplayExact)
+	}
+	if r.Near > 0 {
+		codes.add(ReasonReplayNear)
+	}
+	if r.Elsewhere > 0 {
+		codes.add(ReasonReplayElsewhere)
+	}
+	cov := a.state.Coverage()
+	if a.replayed {
+		return a.claim(ClaimReplay, Detected, cov, codes.list())
+	}
+	if a.state.Frames == 0 {
+		return a.claim(ClaimReplay, NotDetected, CoverageNone, []string{ReasonNoEvidence})
+	}
+	return a.claim(ClaimReplay, NotDetected, cov, []string{ReasonNoReplay})
+}
+
+// change is experimental: the session matched the person before and does not now.
+func (a *assessment) change(continuity Claim) Claim {
+	w := a.state.Keystroke
+	switch {
+	case !w.Scored || continuity.Status == Insufficient:
+		return a.claim(ClaimChange, Insufficient, continuity.Coverage, []string{ReasonTooLittle}, ReasonExperimental)
+	case w.WasOperator && w.revocations() > 0:
+		return a.claim(ClaimChange, Detected, continuity.Coverage, []string{ReasonOperatorChange}, ReasonExperimental)
+	}
+	return a.claim(ClaimChange, NotDetected, continuity.Coverage, nil, ReasonExperimental)
+}
+
+func (a *assessment) mandate() Claim {
+	c := a.claim(ClaimMandate, Unsupported, CoverageNone, []string{ReasonMandates})
+	c.FreshnessMS = nil
+	return c
+}
+
+// generalLimits names what weakens the whole profile.
+func (a *assessment) generalLimits() {
+	s := a.state
+	a.limits.add(s.Oddities...)
+	if s.Device == UnknownDevice {
+		a.limits.add(ReasonDeviceUnknown)
+	}
+	if s.Device == Mobile || s.Device == Tablet {
+		a.limits.add(ReasonOtherPopulation)
+	}
+	if s.ClockMS >= coarseClockMS {
+		a.limits.add(ReasonCoarseClock)
+	}
+	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
+		a.limits.add(ReasonOtherLanguage)
+	}
+	if s.Keystroke.keys() >= sufficientKeys && s.keyCoverage() != CoverageSufficient {
+		a.limits.add(ReasonFewCells)
+	}
+	for _, mod := range []features.Modality{features.Scroll, features.Rhythm, features.Gaze} {
+		if s.Amounts[mod] > 0 && a.model.backgrounds[mod] == nil {
+			a.limits.add(ReasonNotScored)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package scoring
+
+import (
+	"math"
+
+	"github.com/countersign-dev/countersign/internal/features"
+)
+
+// Limits of the presence tests. The correlations fall together when typing times ignore which keys are typed; the range
+// limits lie outside 99.5 % of recorded people. Measured rates are in docs/accuracy.md.
+const (
+	corrDetect      = 0.35 // mean of corr_pp + corr_hold over the last frames
+	corrSuspect     = 0.25 // the same of one frame
+	corrHuman       = 0.60
+	corrKeys        = 100 // keys the mean must stand on
+	corrFrameKeys   = 30
+	presenceFrames  = 6
+	pointerFrameMin = 60 // pointer events a frame must have to be tested
+)
+
+// presenceFrame is what the presence tests need of one frame.
+type presenceFrame struct {
+	Keys         int     `json:"k,omitempty"`
+	Corr         float64 `json:"c,omitempty"`
+	HasCorr      bool    `json:"hc,omitempty"`
+	Ranges       int     `json:"r,omitempty"` // typing statistics outside the human range
+	Tested       bool    `json:"t,omitempty"` // typing was tested at all
+	PointerRules int     `json:"p,omitempty"`
+	HasPointer   bool    `json:"hp,omitempty"`
+}
+
+func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
+	p := presenceFrame{Keys: f.Keys()}
+	pp, okPP := f.Presence.Get("corr_pp")
+	hold, okHold := f.Presence.Get("corr_hold")
+	cov, okCov := f.Presence.Get("table_cov")
+	p.Tested = okPP && okHold && p.Keys >= corrFrameKeys
+	p.HasCorr = p.Tested && okCov && cov >= tableCoverage
+	p.Corr = pp + hold
+	if p.Tested {
+		p.Ranges = typingRanges(f)
+	}
+	if b, ok := f.Block(features.Pointer); ok && b.Events >= pointerFrameMin {
+		if _, ok := f.Presence.Get("sd_lv"); ok {
+			p.HasPointer, p.PointerRules = true, pointerRules(f.Presence)
+		}
+	}
+	return p, p.Tested || p.HasPointer
+}
+
+type limit struct {
+	name   string
+	lo, hi float64
+}
+
+var typingLimits = []limit{
+	{"sd_lpp", .20, math.Inf(1)},
+	{"sd_lhold", .08, math.Inf(1)},
+	{"med_hold", 25, 400},
+	{"med_pp", 25, math.Inf(1)},
+	{"p90p10_pp", .40, math.Inf(1)},
+	{"skew_pp", -.35, math.Inf(1)},
+}
+
+var pointerLimits = []limit{
+	{"sd_lv", .60, math.Inf(1)},
+	{"unit_steps", math.Inf(-1), .62},
+	{"uniq_steps", .12, math.Inf(1)},
+	{"axis_diag", math.Inf(-1), .96},
+}
+
+func typingRanges(f features.Frame) int { return outside(f.Presence, typingLimits) }
+
+func pointerRules(p features.Presence) int { return outside(p, pointerLimits) }
+
+func outside(p features.Presence, limits []limit) int {
+	n := 0
+	for _, l := range limits {
+		if v, ok := p.Get(l.name); ok && (v < l.lo || v > l.hi) {
+			n++
+		}
+	}
+	return n
+}
+
+// presenceVerdict is the outcome of the presence tests over the recent frames.
+type presenceVerdict struct {
+	tested    bool
+	detected  []string // reason codes of automation
+	suspected bool
+	human     bool // positive evidence of a person, not only the absence of signs
+	frames    int
+}
+
+func judgePresence(frames []presenceFrame) presenceVerdict {
+	var v presenceVerdict
+	v.frames = len(frames)
+	v.tested = len(frames) > 0
+	typing(frames, &v)
+	pointing(frames, &v)
+	return v
+}
+
+func typing(frames []presenceFrame, v *presenceVerdict) {
+	keys, sum, out, last := 0, 0.0, 0, 0.0
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := frames[i]
+		if f.Ranges >= 2 {
+			out += 2
+		} else {
+			out += f.Ranges
+		}
+		if f.HasCorr && keys < 2*corrKeys {
+			if keys == 0 {
+				last = f.Corr
+			}
+			keys += f.Keys
+			sum += f.Corr * float64(f.Keys)
+		}
+	}
+	if out >= 2 {
+		v.detected = append(v.detected, ReasonAutomationRange)
+	}
+	v.suspected = v.suspected || out == 1
+	if keys == 0 {
+		return
+	}
+	mean := sum / float64(keys)
+	switch {
+	case keys >= corrKeys && mean < corrDetect:
+		v.detected = append(v.detected, ReasonAutomationTyping)
+	case last < corrSuspect:
+		v.suspected = true
+	case keys >= corrKeys && mean >= corrHuman:
+		v.human = true
+	}
+}
+
+func pointing(frames []presenceFrame, v *presenceVerdict) {
+	tested, flagged, clean := 0, 0, 0
+	for _, f := range frames {
+		if !f.HasPointer {
+			continue
+		}
+		tested++
+		if f.PointerRules >= 2 {
+			flagged++
+		}
+		if f.PointerRules == 0 {
+			clean++
+		}
+	}
+	switch {
+	case flagged > 0 && 2*flagged > tested:
+		v.detected = append(v.detected, ReasonAutomationPointer)
+	case flagged > 0:
+		v.suspected = true
+	case tested >= 2 && clean == tested:
+		v.human = true
+	}
+}

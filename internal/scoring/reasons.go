@@ -1,0 +1,124 @@
+package scoring
+
+// Reason codes of profiles, claims and evidence acknowledgements. Codes are stable: policies name them.
+const (
+	ReasonNotEnrolled        = "not_enrolled"
+	ReasonNoTemplateDevice   = "no_template_for_device"
+	ReasonTemplateModel      = "template_other_model"
+	ReasonTooLittle          = "evidence_too_little"
+	ReasonNoEvidence         = "evidence_none"
+	ReasonStale              = "evidence_stale"
+	ReasonMatch              = "continuity_match"
+	ReasonWeakMatch          = "continuity_weak_match"
+	ReasonUndecided          = "continuity_undecided"
+	ReasonMismatch           = "continuity_mismatch"
+	ReasonShortMismatch      = "continuity_recent_mismatch"
+	ReasonPointerOnly        = "pointer_only"
+	ReasonProvisional        = "provisional_enrollment"
+	ReasonSingleSession      = "single_session_enrollment"
+	ReasonInconsistent       = "enrollment_inconsistent"
+	ReasonRecoveryCap        = "recovery_cap"
+	ReasonVetoAutomation     = "vetoed_by_automation"
+	ReasonVetoReplay         = "vetoed_by_replay"
+	ReasonAutomationTyping   = "automation_typing_pattern"
+	ReasonAutomationPointer  = "automation_pointer_pattern"
+	ReasonAutomationRange    = "automation_range"
+	ReasonAutomationHint     = "automation_suspected"
+	ReasonHuman              = "human_pattern"
+	ReasonReplayExact        = "replay_exact"
+	ReasonReplayNear         = "replay_near_duplicate"
+	ReasonReplayElsewhere    = "replay_other_session"
+	ReasonNoReplay           = "no_replay_seen"
+	ReasonOperatorChange     = "operator_change_suspected"
+	ReasonMandates           = "agent_mandate_unsupported"
+	ReasonOverlap            = "frames_overlap"
+	ReasonOutOfOrder         = "frames_out_of_order"
+	ReasonClock              = "clock_inconsistent"
+	ReasonCoarseClock        = "clock_coarse"
+	ReasonContradictDuration = "frame_contradicts_duration"
+	ReasonFewCells           = "few_transition_classes"
+	ReasonOtherLanguage      = "background_other_language"
+	ReasonOtherPopulation    = "background_other_population"
+	ReasonDeviceUnknown      = "device_unknown"
+	ReasonNotScored          = "modality_not_scored"
+	ReasonExperimental       = "experimental"
+	ReasonAdapted            = "template_adapted"
+)
+
+// Reason describes one code for the catalogue.
+type Reason struct {
+	Code, Kind, Description, Remedy string
+}
+
+// Reasons lists every code this package and the feature parser use, for the one catalogue of the service.
+func Reasons() []Reason {
+	return append(parserReasons(), append(continuityReasons(), presenceReasons()...)...)
+}
+
+func parserReasons() []Reason {
+	const kind = "evidence"
+	return []Reason{
+		{"features_malformed", kind, "The features object is not the JSON the schema describes.", "Send the object the published feature schema describes."},
+		{"features_schema_unsupported", kind, "The frame names another feature schema version.", "Use a collector of the schema version published in /meta."},
+		{"features_raw_content", kind, "The frame holds text, keys, positions or images, or a place where they could be.", "Send derived cells only; use the published collector."},
+		{"features_unknown_cell", kind, "The frame names a cell or field the schema does not have.", "Send only cells of the published schema."},
+		{"features_impossible_value", kind, "A value is outside the range its formula can give.", "Compute cells by the published formulas."},
+		{"features_counts_not_binned", kind, "An event count is not one of the bins 0, 2, 7.", "Bin counts in the collector: exact counts can single out a known text."},
+		{"features_too_large", kind, "The features object is larger than allowed.", "Send shorter frames."},
+		{"features_contradictory", kind, "Parts of the frame cannot be true together.", "Use the published collector unchanged."},
+		{"features_empty", kind, "Nothing happened in the frame.", "None needed: send frames when there is input."},
+		{ReasonContradictDuration, kind, "The frame claims more active time than it lasted.", "Send the true duration of the frame."},
+		{ReasonOverlap, kind, "Frames of the session overlap in time.", "Cut frames one after the other, one collector a page."},
+		{ReasonOutOfOrder, kind, "A frame is older than one already taken.", "Send frames in order."},
+		{ReasonClock, kind, "A frame's time does not fit the service's clock.", "Set the device's clock; send frames soon after they end."},
+		{ReasonCoarseClock, kind, "The collector's clock is coarse, so timing says less.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
+		{ReasonNotScored, kind, "A modality is kept but has no background model to be scored with.", "None needed."},
+	}
+}
+
+func continuityReasons() []Reason {
+	const kind, enrolment = "continuity", "enrollment"
+	return []Reason{
+		{ReasonNoEvidence, kind, "No usable evidence has arrived in the session.", "Run the collector before asking for a decision."},
+		{ReasonTooLittle, kind, "There is too little evidence for a claim.", "Wait for more typing or pointer use, or step up."},
+		{ReasonStale, kind, "The last evidence is more than ten minutes old.", "Ask again after fresh interaction, or step up."},
+		{ReasonMatch, kind, "The behaviour matches the enrolled person.", "None needed."},
+		{ReasonWeakMatch, kind, "The behaviour resembles the enrolled person, with less certainty.", "More evidence may confirm it."},
+		{ReasonUndecided, kind, "The behaviour fits the enrolled person and others alike.", "Wait for more evidence, or step up."},
+		{ReasonMismatch, kind, "The behaviour does not match the enrolled person.", "Step up or hold; re-enroll a person whose behaviour has changed."},
+		{ReasonShortMismatch, kind, "The most recent behaviour does not match the enrolled person.", "Step up; someone else may have taken over."},
+		{ReasonPointerOnly, kind, "Only pointer evidence is there; it alone never confirms.", "Have the person type, or step up."},
+		{ReasonOperatorChange, kind, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
+		{ReasonExperimental, kind, "The claim is experimental and should not decide alone.", "None needed."},
+		{ReasonFewCells, kind, "Few kinds of transition were seen, for example typing with one hand.", "More varied typing, or step up."},
+		{ReasonOtherLanguage, kind, "Most key transitions are outside the background's tables, so another language or layout is likely.", "Learn a background of your own population."},
+		{ReasonOtherPopulation, kind, "The background was learned on other devices than this one.", "Learn a background of your own population."},
+		{ReasonNotEnrolled, enrolment, "The subject has no template.", "Complete an enrollment."},
+		{ReasonNoTemplateDevice, enrolment, "The subject is enrolled on another class of device.", "Enroll on this class of device."},
+		{ReasonTemplateModel, enrolment, "The template was learned under another model version.", "Re-train or re-enroll the subject."},
+		{ReasonProvisional, enrolment, "The enrollment is provisional, so claims are capped at likely.", "Collect three sessions of 100 keys."},
+		{ReasonSingleSession, enrolment, "The enrollment stands on one session only.", "Enroll on further days."},
+		{ReasonInconsistent, enrolment, "Sessions of the enrollment do not agree with each other.", "Re-enroll; make sure one person typed all of it."},
+		{ReasonRecoveryCap, enrolment, "After a recovery claims are capped at likely for a while.", "Wait for the cap to end."},
+		{ReasonDeviceUnknown, enrolment, "The class of device is unknown.", "Send device_class when the session starts."},
+		{ReasonAdapted, enrolment, "The template has adapted to confirmed sessions since enrollment.", "None needed."},
+		{ReasonMandates, "mandate", "Agent mandates are not supported.", "None."},
+	}
+}
+
+func presenceReasons() []Reason {
+	const kind, replay = "presence", "replay"
+	return []Reason{
+		{ReasonHuman, kind, "Timing varies with what is typed and moved the way it does in people.", "None needed."},
+		{ReasonAutomationTyping, kind, "Typing times do not follow the keys the way they do in people.", "Deny or step up."},
+		{ReasonAutomationPointer, kind, "Pointer steps are regular the way scripts move.", "Deny or step up."},
+		{ReasonAutomationRange, kind, "Timing statistics lie outside what people produce.", "Deny or step up."},
+		{ReasonAutomationHint, kind, "One test hints at automation; it is not enough to tell.", "Wait for more evidence."},
+		{ReasonVetoAutomation, kind, "Signs of automation forbid confirmed and likely.", "Step up."},
+		{ReasonVetoReplay, replay, "Signs of replay forbid confirmed and likely.", "Step up."},
+		{ReasonReplayExact, replay, "A frame repeats an earlier frame exactly.", "Deny or step up; check the collector for resending."},
+		{ReasonReplayNear, replay, "A frame is nearer to an earlier frame than two recordings of a person are.", "Deny or step up."},
+		{ReasonReplayElsewhere, replay, "A frame was seen before in another session or of another subject.", "Deny."},
+		{ReasonNoReplay, replay, "No frame repeats another.", "None needed."},
+	}
+}

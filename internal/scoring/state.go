@@ -1,0 +1,263 @@
+package scoring
+
+import (
+	"math"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/features"
+)
+
+// State is the running assurance of one session: what the rules need of its frames and nothing more. Its size is bounded
+// whatever a client sends. It is a value: Add returns a new one. Store it with MarshalBinary.
+type State struct {
+	Device   DeviceClass               `json:"device"`
+	Frames   int                       `json:"frames"`    // accepted frames
+	Keys     int                       `json:"keys"`      // presses in all accepted frames
+	ActiveMS float64                   `json:"active_ms"` // active time over all accepted frames
+	Amounts  map[features.Modality]int `json:"amounts,omitempty"`
+
+	LastMS     int64   `json:"last_ms"`     // when the last accepted frame arrived, Unix milliseconds
+	LastEndMS  float64 `json:"last_end_ms"` // when the latest frame ended, by its own clock
+	FirstMS    int64   `json:"first_ms"`
+	DurationMS float64 `json:"duration_ms"` // sum of the frames' own durations
+	ClockMS    float64 `json:"clock_ms"`
+	TableCov   float64 `json:"table_cov"`
+	TableKeys  int     `json:"table_keys"`
+
+	Keystroke window `json:"keystroke"`
+	Pointer   window `json:"pointer"`
+
+	Presence []presenceFrame `json:"presence,omitempty"`
+	Replay   replayState     `json:"replay"`
+	Oddities []string        `json:"oddities,omitempty"` // limitations from clocks and order
+}
+
+type replayState struct {
+	Exact     int      `json:"exact,omitempty"`
+	Near      int      `json:"near,omitempty"`
+	Elsewhere int      `json:"elsewhere,omitempty"`
+	Digests   []uint64 `json:"digests,omitempty"`
+	prints    []fingerprint
+}
+
+// NewState is the state of a session that has no evidence yet.
+func NewState(device DeviceClass) State {
+	if device == "" {
+		device = UnknownDevice
+	}
+	return State{Device: device}
+}
+
+// Input is one parsed, accepted frame with what the service knows of it.
+type Input struct {
+	Frame         features.Frame
+	Ref           string        // id of the stored frame, listed in evidence_refs
+	Timestamp     time.Time     // the frame's own time
+	Duration      time.Duration // the frame's own duration
+	WindowStart   time.Time     // zero where the frame does not say
+	WindowEnd     time.Time
+	SeenElsewhere bool // the service has seen Frame.Digest() before, in another session or of another subject
+}
+
+// Ack is what becomes of a frame, in the terms of an EvidenceAck.
+type Ack struct {
+	Status          features.Status
+	Coverage        Coverage
+	EvidenceWindows int
+	ActiveSeconds   float64
+	Modalities      []string
+	Reasons         []string
+}
+
+// Add takes a frame into the session's state, scoring it against the subject's templates. at is the time of arrival. The
+// state passed in is not changed. A frame whose parts contradict each other is rejected and the state comes back as it was.
+func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) {
+	now := at.UnixMilli()
+	duration := float64(in.Duration.Milliseconds())
+	if len(in.Frame.Blocks) == 0 {
+		return s, s.ack(features.Neutral, []string{features.ReasonEmpty})
+	}
+	if in.Frame.ActiveMS() > duration*1.1+contradictSlack {
+		return s, s.ack(features.Rejected, []string{ReasonContradictDuration})
+	}
+	odd := set{}
+	s = s.observeClock(in, now, odd)
+	kind := m.observeReplay(&s, in, ts, odd)
+	if kind == ReasonReplayExact || kind == ReasonReplayElsewhere {
+		s.LastMS = now
+		return s, s.ack(features.Neutral, odd.list())
+	}
+	s = m.observeBlocks(s, in, ts, now)
+	if p, ok := newPresenceFrame(in.Frame); ok {
+		s.Presence = lastN(append(append([]presenceFrame(nil), s.Presence...), p), presenceFrames)
+	}
+	s.Frames++
+	s.LastMS = now
+	return s, s.ack(features.Accepted, odd.list())
+}
+
+func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State {
+	s.Keys += in.Frame.Keys()
+	s.ActiveMS += in.Frame.ActiveMS()
+	s.ClockMS = math.Max(s.ClockMS, in.Frame.ClockMS)
+	amounts := map[features.Modality]int{}
+	for mod, n := range s.Amounts {
+		amounts[mod] = n
+	}
+	for _, mod := range in.Frame.Present() {
+		amounts[mod]++
+	}
+	s.Amounts = amounts
+	if cov, ok := in.Frame.Presence.Get("table_cov"); ok {
+		keys := in.Frame.Keys()
+		s.TableCov = (s.TableCov*float64(s.TableKeys) + cov*float64(keys)) / math.Max(float64(s.TableKeys+keys), 1)
+		s.TableKeys = min(s.TableKeys+keys, windowKeys)
+	}
+	s.Keystroke = m.observeWindow(s.Keystroke, features.Keystroke, in, ts, s.Device, now)
+	s.Pointer = m.observeWindow(s.Pointer, features.Pointer, in, ts, s.Device, now)
+	return s
+}
+
+func (m *Model) observeWindow(w window, mod features.Modality, in Input, ts Templates, device DeviceClass, now int64) window {
+	b, ok := in.Frame.Block(mod)
+	if !ok || b.Cells.Filled() == 0 {
+		return w
+	}
+	w, completed := w.push(mod, b, now, in.Ref)
+	return w.score(m.backgrounds[mod], m.usable(ts, mod, device), completed)
+}
+
+// usable is the template of the modality and device, if it was learned under the background in force.
+func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
+	t := ts.Find(mod, device)
+	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version || t.posterior.mean == nil {
+		return nil
+	}
+	return t
+}
+
+// Rescore scores the windows of a state again, after templates were trained, adapted, rolled back or removed.
+func (m *Model) Rescore(s State, ts Templates) State {
+	rescore := func(w window, mod features.Modality) window {
+		t, bg := m.usable(ts, mod, s.Device), m.backgrounds[mod]
+		w.Shorts, w.WasOperator = nil, false
+		chunks := w.chunks
+		for i := range chunks {
+			w.chunks = chunks[:i+1]
+			w = w.score(bg, t, complete(mod, chunks[i]))
+		}
+		w.chunks = chunks
+		return w
+	}
+	s.Keystroke, s.Pointer = rescore(s.Keystroke, features.Keystroke), rescore(s.Pointer, features.Pointer)
+	return s
+}
+
+func (s State) observeClock(in Input, now int64, odd set) State {
+	end, start := in.WindowEnd, in.WindowStart
+	if end.IsZero() {
+		end = in.Timestamp
+	}
+	if start.IsZero() {
+		start = end.Add(-in.Duration)
+	}
+	if s.FirstMS == 0 {
+		s.FirstMS = now - in.Duration.Milliseconds()
+	}
+	s.DurationMS += float64(in.Duration.Milliseconds())
+	endMS, startMS := float64(end.UnixMilli()), float64(start.UnixMilli())
+	late := endMS > float64(now)+futureSkewMS || s.DurationMS > float64(now-s.FirstMS)+futureSkewMS
+	if late || start.After(end) {
+		odd.add(ReasonClock)
+	}
+	if s.LastEndMS > 0 {
+		overlap := s.LastEndMS - startMS
+		switch {
+		case endMS < s.LastEndMS:
+			odd.add(ReasonOutOfOrder)
+		case overlap > 1000 && overlap > .1*(endMS-startMS):
+			odd.add(ReasonOverlap)
+		}
+	}
+	s.LastEndMS = math.Max(s.LastEndMS, endMS)
+	s.Oddities = union(s.Oddities, odd.list())
+	return s
+}
+
+// observeReplay compares the frame with what the session and the templates have seen.
+func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) string {
+	if in.SeenElsewhere && in.Frame.Distinctive() {
+		s.Replay.Elsewhere++
+		odd.add(ReasonReplayElsewhere)
+		return ReasonReplayElsewhere
+	}
+	if in.Frame.Distinctive() {
+		digest := shortDigest(in.Frame)
+		for _, d := range s.Replay.Digests {
+			if d == digest {
+				s.Replay.Exact++
+				odd.add(ReasonReplayExact)
+				return ReasonReplayExact
+			}
+		}
+		s.Replay.Digests = lastN(append(append([]uint64(nil), s.Replay.Digests...), digest), recentDigests)
+	}
+	bg := m.backgrounds[features.Keystroke]
+	b, ok := in.Frame.Block(features.Keystroke)
+	if bg == nil || !ok || b.Events < chunkKeys {
+		return ""
+	}
+	print := newFingerprint(bg, b.Cells)
+	near := print.nearest(s.Replay.prints)
+	for i := range ts {
+		near = math.Min(near, print.nearest(ts[i].gallery))
+	}
+	s.Replay.prints = lastN(append(append([]fingerprint(nil), s.Replay.prints...), print), recentPrints)
+	if near < replayDistance {
+		s.Replay.Near++
+		odd.add(ReasonReplayNear)
+		return ReasonReplayNear
+	}
+	return ""
+}
+
+func shortDigest(f features.Frame) uint64 {
+	var v uint64
+	for _, c := range []byte(f.Digest()[:16]) {
+		v = v<<4 | uint64(hexDigit(c))
+	}
+	return v
+}
+
+func hexDigit(c byte) byte {
+	if c >= 'a' {
+		return c - 'a' + 10
+	}
+	return c - '0'
+}
+
+func lastN[T any](v []T, n int) []T { return v[max(0, len(v)-n):] }
+
+func union(a, b []string) []string {
+	s := set{}
+	s.add(a...)
+	s.add(b...)
+	return s.list()
+}
+
+func (s State) ack(status features.Status, reasons []string) Ack {
+	return Ack{Status: status, Coverage: s.Coverage(), EvidenceWindows: s.Frames, ActiveSeconds: s.activeSeconds(),
+		Modalities: s.modalities(), Reasons: reasons}
+}
+
+func (s State) activeSeconds() float64 { return math.Round(s.ActiveMS/100) / 10 }
+
+func (s State) modalities() []string {
+	out := []string{}
+	for _, mod := range features.Modalities() {
+		if s.Amounts[mod] > 0 {
+			out = append(out, string(mod))
+		}
+	}
+	return out
+}

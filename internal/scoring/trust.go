@@ -1,0 +1,46 @@
+package scoring
+
+import "math"
+
+// Trust states of the legacy endpoints. ENDED is the caller's: it knows when a session ends.
+const (
+	TrustLearning = "LEARNING"
+	TrustStable   = "STABLE"
+	TrustWatch    = "WATCH"
+	TrustDegraded = "DEGRADED"
+	TrustBroken   = "BROKEN"
+)
+
+// Trust is the legacy view of a session: score 0..1, 1 is the enrolled person, and a state.
+type Trust struct {
+	Score   float64
+	State   string
+	Reasons []string
+}
+
+// LegacyTrust derives the legacy view from a profile and the state it was made of. The score is the probability at even
+// prior odds, fitted on recordings; one half where nothing is known.
+func LegacyTrust(s State, p Profile) Trust {
+	c := p.Claim(ClaimContinuity)
+	t := Trust{Score: .5, State: TrustWatch, Reasons: append([]string{}, c.ReasonCodes...)}
+	if s.Keystroke.Scored && c.Status != Insufficient {
+		t.Score = 1 / (1 + math.Exp(-(.85*s.Keystroke.Long - 3.5)))
+	}
+	automated := p.Claim(ClaimAutomation).Status == Detected
+	replayed := p.Claim(ClaimReplay).Status == Detected
+	switch {
+	case automated || replayed:
+		t.State, t.Score = TrustBroken, math.Min(t.Score, .05)
+		t.Reasons = union(p.Claim(ClaimAutomation).ReasonCodes, p.Claim(ClaimReplay).ReasonCodes)
+	case c.Status == Insufficient:
+		t.State = TrustLearning
+	case c.Status == Confirmed || c.Status == Likely:
+		t.State = TrustStable
+	case c.Status == NotConfirmed && p.Claim(ClaimChange).Status == Detected:
+		t.State = TrustBroken
+	case c.Status == NotConfirmed:
+		t.State = TrustDegraded
+	}
+	t.Score = math.Round(t.Score*1e4) / 1e4
+	return t
+}

@@ -1,0 +1,143 @@
+package scoring
+
+import "github.com/countersign-dev/countersign/internal/features"
+
+// chunk is the shortest evidence scored alone: frames merged until they hold chunkKeys keys or chunkActiveMS of pointer
+// use.
+type chunk struct {
+	cells    features.Vector
+	Keys     int      `json:"keys"`
+	ActiveMS float64  `json:"active_ms"`
+	EndMS    int64    `json:"end_ms"`
+	Refs     []string `json:"refs,omitempty"`
+}
+
+// window is the recent evidence of one modality and what it scored.
+type window struct {
+	chunks      []chunk
+	Shorts      []float64 `json:"shorts,omitempty"` // ratios of the last complete chunks, newest last
+	Long        float64   `json:"long"`
+	Scored      bool      `json:"scored"`
+	WasOperator bool      `json:"was_operator"` // the window once matched the enrolled person
+}
+
+const maxRefs = 4
+
+func complete(mod features.Modality, c chunk) bool {
+	if mod == features.Keystroke {
+		return c.Keys >= chunkKeys
+	}
+	return c.ActiveMS >= chunkActiveMS
+}
+
+func (w window) keys() int {
+	total := 0
+	for _, c := range w.chunks {
+		total += c.Keys
+	}
+	return total
+}
+
+func (w window) activeMS() float64 {
+	total := 0.0
+	for _, c := range w.chunks {
+		total += c.ActiveMS
+	}
+	return total
+}
+
+func (w window) merged(dim int) features.Vector {
+	out := features.NewVector(dim)
+	for _, c := range w.chunks {
+		merge(out, c.cells)
+	}
+	return out
+}
+
+func (w window) refs() []string {
+	var out []string
+	for _, c := range w.chunks {
+		out = append(out, c.Refs...)
+	}
+	return out
+}
+
+// short is the ratio of the last complete chunk.
+func (w window) short() (float64, bool) {
+	if len(w.Shorts) == 0 {
+		return 0, false
+	}
+	return w.Shorts[len(w.Shorts)-1], true
+}
+
+// revocations counts how many of the last complete chunks fell below revokeLLR.
+func (w window) revocations() int {
+	n := 0
+	for _, s := range w.Shorts {
+		if s < revokeLLR {
+			n++
+		}
+	}
+	return n
+}
+
+// push merges a block into the window and reports whether it completed a chunk. The window it starts from is not
+// changed: chunks are copied where they are written.
+func (w window) push(mod features.Modality, b features.Block, atMS int64, ref string) (window, bool) {
+	chunks := append(make([]chunk, 0, maxChunks+1), w.chunks...)
+	last := len(chunks) - 1
+	if last < 0 || complete(mod, chunks[last]) {
+		chunks, last = append(chunks, chunk{}), last+1
+	}
+	c := chunks[last]
+	c.cells = mergeAll(len(b.Cells.N), c.cells, b.Cells)
+	c.ActiveMS += b.ActiveMS
+	c.EndMS = atMS
+	if mod == features.Keystroke {
+		c.Keys += b.Events
+	}
+	if ref != "" {
+		c.Refs = append(append(make([]string, 0, maxRefs+1), c.Refs...), ref)
+		c.Refs = c.Refs[max(0, len(c.Refs)-maxRefs):]
+	}
+	chunks[last] = c
+	w.chunks = trim(mod, chunks, atMS)
+	return w, complete(mod, c)
+}
+
+func trim(mod features.Modality, chunks []chunk, atMS int64) []chunk {
+	w := window{chunks: chunks}
+	for len(w.chunks) > 1 {
+		oldest := w.chunks[0]
+		tooMany := len(w.chunks) > maxChunks || mod == features.Keystroke && w.keys() > windowKeys
+		tooLong := mod != features.Keystroke && w.activeMS()-oldest.ActiveMS >= windowActiveMS
+		if !tooMany && !tooLong && atMS-oldest.EndMS <= windowMS {
+			break
+		}
+		w.chunks = w.chunks[1:]
+	}
+	return w.chunks
+}
+
+// score rates the window against a template after a push. A keystroke chunk that does not match on its own restarts the
+// window there: what came before says nothing about who types now.
+func (w window) score(bg *Background, t *Template, completed bool) window {
+	if bg == nil || t == nil {
+		w.Scored = false
+		return w
+	}
+	if completed {
+		s := llr(bg, t.posterior, w.chunks[len(w.chunks)-1].cells)
+		w.Shorts = append(append(make([]float64, 0, recentVerdicts+1), w.Shorts...), s)
+		w.Shorts = w.Shorts[max(0, len(w.Shorts)-recentVerdicts):]
+		if s < revokeLLR && t.Modality == features.Keystroke {
+			w.chunks = w.chunks[len(w.chunks)-1:]
+		}
+	}
+	w.Long = llr(bg, t.posterior, w.merged(bg.Dim()))
+	w.Scored = true
+	if w.Long > operatorWasLLR && w.keys() >= likelyKeys {
+		w.WasOperator = true
+	}
+	return w
+}
