@@ -1,0 +1,128 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// cacheFor bounds how stale an active policy may be where the notice of a change was lost.
+const cacheFor = 5 * time.Second
+
+// InForce is an action with the contract that decides for it.
+type InForce struct {
+	Action   models.Action
+	Version  int
+	Hash     string
+	Contract policy.Contract
+	schema   *jsonschema.Schema
+}
+
+// ContextFaults lists what a request's context breaks of the contract's context_schema.
+func (f *InForce) ContextFaults(context map[string]any) []problem.Field {
+	return contextFaults(f.schema, context)
+}
+
+// AudienceAllowed reports whether the audience may receive proofs.
+func (f *InForce) AudienceAllowed(audience string) bool {
+	return contains(f.Contract.AllowedAudiences, audience)
+}
+
+// CallerAllowed reports whether the credential may authorize; an empty list permits every server credential.
+func (f *InForce) CallerAllowed(credential string) bool {
+	return len(f.Contract.AllowedCallers) == 0 || contains(f.Contract.AllowedCallers, credential)
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}
+
+type cache struct {
+	mu   sync.RWMutex
+	rows map[string]cachedInForce // by notice
+}
+
+type cachedInForce struct {
+	*InForce
+	until time.Time
+}
+
+func newCache() *cache { return &cache{rows: map[string]cachedInForce{}} }
+
+// notice names an action in the cache and in notifications.
+func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
+
+// InForce answers the action with this key and its active contract: 404 where there is no action, 409 no_active_policy
+// where it has no active version.
+func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
+	name := scope.Environment + " " + key
+	now := s.clock.Now()
+	s.cache.mu.RLock()
+	hit, ok := s.cache.rows[name]
+	s.cache.mu.RUnlock()
+	if ok && now.Before(hit.until) {
+		return hit.InForce, nil
+	}
+	a, err := s.store.ActionByKey(ctx, scope, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, problem.Absent()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.ActivePolicyVersion == nil {
+		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
+	}
+	f, err := s.At(ctx, scope, a, *a.ActivePolicyVersion)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.mu.Lock()
+	s.cache.rows[name] = cachedInForce{f, now.Add(cacheFor)}
+	s.cache.mu.Unlock()
+	return f, nil
+}
+
+// At answers an action with one particular version of its contract.
+func (s *Service) At(ctx context.Context, scope store.Scope, a models.Action, version int) (*InForce, error) {
+	v, err := s.store.PolicyVersion(ctx, scope, a.ID, version)
+	if err != nil {
+		return nil, err
+	}
+	contract, err := Contract(v)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := compileSchema(v.ContextSchema)
+	if err != nil {
+		return nil, err
+	}
+	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, schema: schema}, nil
+}
+
+func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
+
+// Forget drops what is cached under a notice; everything where it is empty.
+func (s *Service) Forget(name string) {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	if strings.TrimSpace(name) == "" {
+		clear(s.cache.rows)
+		return
+	}
+	delete(s.cache.rows, name)
+}

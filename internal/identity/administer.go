@@ -1,0 +1,147 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Issue describes a credential to be made.
+type Issue struct {
+	Scope     models.Scope
+	Name      string
+	RateLimit *int // requests an hour; nil for the default
+	ExpiresAt *time.Time
+}
+
+// Issued is a credential with its key, shown this once.
+type Issued struct {
+	models.Credential
+	Key string
+}
+
+// Issue makes a credential in an environment. Actor and requestID go into the audit log.
+func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor, requestID string) (Issued, error) {
+	now := s.clock.Now()
+	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
+		return Issued{}, problem.Invalid([]any{"body", "expires_at"}, "expires_at must be in the future.", "value_error")
+	}
+	var out Issued
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		env, err := q.Environment(ctx, scope)
+		if err != nil {
+			return err
+		}
+		key := newKey(secretPrefix(in.Scope, env.Kind))
+		out = Issued{Key: key, Credential: models.Credential{
+			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Name: in.Name,
+			Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
+		}}
+		if err := q.CreateCredential(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialCreated, out.Credential, now, actor, requestID))
+	})
+	return out, err
+}
+
+func (s *Service) credentialKey(id, key string, now time.Time) models.CredentialKey {
+	return models.CredentialKey{MAC: s.keys.MAC(macPurpose, []byte(key)), CredentialID: id, CreatedAt: now}
+}
+
+func (s *Service) entry(scope store.Scope, typ events.Type, c models.Credential, now time.Time, actor, requestID string) events.Entry {
+	return events.Entry{
+		Scope: scope, Type: typ, At: now, Actor: actor, RequestID: requestID,
+		Data: map[string]any{"credential": c.ID, "scope": string(c.Scope)},
+	}
+}
+
+// List answers the environment's credentials, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
+	return s.store.Credentials(ctx, scope, p)
+}
+
+// Rotate gives a credential a new key; the old one works until the overlap ends. A rotation still in its overlap is a
+// conflict: two old keys at once would be a key too many to keep track of.
+func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, overlap time.Duration, actor, requestID string) (Issued, error) {
+	now := s.clock.Now()
+	var out Issued
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := q.Credential(ctx, scope, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if c.RevokedAt != nil {
+			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated: create another.")
+		}
+		env, err := q.Environment(ctx, scope)
+		if err != nil {
+			return err
+		}
+		key := newKey(secretPrefix(c.Scope, env.Kind))
+		c.Preview = preview(key)
+		rotated, err := q.RotateCredentialKey(ctx, s.credentialKey(id, key, now), c.Preview, now.Add(overlap))
+		if err != nil {
+			return err
+		}
+		if !rotated {
+			return problem.New(problem.RotationInProgress, "The key before the last still works: rotate again when its overlap has ended.")
+		}
+		out = Issued{Credential: c, Key: key}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialRotated, c, now, actor, requestID))
+	})
+	if err == nil {
+		s.Forget(id)
+	}
+	return out, err
+}
+
+// Revoke ends a credential at once. Revoking again changes nothing.
+func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requestID string) error {
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := q.Credential(ctx, scope, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := q.RevokeCredential(ctx, scope, id, now)
+		if err != nil || !moved {
+			return err
+		}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialRevoked, c, now, actor, requestID))
+	})
+	s.Forget(id)
+	return err
+}
+
+// ClientToken makes a token by which one browser origin may submit evidence for one subject.
+func (s *Service) ClientToken(ctx context.Context, p Principal, subject models.Subject, origin string, ttl time.Duration) (string, models.ClientToken, error) {
+	key := newKey("ct_" + p.Kind.Mode() + "_")
+	now := s.clock.Now()
+	t := models.ClientToken{
+		MAC: s.keys.MAC(macPurpose, []byte(key)), ID: ids.New(ids.ClientToken), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID,
+		CredentialID: p.CredentialID, SubjectUID: subject.UID, Origin: origin, CreatedAt: now, ExpiresAt: now.Add(ttl),
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := q.CreateClientToken(ctx, t); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.ClientTokenCreated, At: now, SubjectUID: subject.UID, Subject: subject.ExternalID,
+			Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"client_token": t.ID, "origin": origin},
+		})
+	})
+	return key, t, err
+}

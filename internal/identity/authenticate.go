@@ -1,0 +1,178 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Quotas, requests an hour (SPEC section 8).
+const (
+	SandboxQuota = 1000
+	LiveQuota    = 10000
+)
+
+const (
+	macPurpose = "credential"
+	// cacheFor bounds how long a revoked key may still pass where the notice of its revocation was lost.
+	cacheFor = 5 * time.Second
+	cacheMax = 10000
+	// touchEvery matches the bucket of last_used_at.
+	touchEvery = 15 * time.Minute
+)
+
+// Service authenticates callers and administers credentials.
+type Service struct {
+	store *store.Store
+	keys  *keyring.Keyring
+	clock clock.Clock
+
+	mu    sync.RWMutex
+	cache map[string]cached // by the active key's MAC
+}
+
+type cached struct {
+	principal Principal
+	expires   *time.Time // of the key or credential
+	until     time.Time
+}
+
+// New makes the service.
+func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
+	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}}
+}
+
+// errRefused is the one answer to every credential that is not good: which check failed is nobody's business.
+func errRefused() error {
+	return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+}
+
+// Authenticate says who holds the key. Every refusal is the same problem unauthenticated.
+func (s *Service) Authenticate(ctx context.Context, key string) (Principal, error) {
+	k, ok := parseKey(key)
+	if !ok {
+		return Principal{}, errRefused()
+	}
+	now := s.clock.Now()
+	mac := string(s.keys.MAC(macPurpose, []byte(key)))
+	s.mu.RLock()
+	hit, ok := s.cache[mac]
+	s.mu.RUnlock()
+	if !ok || now.After(hit.until) {
+		var err error
+		if hit, err = s.lookup(ctx, key, k, now); err != nil {
+			return Principal{}, err
+		}
+		s.keep(mac, hit)
+	}
+	if hit.expires != nil && !now.Before(*hit.expires) {
+		return Principal{}, errRefused()
+	}
+	return hit.principal, nil
+}
+
+func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time) (cached, error) {
+	macs := s.keys.MACs(macPurpose, []byte(key))
+	find := s.findCredential
+	if k.client {
+		find = s.findClientToken
+	}
+	found, env, err := find(ctx, macs, now)
+	if errors.Is(err, store.ErrNotFound) {
+		return cached{}, errRefused()
+	}
+	if err != nil {
+		return cached{}, err
+	}
+	// The prefix is part of what was MACed; that it names the environment's kind is checked all the same.
+	if env.Kind != k.environment || found.principal.Publishable != k.publishable {
+		return cached{}, errRefused()
+	}
+	found.until = now.Add(cacheFor)
+	return found, nil
+}
+
+func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Time) (cached, models.Environment, error) {
+	c, env, ck, err := s.store.CredentialByMAC(ctx, macs)
+	if err != nil {
+		return cached{}, env, err
+	}
+	if c.RevokedAt != nil {
+		return cached{}, env, store.ErrNotFound
+	}
+	if c.LastUsedAt == nil || now.Sub(*c.LastUsedAt) > touchEvery {
+		if err := s.store.TouchCredential(ctx, c.ID, now); err != nil {
+			return cached{}, env, err
+		}
+	}
+	return cached{
+		principal: Principal{
+			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
+			Publishable: c.Scope == models.ScopeClient, RateLimit: quota(c.RateLimit, env.Kind),
+		},
+		expires: earlier(c.ExpiresAt, ck.ExpiresAt),
+	}, env, nil
+}
+
+func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Time) (cached, models.Environment, error) {
+	t, env, err := s.store.ClientTokenByMAC(ctx, macs)
+	if err != nil {
+		return cached{}, env, err
+	}
+	if t.RevokedAt != nil {
+		return cached{}, env, store.ErrNotFound
+	}
+	return cached{
+		principal: Principal{
+			CredentialID: t.CredentialID, TenantID: t.TenantID, EnvironmentID: t.EnvironmentID, Kind: env.Kind,
+			Scope: models.ScopeClient, RateLimit: quota(nil, env.Kind),
+			Client: &ClientGrant{TokenID: t.ID, SubjectUID: t.SubjectUID, Origin: t.Origin},
+		},
+		expires: &t.ExpiresAt,
+	}, env, nil
+}
+
+func (s *Service) keep(mac string, c cached) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.cache) >= cacheMax {
+		clear(s.cache)
+	}
+	s.cache[mac] = c
+}
+
+// Forget drops what is cached of a credential; of all where the id is empty. It answers notices of revocation.
+func (s *Service) Forget(credentialID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for mac, c := range s.cache {
+		if credentialID == "" || c.principal.CredentialID == credentialID {
+			delete(s.cache, mac)
+		}
+	}
+}
+
+func quota(override *int, kind models.EnvironmentKind) int {
+	switch {
+	case override != nil:
+		return *override
+	case kind == models.Live:
+		return LiveQuota
+	default:
+		return SandboxQuota
+	}
+}
+
+func earlier(a, b *time.Time) *time.Time {
+	if a == nil || (b != nil && b.Before(*a)) {
+		return b
+	}
+	return a
+}

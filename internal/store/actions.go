@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// CreateAction inserts an action. The key is unique among those not archived (index actions_key).
+func (q *Q) CreateAction(ctx context.Context, a models.Action) error {
+	return q.with(ctx).Create(&a).Error
+}
+
+// Action is one action that is not archived.
+func (q *Q) Action(ctx context.Context, s Scope, id string) (models.Action, error) {
+	var a models.Action
+	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
+		s.Tenant, s.Environment, id).Take(&a).Error)
+}
+
+// AnyAction is one action, archived or not: what was decided once is decided again under it.
+func (q *Q) AnyAction(ctx context.Context, s Scope, id string) (models.Action, error) {
+	var a models.Action
+	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+}
+
+// ActionByKey is one action that is not archived.
+func (q *Q) ActionByKey(ctx context.Context, s Scope, key string) (models.Action, error) {
+	var a models.Action
+	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
+		s.Tenant, s.Environment, key).Take(&a).Error)
+}
+
+// ActionsByKeys are the actions, not archived, that have the keys.
+func (q *Q) ActionsByKeys(ctx context.Context, s Scope, keys []string) ([]models.Action, error) {
+	var rows []models.Action
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and key in ? and archived_at is null",
+		s.Tenant, s.Environment, keys).Find(&rows).Error
+	return rows, err
+}
+
+// Actions lists the actions that are not archived, newest first.
+func (q *Q) Actions(ctx context.Context, s Scope, p Page) ([]models.Action, string, error) {
+	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
+		p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Action
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(a models.Action) (time.Time, string) { return a.CreatedAt, a.ID })
+	return rows, next, nil
+}
+
+// ActionChange is what PATCH may change; nil keeps.
+type ActionChange struct {
+	Name        *string
+	Consequence *string
+	Mode        *models.ActionMode
+}
+
+// UpdateAction changes an action that is not archived; false where there is none.
+func (q *Q) UpdateAction(ctx context.Context, s Scope, id string, c ActionChange, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update actions set name = coalesce($4, name), consequence = coalesce($5, consequence),
+		mode = coalesce($6, mode), updated_at = $7
+		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`,
+		s.Tenant, s.Environment, id, c.Name, c.Consequence, c.Mode, at)
+	return n == 1, err
+}
+
+// ArchiveAction ends an action; false where it is archived already or there is none.
+func (q *Q) ArchiveAction(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update actions set archived_at = $4, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`, s.Tenant, s.Environment, id, at)
+	return n == 1, err
+}
+
+// LockAction takes the action's row for the transaction, so that versions are numbered and activated one at a time.
+func (q *Q) LockAction(ctx context.Context, s Scope, id string) (models.Action, error) {
+	var a models.Action
+	return one(a, q.with(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
+		and archived_at is null for update`, s.Tenant, s.Environment, id).Take(&a).Error)
+}
+
+// NextPolicyVersion is the number after the action's newest version. Hold the action's lock.
+func (q *Q) NextPolicyVersion(ctx context.Context, action string) (int, error) {
+	var n int
+	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from policy_versions where action_id = $1", action).Scan(&n)
+	return n, err
+}
+
+// CreatePolicyVersion inserts a draft.
+func (q *Q) CreatePolicyVersion(ctx context.Context, v models.PolicyVersion) error {
+	return q.with(ctx).Create(&v).Error
+}
+
+// PolicyVersion is one version of an action.
+func (q *Q) PolicyVersion(ctx context.Context, s Scope, action string, version int) (models.PolicyVersion, error) {
+	var v models.PolicyVersion
+	return one(v, q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
+		s.Tenant, s.Environment, action, version).Take(&v).Error)
+}
+
+// PolicyVersions lists an action's versions, newest first.
+func (q *Q) PolicyVersions(ctx context.Context, s Scope, action string, p Page) ([]models.PolicyVersion, string, error) {
+	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
+		p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.PolicyVersion
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(v models.PolicyVersion) (time.Time, string) { return v.CreatedAt, v.ID })
+	return rows, next, nil
+}
+
+// ActivatePolicyVersion makes a draft the action's one active version and retires the one before. It reports false, and
+// changes nothing, where the version is no draft. Hold the action's lock.
+func (q *Q) ActivatePolicyVersion(ctx context.Context, s Scope, action string, version int, by string, at time.Time) (bool, error) {
+	var draft bool
+	if err := q.queryRow(ctx, `select status = 'draft' from policy_versions
+		where tenant_id = $1 and environment_id = $2 and action_id = $3 and version = $4`,
+		s.Tenant, s.Environment, action, version).Scan(&draft); err != nil || !draft {
+		return false, err
+	}
+	if _, err := q.exec(ctx, `update policy_versions set status = 'retired', retired_at = $2
+		where action_id = $1 and status = 'active'`, action, at); err != nil {
+		return false, err
+	}
+	n, err := q.exec(ctx, `update policy_versions set status = 'active', activated_at = $3, activated_by = $4
+		where action_id = $1 and version = $2 and status = 'draft'`, action, version, at, by)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = q.exec(ctx, "update actions set active_policy_version = $2, updated_at = $3 where id = $1", action, version, at)
+	return true, err
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// CreateTenant inserts a tenant.
+func (q *Q) CreateTenant(ctx context.Context, t models.Tenant) error {
+	return q.with(ctx).Create(&t).Error
+}
+
+// Tenants lists the tenants, oldest first.
+func (q *Q) Tenants(ctx context.Context) ([]models.Tenant, error) {
+	var rows []models.Tenant
+	err := q.with(ctx).Order("created_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// CreateEnvironment inserts an environment.
+func (q *Q) CreateEnvironment(ctx context.Context, e models.Environment) error {
+	return q.with(ctx).Create(&e).Error
+}
+
+// Environments lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
+func (q *Q) Environments(ctx context.Context, tenant string) ([]models.Environment, error) {
+	var rows []models.Environment
+	tx := q.with(ctx).Order("created_at, id")
+	if tenant != "" {
+		tx = tx.Where("tenant_id = ?", tenant)
+	}
+	err := tx.Find(&rows).Error
+	return rows, err
+}
+
+// Environment is the scope's own row.
+func (q *Q) Environment(ctx context.Context, s Scope) (models.Environment, error) {
+	var e models.Environment
+	return one(e, q.with(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
+}
+
+// SetEnvironmentRP changes the relying party's WebAuthn settings.
+func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins []string) error {
+	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
+		s.Tenant, s.Environment, rpID, models.Strings(origins))
+	return err
+}
+
+// CreateCredential inserts a credential with its first key.
+func (q *Q) CreateCredential(ctx context.Context, c models.Credential, k models.CredentialKey) error {
+	if err := q.with(ctx).Create(&c).Error; err != nil {
+		return err
+	}
+	return q.with(ctx).Create(&k).Error
+}
+
+// CredentialByMAC finds the credential, with its environment, that one of the MACs belongs to. Expired and revoked ones
+// are found too: the caller tells them apart.
+func (q *Q) CredentialByMAC(ctx context.Context, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
+	var k models.CredentialKey
+	if err := q.with(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
+		_, err = one(k, err)
+		return models.Credential{}, models.Environment{}, k, err
+	}
+	var c models.Credential
+	if err := q.with(ctx).Where("id = ?", k.CredentialID).Take(&c).Error; err != nil {
+		_, err = one(c, err)
+		return c, models.Environment{}, k, err
+	}
+	e, err := q.Environment(ctx, Scope{c.TenantID, c.EnvironmentID})
+	return c, e, k, err
+}
+
+// Credential is one credential of the scope.
+func (q *Q) Credential(ctx context.Context, s Scope, id string) (models.Credential, error) {
+	var c models.Credential
+	return one(c, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
+}
+
+// Credentials lists the scope's credentials, newest first.
+func (q *Q) Credentials(ctx context.Context, s Scope, p Page) ([]models.Credential, string, error) {
+	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Credential
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(c models.Credential) (time.Time, string) { return c.CreatedAt, c.ID })
+	return rows, next, nil
+}
+
+// RevokeCredential ends a credential and tells the caches; false where it was revoked before.
+func (q *Q) RevokeCredential(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update credentials set revoked_at = $4
+		where tenant_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`, s.Tenant, s.Environment, id, at)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, q.Notify(ctx, ChannelCredential, id)
+}
+
+// RotateCredentialKey adds a key and lets the others end at overlapEnds. It reports false, and changes nothing, while an
+// earlier rotation still overlaps.
+func (q *Q) RotateCredentialKey(ctx context.Context, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
+	if _, err := q.exec(ctx, "delete from credential_keys where credential_id = $1 and expires_at <= $2", k.CredentialID, k.CreatedAt); err != nil {
+		return false, err
+	}
+	// Locks the credential, so that of two rotations at once the second sees the first.
+	n, err := q.exec(ctx, `update credentials c set preview = $2 where id = $1 and revoked_at is null
+		and not exists (select 1 from credential_keys where credential_id = c.id and expires_at is not null)`, k.CredentialID, preview)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if _, err := q.exec(ctx, "update credential_keys set expires_at = $2 where credential_id = $1", k.CredentialID, overlapEnds); err != nil {
+		return false, err
+	}
+	if err := q.with(ctx).Create(&k).Error; err != nil {
+		return false, err
+	}
+	return true, q.Notify(ctx, ChannelCredential, k.CredentialID)
+}
+
+// TouchCredential notes the use of a credential, at most once in 15 minutes.
+func (q *Q) TouchCredential(ctx context.Context, id string, at time.Time) error {
+	_, err := q.exec(ctx, `update credentials set last_used_at = $2
+		where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '15 minutes')`, id, at)
+	return err
+}
+
+// SetRateLimit overrides a credential's quota (requests an hour).
+func (q *Q) SetRateLimit(ctx context.Context, s Scope, id string, limit int) error {
+	_, err := q.exec(ctx, "update credentials set rate_limit = $4 where tenant_id = $1 and environment_id = $2 and id = $3",
+		s.Tenant, s.Environment, id, limit)
+	return err
+}
+
+// CreateClientToken inserts a client token.
+func (q *Q) CreateClientToken(ctx context.Context, t models.ClientToken) error {
+	return q.with(ctx).Create(&t).Error
+}
+
+// ClientTokenByMAC finds a client token and its environment; expired and revoked ones too.
+func (q *Q) ClientTokenByMAC(ctx context.Context, macs [][]byte) (models.ClientToken, models.Environment, error) {
+	var t models.ClientToken
+	if err := q.with(ctx).Where("mac in ?", macs).Take(&t).Error; err != nil {
+		_, err = one(t, err)
+		return t, models.Environment{}, err
+	}
+	e, err := q.Environment(ctx, Scope{t.TenantID, t.EnvironmentID})
+	return t, e, err
+}
+
+// TakeQuota takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it
+// was granted and how much of the window is used.
+func (q *Q) TakeQuota(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
+	err = q.queryRow(ctx, `with took as (
+			insert into rate_windows as w (bucket, window_start, used) values ($1, $2, $3)
+			on conflict (bucket, window_start) do update set used = w.used + $3 where w.used + $3 <= $4
+			returning used)
+		select true, used from took
+		union all
+		select false, used from rate_windows where bucket = $1 and window_start = $2 and not exists (select 1 from took)`,
+		bucket, window, n, limit).Scan(&granted, &used)
+	return granted, used, err
+}
+
+// ReturnQuota gives back what was taken and not used.
+func (q *Q) ReturnQuota(ctx context.Context, bucket string, window time.Time, n int) error {
+	_, err := q.exec(ctx, "update rate_windows set used = greatest(used - $3, 0) where bucket = $1 and window_start = $2", bucket, window, n)
+	return err
+}
+
+// DropQuotas forgets windows that ended before t.
+func (q *Q) DropQuotas(ctx context.Context, t time.Time) (int64, error) {
+	return q.exec(ctx, "delete from rate_windows where window_start < $1", t)
+}
