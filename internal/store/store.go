@@ -80,7 +80,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
 		Logger:                 logger.Discard,
-		NowFunc:                func() time.Time { panic("store: times are arguments") },
+		// Create asks for the time whether it needs it or not; a column that was forgotten stays at zero and shows.
+		NowFunc: func() time.Time { return time.Time{} },
 	})
 	if err != nil {
 		pool.Close()

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ofSubjects is the condition every lookup of a subject carries: the scope, and that nothing finds one being erased.
+const ofSubjects = "tenant_id = ? and environment_id = ? and status <> 'erasing'"
+
+// CreateSubject inserts a subject; false where the scope has one with its external id.
+func (q *Q) CreateSubject(ctx context.Context, s models.Subject) (bool, error) {
+	res := q.with(ctx).Clauses(clause.OnConflict{
+		Columns: []clause.Column{{Name: "environment_id"}, {Name: "external_id"}}, DoNothing: true,
+	}).Create(&s)
+	return res.RowsAffected == 1, res.Error
+}
+
+// Subject finds a subject by the relying party's id.
+func (q *Q) Subject(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
+	var row models.Subject
+	return one(row, q.with(ctx).Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+}
+
+// SubjectByUID finds a subject by our own id.
+func (q *Q) SubjectByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return one(row, q.with(ctx).Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+}
+
+// LockSubject is Subject with the row locked to the end of the transaction: whoever moves a subject goes one at a time.
+func (q *Q) LockSubject(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
+	var row models.Subject
+	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+}
+
+// LockSubjectByUID is LockSubject by our own id.
+func (q *Q) LockSubjectByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+}
+
+// Subjects lists the scope's subjects, newest first.
+func (q *Q) Subjects(ctx context.Context, s Scope, p Page) ([]models.Subject, string, error) {
+	tx, err := paginate(q.with(ctx).Where(ofSubjects, s.Tenant, s.Environment), p, "created_at", "uid")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Subject
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(r models.Subject) (time.Time, string) { return r.CreatedAt, r.UID })
+	return rows, next, nil
+}
+
+// SetAdaptationFrozen freezes or thaws; false where it is so already.
+func (q *Q) SetAdaptationFrozen(ctx context.Context, s Scope, uid string, frozen bool, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update subjects set adaptation_frozen = $4, updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing' and adaptation_frozen <> $4`,
+		s.Tenant, s.Environment, uid, frozen, at)
+	return n == 1, err
+}
+
+// RevokeSubject moves an active subject to revoked; false where it was not active.
+func (q *Q) RevokeSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update subjects set status = 'revoked', revoked_at = $4, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status = 'active'`, s.Tenant, s.Environment, uid, at)
+	return n == 1, err
+}
+
+// SetEnrollment notes how far the subject's enrollment has come.
+func (q *Q) SetEnrollment(ctx context.Context, s Scope, uid string, state models.EnrollmentState, at time.Time) error {
+	_, err := q.exec(ctx, `update subjects set enrollment = $4, updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment <> $4`, s.Tenant, s.Environment, uid, string(state), at)
+	return err
+}
+
+// SetClaimCap caps the subject's claims until t; an earlier cap is never shortened.
+func (q *Q) SetClaimCap(ctx context.Context, s Scope, uid string, until, at time.Time) error {
+	_, err := q.exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, until, at)
+	return err
+}
+
+// RevokedProof is a proof that a move of its subject made void.
+type RevokedProof struct {
+	JTI             string
+	AuthorizationID string
+	ActionKey       string
+	Decision        string
+}
+
+// RevokeProofsOfSubject voids the subject's open proofs that have not expired and says which they were.
+func (q *Q) RevokeProofsOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]RevokedProof, error) {
+	var rows []RevokedProof
+	err := q.with(ctx).Raw(`with revoked as (
+			update proofs set status = 'revoked', revoked_at = ?, revoked_reason = ?, compact = null
+			where subject_uid = ? and tenant_id = ? and environment_id = ? and status = 'active' and expires_at > ?
+			returning jti, authorization_id)
+		select r.jti, r.authorization_id, a.action_key, a.decision
+		from revoked r join authorizations a on a.id = r.authorization_id order by r.jti`,
+		at, reason, uid, s.Tenant, s.Environment, at).Scan(&rows).Error
+	return rows, err
+}
+
+// RevokeClientTokensOfSubject ends the browsers' credentials of a subject.
+func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
+	return q.exec(ctx, `update client_tokens set revoked_at = $4
+		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and revoked_at is null`, uid, s.Tenant, s.Environment, at)
+}
