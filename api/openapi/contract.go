@@ -40,6 +40,7 @@ type Contract struct {
 type operation struct {
 	Operation
 	body   *jsonschema.Schema
+	fast   *accepter // of body
 	params []param
 	node   map[string]any
 }
@@ -54,6 +55,7 @@ func Compile() (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
+	fast := accepters{}
 	out := &Contract{byID: map[string]*operation{}, closed: sync.OnceValues(closedCompiler)}
 	var errs []error
 	for path, item := range child(doc, "paths") {
@@ -63,6 +65,7 @@ func Compile() (*Contract, error) {
 				errs = append(errs, fmt.Errorf("%s %s: %w", method, path, err))
 				continue
 			}
+			op.fast = fast.of(op.body)
 			out.byID[op.ID] = op
 			out.ops = append(out.ops, op.Operation)
 		}
