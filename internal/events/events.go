@@ -85,6 +85,9 @@ func (e Entry) check() error {
 		return fmt.Errorf("event %s: at is required", e.Type)
 	case e.Actor == "":
 		return fmt.Errorf("event %s: actor is required", e.Type)
+	case e.Subject != "" && e.SubjectUID == "":
+		// Without it, erasing the subject would leave this entry behind.
+		return fmt.Errorf("event %s: subject uid is required with subject", e.Type)
 	}
 	if _, ok := Lookup(e.Type); !ok {
 		return fmt.Errorf("event %s: unknown type", e.Type)

@@ -28,7 +28,7 @@ func exampleEntry(d events.Definition) events.Entry {
 		case "environment":
 			e.Scope.Environment = s
 		case "subject":
-			e.Subject = s
+			e.Subject, e.SubjectUID = s, "sub_1"
 		case "action":
 			e.Action = s
 		case "authorization":
@@ -90,6 +90,7 @@ func TestRowRefuses(t *testing.T) {
 		"no environment":      func(e *events.Entry) { e.Scope.Environment = "" },
 		"no time":             func(e *events.Entry) { e.At = time.Time{} },
 		"no actor":            func(e *events.Entry) { e.Actor = "" },
+		"subject without uid": func(e *events.Entry) { e.SubjectUID = "" },
 		"unknown type":        func(e *events.Entry) { e.Type = "subject.married" },
 		"missing field":       func(e *events.Entry) { e.Data = nil },
 		"field of wrong type": func(e *events.Entry) { e.Data = map[string]any{"frozen": "yes"} },

@@ -1,0 +1,160 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// Kind says what is wrong at one place of the chain.
+type Kind string
+
+// The kinds of finding.
+const (
+	Altered   Kind = "altered"   // an entry is not what was sealed
+	Removed   Kind = "removed"   // a link or an entry is gone
+	Inserted  Kind = "inserted"  // an entry stands before the head and was never sealed
+	Reordered Kind = "reordered" // links do not follow each other
+	Truncated Kind = "truncated" // the chain ends before its head, or before a head exported earlier
+)
+
+// Finding is one fault and where it is. Sequence is the number of the link, 0 where there is none.
+type Finding struct {
+	Kind     Kind   `json:"kind"`
+	Sequence int64  `json:"sequence"`
+	Event    string `json:"event,omitempty"`
+	Detail   string `json:"detail"`
+}
+
+// Result is what a walk of a chain found.
+type Result struct {
+	Environment string    `json:"environment"`
+	Entries     int64     `json:"entries"` // links walked
+	Erased      int64     `json:"erased"`  // entries whose personal part was erased; their place and digest hold
+	Waiting     int64     `json:"waiting"` // entries not sealed yet
+	Sequence    int64     `json:"sequence"`
+	Hash        string    `json:"hash"`
+	Findings    []Finding `json:"findings"`
+}
+
+// Intact reports whether nothing is wrong.
+func (r Result) Intact() bool { return len(r.Findings) == 0 }
+
+const (
+	walkBatch   = 2000
+	maxFindings = 100 // after so many the rest tells nothing new
+)
+
+// Verify walks an environment's chain on one snapshot. A head exported earlier, where given, must still be in the chain:
+// it is what shows that somebody rewrote the whole of it.
+func Verify(ctx context.Context, st *store.Store, s store.Scope, earlier *Head) (Result, error) {
+	w := walk{scope: s, earlier: earlier, result: Result{Environment: s.Environment, Findings: []Finding{}}}
+	err := st.Read(ctx, func(q *store.Q) error { return w.run(ctx, q) })
+	return w.result, err
+}
+
+type walk struct {
+	scope    store.Scope
+	earlier  *Head
+	result   Result
+	hash     []byte // of the last link walked
+	seq      int64
+	position store.Position
+	matched  bool // earlier was seen
+}
+
+func (w *walk) run(ctx context.Context, q *store.Q) error {
+	w.hash = Genesis(w.scope.Environment)
+	w.matched = w.earlier == nil || w.earlier.Sequence == 0
+	head, err := q.AuditHead(ctx, w.scope)
+	if errors.Is(err, store.ErrNotFound) {
+		head = store.AuditHead{EnvironmentID: w.scope.Environment, Hash: w.hash}
+	} else if err != nil {
+		return err
+	}
+	for len(w.result.Findings) < maxFindings {
+		links, err := q.AuditChain(ctx, w.scope, w.seq+1, walkBatch)
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			w.check(l)
+		}
+		if len(links) < walkBatch {
+			break
+		}
+	}
+	w.end(head)
+	unlinked, waiting, err := q.AuditGaps(ctx, w.scope, head, maxFindings)
+	if err != nil {
+		return err
+	}
+	w.result.Waiting = waiting
+	for _, id := range unlinked {
+		w.find(Inserted, 0, id, "the entry stands in the log before the head and in no link")
+	}
+	return nil
+}
+
+// check holds one link against the one before and against its event, then goes on from what is stored, so that one
+// fault is told once.
+func (w *walk) check(l store.AuditLink) {
+	w.result.Entries++
+	if l.Seq != w.seq+1 {
+		w.find(Removed, w.seq+1, "", fmt.Sprintf("links %d to %d are missing", w.seq+1, l.Seq-1))
+	} else if !bytes.Equal(l.Previous, w.hash) {
+		w.find(Reordered, l.Seq, l.EventID, "the link does not follow the one before it")
+	}
+	w.checkEvent(l)
+	w.hash, w.seq = l.Hash, l.Seq
+	if w.earlier != nil && l.Seq == w.earlier.Sequence {
+		w.matched = true
+		if Text(l.Hash) != w.earlier.Hash {
+			w.find(Altered, l.Seq, l.EventID, "the chain differs from the head exported earlier: it was rewritten at or before this link")
+		}
+	}
+}
+
+func (w *walk) checkEvent(l store.AuditLink) {
+	if l.Event == nil {
+		w.find(Removed, l.Seq, l.EventID, "the entry is gone")
+		return
+	}
+	if !bytes.Equal(Hash(l.Previous, l.Seq, *l.Event), l.Hash) {
+		w.find(Altered, l.Seq, l.EventID, "the entry's facts are not what was sealed")
+	}
+	digest, err := events.Digest(*l.Event)
+	switch {
+	case errors.Is(err, events.ErrErased) && l.Event.ErasedAt != nil:
+		w.result.Erased++
+	case err != nil:
+		w.find(Altered, l.Seq, l.EventID, "the entry's data cannot be read and was not erased")
+	case !bytes.Equal(digest, l.Event.Digest):
+		w.find(Altered, l.Seq, l.EventID, "the entry's subject, request or data is not what was sealed")
+	}
+	at := store.At(*l.Event)
+	if at.Before(w.position) {
+		w.find(Reordered, l.Seq, l.EventID, "the entry stands elsewhere in the log than in the chain")
+	}
+	w.position = at
+}
+
+func (w *walk) end(head store.AuditHead) {
+	w.result.Sequence, w.result.Hash = w.seq, Text(w.hash)
+	if w.seq < head.Seq {
+		w.find(Truncated, w.seq+1, "", fmt.Sprintf("links %d to %d are missing: the head is at %d", w.seq+1, head.Seq, head.Seq))
+	} else if w.seq > head.Seq || !bytes.Equal(w.hash, head.Hash) {
+		w.find(Altered, w.seq, "", "the head is not the last link of the chain")
+	}
+	if !w.matched {
+		w.find(Truncated, w.seq, "", fmt.Sprintf("the chain ends before link %d of the head exported earlier", w.earlier.Sequence))
+	}
+}
+
+func (w *walk) find(k Kind, seq int64, event, detail string) {
+	w.result.Findings = append(w.result.Findings, Finding{k, seq, event, detail})
+}

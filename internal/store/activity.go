@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ActivityFilter narrows a reading of the log. Types is required: the types that may be shown. Empty fields filter nothing.
+type ActivityFilter struct {
+	Types    []string
+	Subject  string // the relying party's own id
+	Action   string
+	Decision string
+	Since    *time.Time // inclusive
+	Until    *time.Time // exclusive
+}
+
+// Activity lists events of an environment, newest first.
+func (q *Q) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
+	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type in ?", s.Tenant, s.Environment, f.Types)
+	if f.Subject != "" {
+		// By uid, which is indexed. An event that names a subject always has it.
+		tx = tx.Where("subject_uid in (select uid from subjects where environment_id = ? and external_id = ?) and subject = ?",
+			s.Environment, f.Subject, f.Subject)
+	}
+	if f.Action != "" {
+		tx = tx.Where("action = ?", f.Action)
+	}
+	if f.Decision != "" {
+		tx = tx.Where("decision = ?", f.Decision)
+	}
+	if f.Since != nil {
+		tx = tx.Where("at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		tx = tx.Where("at < ?", *f.Until)
+	}
+	tx, err := paginate(tx, p, "at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Event
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
+	return rows, next, nil
+}
+
+// Event finds one event.
+func (q *Q) Event(ctx context.Context, s Scope, id string) (models.Event, error) {
+	var e models.Event
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
+	return one(e, err)
+}
+
+// EventsOfAuthorization lists what the log says of one authorization, in order.
+func (q *Q) EventsOfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
+		Order("txid, seq").Find(&rows).Error
+	return rows, err
+}
+
+// Position is a place in the log: events are read in the order of (transaction, number), and only those of transactions
+// older than every running one, so that a commit that comes late is never stepped over.
+type Position struct {
+	TxID uint64
+	Seq  int64
+}
+
+// At is the position of an event.
+func At(e models.Event) Position { return Position{e.TxID, e.Seq} }
+
+// Before reports whether p comes before o.
+func (p Position) Before(o Position) bool {
+	return p.TxID < o.TxID || p.TxID == o.TxID && p.Seq < o.Seq
+}
+
+func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
+
+// Horizon is the position behind every event that can be read now.
+func (q *Q) Horizon(ctx context.Context) (Position, error) {
+	var xmin uint64
+	err := q.queryRow(ctx, "select pg_snapshot_xmin(pg_current_snapshot())::text").Scan(&xmin)
+	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
+}
+
+// EventsAfter reads at most limit events of the environments behind a position, in order.
+func (q *Q) EventsAfter(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.with(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < pg_snapshot_xmin(pg_current_snapshot())",
+		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
+	return rows, err
+}
+
+// EraseEvents removes the personal part of a subject's events. The rows stay, and with them the audit chain.
+func (q *Q) EraseEvents(ctx context.Context, subjectUID string, at time.Time) (int64, error) {
+	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
+		where subject_uid = $1`, subjectUID, at)
+}
+
+// EraseEventsBefore removes the personal part of an environment's events older than t, at most limit of them, and
+// answers how many.
+func (q *Q) EraseEventsBefore(ctx context.Context, s Scope, t, at time.Time, limit int) (int64, error) {
+	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $4
+		where id in (select id from events where tenant_id = $1 and environment_id = $2 and at < $3 and erased_at is null limit $5)`,
+		s.Tenant, s.Environment, t, at, limit)
+}
