@@ -83,8 +83,8 @@ func candidates() []string {
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// A link on PATH points into the installation, where the other programs are.
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			path = resolved
 		}
 		dirs = append(dirs, filepath.Dir(path))
 	}
