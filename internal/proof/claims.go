@@ -1,0 +1,102 @@
+// Package proof makes and checks Proofs of Agency: ES256 compact JWS of type poa+jwt, by which a relying party can tell
+// offline that the service allowed this subject this action on this resource.
+//
+// The package signs, verifies and formats keys. It may not read a clock (the caller passes the time), store anything,
+// or know whether a proof was consumed or revoked: that is a matter of records. It reads nothing but the compact form,
+// takes the algorithm from no input, and trusts no key that came with a proof.
+package proof
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of a proof's life (SPEC.md section 8, proof TTL), and of clock differences a verifier may allow for.
+const (
+	MinTTL    = 30 * time.Second
+	MaxTTL    = 900 * time.Second
+	MaxLeeway = 60 * time.Second
+)
+
+// Claims is the claim set. Times are Unix seconds. Every field is required but Actor and FreshnessMS.
+type Claims struct {
+	Issuer          string    `json:"iss"`
+	Subject         string    `json:"sub"` // the relying party's own id of the subject
+	Audience        string    `json:"aud"` // exactly one
+	IssuedAt        int64     `json:"iat"`
+	NotBefore       int64     `json:"nbf"`
+	Expires         int64     `json:"exp"`      // first second at which the proof is no longer good
+	ID              string    `json:"jti"`      // what consuming and revoking go by
+	Nonce           string    `json:"nonce"`    // of the authorize request
+	Environment     string    `json:"env"`      // id of the environment
+	EnvironmentKind string    `json:"env_kind"` // sandbox or live
+	Mode            string    `json:"mode"`     // the action's mode: enforce
+	Authorization   string    `json:"azn"`      // id of the authorization
+	Action          Action    `json:"act"`
+	Resource        Resource  `json:"res"`
+	Context         string    `json:"ctx"` // digest of the request's context
+	Assurance       Assurance `json:"assurance"`
+	Methods         []string  `json:"amr"` // at least one of the Method constants
+}
+
+// Action is what was authorized, under which contract.
+type Action struct {
+	Key           string `json:"key"`
+	Hash          string `json:"hash"` // action_hash, see docs/action-hash.md
+	PolicyVersion int    `json:"policy_version"`
+	ContentHash   string `json:"content_hash"`
+}
+
+// Resource is what the action is performed on; its id is there as part of a digest only.
+type Resource struct {
+	Type   string `json:"type"`
+	Digest string `json:"digest"`
+}
+
+// Assurance sums up the assurance profile the decision rests on.
+type Assurance struct {
+	Coverage    string            `json:"coverage"`
+	FreshnessMS *int64            `json:"freshness_ms"` // milliseconds; null where there was no evidence
+	Claims      map[string]string `json:"claims"`       // claim to status
+}
+
+// Values of amr: what the decision rests on.
+const (
+	MethodBehaviour      = "behaviour"       // the assurance profile
+	MethodPasskey        = "passkey"         // a completed passkey challenge
+	MethodSandboxConfirm = "sandbox_confirm" // a confirmed sandbox challenge
+	MethodReview         = "review"          // a reviewer's approval of a hold
+)
+
+// check holds for every claim set the service signs and for every one it accepts.
+func (c Claims) check() error {
+	for _, f := range []struct{ name, value string }{
+		{"iss", c.Issuer}, {"sub", c.Subject}, {"aud", c.Audience}, {"jti", c.ID}, {"nonce", c.Nonce}, {"env", c.Environment},
+		{"env_kind", c.EnvironmentKind}, {"mode", c.Mode}, {"azn", c.Authorization}, {"act.key", c.Action.Key},
+		{"act.hash", c.Action.Hash}, {"act.content_hash", c.Action.ContentHash}, {"res.type", c.Resource.Type},
+		{"res.digest", c.Resource.Digest}, {"ctx", c.Context}, {"assurance.coverage", c.Assurance.Coverage},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("claim %s is missing", f.name)
+		}
+	}
+	if c.Action.PolicyVersion < 1 {
+		return errors.New("claim act.policy_version is below 1")
+	}
+	if len(c.Methods) == 0 {
+		return errors.New("claim amr is missing")
+	}
+	return c.checkTimes()
+}
+
+func (c Claims) checkTimes() error {
+	if c.IssuedAt <= 0 || c.NotBefore < c.IssuedAt {
+		return errors.New("claims iat and nbf are not in order")
+	}
+	ttl := time.Duration(c.Expires-c.NotBefore) * time.Second
+	if c.Expires <= c.NotBefore || ttl < MinTTL || ttl > MaxTTL {
+		return fmt.Errorf("claims nbf and exp are not %s to %s apart", MinTTL, MaxTTL)
+	}
+	return nil
+}
