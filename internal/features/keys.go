@@ -206,3 +206,17 @@ func tabled(a, b keyInfo) (pp, rp float64, known bool) {
 	v := tables.FingerPair[keyGroups[a.group]+">"+keyGroups[b.group]]
 	return v[0], v[1], false
 }
+
+// KeyMean is the population's mean log hold of a key and the key's group, for programs that make up typing.
+func KeyMean(name string) (mean float64, group string) {
+	k := lookupKey(name)
+	return k.hold, keyGroups[k.group]
+}
+
+// TransitionMean is the population's mean log press-press time of two keys and their transition class.
+func TransitionMean(a, b string) (mean float64, class string) {
+	first, second := lookupKey(a), lookupKey(b)
+	mean, _, _ = tabled(first, second)
+	_, fine := transition(first, second)
+	return mean, fineClasses[fine]
+}

@@ -90,8 +90,12 @@ func accumulatePair(acc *accumulator, a, b keyInfo, pp, rp float64) {
 	if a.group == groupBackspace {
 		acc.add(offRates+rateBackspaceRun, share(b.group == groupBackspace))
 	}
-	if b.group == groupBackspace && pp > 0 {
+	if a.group != groupBackspace && b.group == groupBackspace && pp > 0 {
 		acc.add(offRates+rateBeforeBackspace, math.Log(clamp(pp, 30, 3000)))
+	}
+	if pp > 0 {
+		acc.add(offRates+ratePause5, share(pp > 500))
+		acc.add(offRates+ratePause10, share(pp > 1000))
 	}
 	if !(pp > 0 && pp < 1500) {
 		return
@@ -101,8 +105,6 @@ func accumulatePair(acc *accumulator, a, b keyInfo, pp, rp float64) {
 	r := clamp(math.Log(clamp(pp, 30, 1000))-meanPP, tables.Clip.PP[0], tables.Clip.PP[1])
 	acc.add(offPP+fine, r)
 	acc.add(offPPSpread+coarse, math.Abs(r))
-	acc.add(offRates+ratePause5, share(pp > 500))
-	acc.add(offRates+ratePause10, share(pp > 1000))
 	if math.Abs(rp) < 1500 {
 		acc.add(offRP+fine, clamp(math.Asinh(clamp(rp, -250, 1000)/50)-meanRP, tables.Clip.RP[0], tables.Clip.RP[1]))
 		acc.add(offRates+overlapRate(a, b), share(rp < 0))

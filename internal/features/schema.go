@@ -167,14 +167,14 @@ func keystrokeCells() []Cell {
 	}
 	add("bs:all", "share", 0, 1, "share of presses that are backspace or delete")
 	add("sh:all", "share", 0, 1, "share of presses that are shift or caps lock")
-	add("pause5:all", "share", 0, 1, "share of press to press times (0 < PP < 1500) over 500 ms")
-	add("pause10:all", "share", 0, 1, "share of press to press times (0 < PP < 1500) over 1000 ms")
+	add("pause5:all", "share", 0, 1, "share of press to press times over 500 ms")
+	add("pause10:all", "share", 0, 1, "share of press to press times over 1000 ms")
 	add("ovl:ll", "share", 0, 1, "share of letter to letter transitions whose keys overlap (RP < 0)")
 	add("ovl:sp", "share", 0, 1, "share of transitions with the space bar whose keys overlap")
 	add("ovl:o", "share", 0, 1, "share of all other transitions whose keys overlap")
 	add("caps:c", "share", 0, 1, "share of shift presses that are caps lock")
 	add("bsrun:c", "share", 0, 1, "share of backspaces followed by another backspace")
-	add("pbefBS:c", "log ms", math.Log(30), math.Log(3000), "press to press before a backspace: log(clip(PP,30,3000))")
+	add("pbefBS:c", "log ms", math.Log(30), math.Log(3000), "press to press from another key to a backspace: log(clip(PP,30,3000))")
 	add("shhold:c", "log ms", math.Log(25), math.Log(2000), "hold time of shift: log(clip(hold,25,2000))")
 	return out
 }

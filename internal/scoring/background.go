@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/features"
@@ -44,10 +45,13 @@ type Background struct {
 	SchemaVersion string            `json:"feature_schema_version"`
 	Cells         []string          `json:"cells"`
 	Mu            []float64         `json:"mu"`
-	Sig2          []float64         `json:"sig2"`  // variance of one event within a frame
-	Between       []float64         `json:"b"`     // lower triangle of B by rows
-	Within        []float64         `json:"w"`     // lower triangle of W by rows
-	Drift         float64           `json:"drift"` // share of B added to W for the change from day to day
+	Sig2          []float64         `json:"sig2"`           // variance of one event within a frame
+	Few           []float64         `json:"few,omitempty"`  // events the bin CountFew is worth, by cell
+	Many          []float64         `json:"many,omitempty"` // events the bin CountMany is worth, by cell
+	FrameEvents   float64           `json:"frame_events"`   // events of the frames Many was learned on; 0 is unknown
+	Between       []float64         `json:"b"`              // lower triangle of B by rows
+	Within        []float64         `json:"w"`              // lower triangle of W by rows
+	Drift         float64           `json:"drift"`          // share of B added to W for the change from day to day
 	Card          Card              `json:"card"`
 
 	b, w, binv square    // B, W + drift B, B^-1
@@ -84,6 +88,9 @@ func (b *Background) Prepare() error {
 			return fmt.Errorf("%w: cell %q has no variance", ErrBackground, c.Name)
 		}
 	}
+	if err := b.prepareCounts(); err != nil {
+		return err
+	}
 	b.b, b.w = unpack(b.Between, n), unpack(b.Within, n)
 	for i := range b.w.data {
 		b.w.data[i] += b.Drift * b.b.data[i]
@@ -99,6 +106,48 @@ func (b *Background) Prepare() error {
 		b.sd[i] = math.Sqrt(b.b.at(i, i) + b.w.at(i, i) + b.Sig2[i]/features.CountMany)
 	}
 	return nil
+}
+
+// prepareCounts fills in the nominal worth of the bins where the background has not learned it.
+func (b *Background) prepareCounts() error {
+	for _, bin := range []struct {
+		worth   *[]float64
+		nominal float64
+	}{{&b.Few, features.CountFew}, {&b.Many, features.CountMany}} {
+		if len(*bin.worth) == 0 {
+			*bin.worth = slices.Repeat([]float64{bin.nominal}, b.Dim())
+		}
+		if len(*bin.worth) != b.Dim() || slices.Min(*bin.worth) < 1 {
+			return fmt.Errorf("%w: worth of counts", ErrBackground)
+		}
+	}
+	return nil
+}
+
+// manyLeast is the smallest count the bin CountMany stands for.
+const manyLeast = 4
+
+// Weigh replaces the binned counts of a frame's block by what the bins are worth in events, cell by cell. A frame
+// shorter than those the worth was learned on gets less for CountMany, and no count is worth more than the whole block.
+func (b *Background) Weigh(block features.Block) features.Vector {
+	out := features.NewVector(b.Dim())
+	events := math.Max(float64(block.Events), 1)
+	scale := 1.0
+	if b.FrameEvents > 0 {
+		scale = math.Min(events/b.FrameEvents, 1)
+	}
+	for i, n := range block.Cells.N {
+		switch n {
+		case 0:
+			continue
+		case features.CountFew:
+			n = math.Min(b.Few[i], events)
+		case features.CountMany:
+			n = math.Min(math.Max(b.Many[i]*scale, manyLeast), events)
+		}
+		out.N[i], out.M[i] = n, block.Cells.M[i]
+	}
+	return out
 }
 
 // Marshal writes the background as JSON.

@@ -74,13 +74,13 @@ type evidence struct {
 func (a *assessment) gather() evidence {
 	s := a.state
 	e := evidence{keys: s.Keystroke.keys(), pointerMS: s.Pointer.activeMS(), limits: set{}, reasons: set{}, coverage: CoverageNone}
-	if t := a.model.usable(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored {
+	if t := a.model.current(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored {
 		e.keyed, e.long, e.revocations = true, s.Keystroke.Long, s.Keystroke.revocations()
 		e.short, e.hasShort = s.Keystroke.short()
 		e.coverage = s.keyCoverage()
 		e.weigh(t)
 	}
-	if t := a.model.usable(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored {
+	if t := a.model.current(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored {
 		e.pointed, e.pointer = true, s.Pointer.Long
 		e.coverage = better(e.coverage, pointerCoverage(e.pointerMS))
 		if !e.keyed {

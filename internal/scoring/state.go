@@ -123,14 +123,28 @@ func (m *Model) observeWindow(w window, mod features.Modality, in Input, ts Temp
 	if !ok || b.Cells.Filled() == 0 {
 		return w
 	}
+	bg := m.backgrounds[mod]
+	if bg != nil {
+		b.Cells = bg.Weigh(b)
+	}
 	w, completed := w.push(mod, b, now, in.Ref)
-	return w.score(m.backgrounds[mod], m.usable(ts, mod, device), completed)
+	return w.score(bg, m.usable(ts, mod, device), completed)
 }
 
 // usable is the template of the modality and device, if it was learned under the background in force.
 func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
+	t := m.current(ts, mod, device)
+	if t == nil || t.posterior.mean == nil {
+		return nil
+	}
+	return t
+}
+
+// current is the template that this model's scores of a session stand on. It asks for no more than a template's head
+// (modality, device, model version, provisional, limitations), so that judging need not load what scoring needs.
+func (m *Model) current(ts Templates, mod features.Modality, device DeviceClass) *Template {
 	t := ts.Find(mod, device)
-	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version || t.posterior.mean == nil {
+	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version {
 		return nil
 	}
 	return t

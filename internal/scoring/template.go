@@ -118,7 +118,7 @@ func mergeSessions(bg *Background, mod features.Modality, sessions []SessionFram
 			if !ok {
 				continue
 			}
-			merge(v.Cells, b.Cells)
+			merge(v.Cells, bg.Weigh(b))
 			v.ActiveMS += b.ActiveMS
 			if mod == features.Keystroke {
 				v.Keys += b.Events

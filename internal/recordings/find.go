@@ -1,0 +1,48 @@
+package recordings
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Kind is the format of a recording set, told from its file name.
+type Kind string
+
+// The formats: *.keystrokes.csv.gz, *.pointer.csv.gz, *.vectors.csv.gz.
+const (
+	Keystrokes Kind = "keystrokes"
+	Pointer    Kind = "pointer"
+	Vectors    Kind = "vectors"
+)
+
+// Set is one file of recordings.
+type Set struct {
+	Name string // file name without the format's suffix
+	Path string
+	Kind Kind
+}
+
+// Find lists the recording sets below a directory, by name.
+func Find(dir string) ([]Set, error) {
+	var out []Set
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, kind := range []Kind{Keystrokes, Pointer, Vectors} {
+			suffix := "." + string(kind) + ".csv.gz"
+			if name := d.Name(); !d.IsDir() && strings.HasSuffix(name, suffix) {
+				out = append(out, Set{Name: strings.TrimSuffix(name, suffix), Path: path, Kind: kind})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recordings: find in %s: %w", dir, err)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	return out, nil
+}
