@@ -1,0 +1,135 @@
+# make help lists what there is to do.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+export GOTOOLCHAIN := local
+
+# What a person may set.
+DATA ?= ../shared/data
+DIR  ?= .data
+PKG  ?= ./...
+RUN  ?=
+RACE ?=
+
+BIN     := bin
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+comma   := ,
+MODULES := devstack$(if $(wildcard sdk/go/go.mod),$(comma)sdk/go)$(comma).
+
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './tools/*' -not -path '*/node_modules/*')
+EMBEDDED := $(shell find api models web internal -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
+
+.PHONY: help
+help: ## what there is to do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Run
+
+.PHONY: run
+run: $(BIN)/countersign $(BIN)/devstack ## the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder of its data)
+	@exec $(BIN)/countersign dev --dir $(DIR) --devstack $(BIN)/devstack
+
+.PHONY: demo
+demo: $(BIN)/countersign $(BIN)/devstack ## recorded people through the HTTP API (DATA=folder of recordings)
+	@exec $(BIN)/countersign demo --dir $(DIR) --devstack $(BIN)/devstack --data $(DATA)
+
+.PHONY: migrate
+migrate: $(BIN)/countersign ## bring the database at COUNTERSIGN_DATABASE_URL up to this binary's schema
+	@exec $(BIN)/countersign migrate
+
+.PHONY: accuracy
+accuracy: $(BIN)/countersign ## measure the scorer on recorded people (DATA=folder of recordings)
+	@exec $(BIN)/countersign accuracy --data $(DATA)
+
+## Build
+
+.PHONY: build
+build: $(BIN)/countersign $(BIN)/devstack ## the countersign binary and devstack, into bin/
+
+.PHONY: devstack
+devstack: $(BIN)/devstack ## the Temporal server and UI for development (minutes, the first time)
+
+$(BIN)/countersign: $(GO_FILES) $(EMBEDDED) go.mod go.sum
+	@echo "building $@"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/countersign
+
+$(BIN)/devstack: $(wildcard devstack/*.go) devstack/go.mod devstack/go.sum
+	@echo "building $@: the Temporal server and its UI; three to five minutes on two cores the first time"
+	@CGO_ENABLED=0 go build -C devstack -trimpath -o ../$@ .
+
+$(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+	@echo "building $@: a few minutes the first time"
+	@go build -C tools/lint -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/gotestsum: tools/check/go.mod tools/check/go.sum
+	@go build -C tools/check -o ../../$@ gotest.tools/gotestsum
+
+$(BIN)/workflowcheck: tools/check/go.mod tools/check/go.sum
+	@go build -C tools/check -o ../../$@ go.temporal.io/sdk/contrib/tools/workflowcheck
+
+$(BIN)/govulncheck: tools/check/go.mod tools/check/go.sum
+	@go build -C tools/check -o ../../$@ golang.org/x/vuln/cmd/govulncheck
+
+$(BIN)/testrunner: $(wildcard internal/testenv/runner/*.go internal/localpg/*.go internal/child/*.go)
+	@go build -o $@ ./internal/testenv/runner
+
+## Test
+
+.PHONY: test
+test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+
+.PHONY: test-unit
+test-unit: ## the tests that need no server
+	@go test -short ./internal/canonical/... ./internal/policy/... ./internal/scoring/... ./internal/features/... \
+		./internal/keyring/... ./internal/strictjson/... ./internal/proof/... ./internal/reason/... ./internal/ids/... ./api/openapi/...
+
+.PHONY: test-integration
+test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## only the black-box tests over HTTP
+	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
+
+FUZZTIME ?= 10s
+.PHONY: fuzz
+fuzz: ## every fuzz target for a short while each (FUZZTIME=10s)
+	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' api internal | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' $$package/*_test.go | cut -d' ' -f2 | sort -u); do \
+			echo "$$package $$target"; \
+			go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done
+
+## Check
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## formatting, import rules, linters, determinism of workflows, go.mod
+	@$(BIN)/golangci-lint run ./...
+	@cd devstack && ../$(BIN)/golangci-lint run --config ../.golangci.yml ./...
+	@$(BIN)/workflowcheck ./workflows/...
+	@go mod tidy -diff
+
+.PHONY: lint-contract
+lint-contract: ## the OpenAPI document: redocly, spectral, a TypeScript compile
+	@cd api/openapi/tools && npm ci --no-audit --no-fund --silent && npm run --silent lint
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint ## format the Go files
+	@$(BIN)/golangci-lint fmt ./...
+
+.PHONY: generate
+generate: ## what is generated: the OpenAPI document, tables in docs
+	@go generate ./...
+
+.PHONY: verify
+verify: generate ## fails where a generated file is not what generate makes
+	@git diff --exit-code --stat || { echo "run make generate and commit the result"; exit 1; }
+
+.PHONY: vulnerabilities
+vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the binary really calls
+	@$(BIN)/govulncheck ./...
+
+.PHONY: clean
+clean: ## remove what was built; the data under DIR stays
+	@rm -rf $(BIN) dist
