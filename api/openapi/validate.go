@@ -32,12 +32,22 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	if op.body == nil || op.fast.accept(v) {
 		return nil
 	}
-	err := op.body.Validate(v)
+	err := op.faults(v)
 	if err == nil {
 		return nil
 	}
 	t := translation{root: v, prefix: []any{"body"}, label: "the body"}
 	return t.violations(err)
+}
+
+// faults asks the validator, about the body with overlong lists of faults cut where there are such lists.
+func (op *operation) faults(v any) error {
+	if cut, changed := op.fast.trim(v); changed {
+		if err := op.body.Validate(cut); err != nil {
+			return err
+		}
+	}
+	return op.body.Validate(v)
 }
 
 // translation turns the validator's tree of errors into a flat list for the caller.
@@ -133,7 +143,8 @@ func (t *translation) leaf(e *jsonschema.ValidationError, nullable bool) {
 			t.add(append(slices.Clone(loc), m), join(name, m)+" is required", "missing")
 		}
 	case *kind.AdditionalProperties:
-		for _, p := range k.Properties {
+		slices.Sort(k.Properties)
+		for _, p := range k.Properties[:min(len(k.Properties), maxViolations)] {
 			p = shorten(p)
 			t.add(append(slices.Clone(loc), p), join(name, p)+" is not a property of "+t.named(name), "extra_forbidden")
 		}

@@ -17,6 +17,9 @@ func (op operation) problems() (map[int][]string, error) {
 	if op.str("body") != "" {
 		out[400], out[413], out[415], out[422] = nil, nil, nil, nil
 	}
+	if op.method != "get" {
+		out[413] = nil
+	}
 	if op.get("idempotent") == true {
 		out[409] = []string{"idempotency_key_reused", "idempotency_in_flight"}
 	}

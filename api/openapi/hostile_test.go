@@ -1,0 +1,86 @@
+package openapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+)
+
+// hostileBodies are as large as the service reads and wrong in as many places as they can be.
+func hostileBodies() map[string][2]string {
+	many := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
+	var keys strings.Builder
+	for i := range 10000 {
+		keys.WriteString(`"k` + itoa(i) + `":0,`)
+	}
+	return map[string][2]string{
+		"frames without ts": {"legacyIngest", `{"session_id":"s","frames":[` + many(87000, "{}") + `]}`},
+		"frames of nulls":   {"legacyIngest", `{"session_id":"s","frames":[` + many(52000, "null") + `]}`},
+		"numbers as text":   {"legacyAuth", `{"user_id":"u","reaction_times":[` + many(16000, `""`) + `],"keystroke_intervals":[]}`},
+		"equal keys":        {"createEvaluation", `{"name":"n","action_keys":[` + many(21000, `""`) + `]}`},
+		"unknown names":     {"authorize", `{` + keys.String() + `"z":0}`},
+	}
+}
+
+func TestHostileBodiesGiveShortAnswers(t *testing.T) {
+	t.Parallel()
+	for name, h := range hostileBodies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := contract(t).ValidateBody(h[0], decode(t, h[1]))
+			require.NotEmpty(t, got)
+			require.LessOrEqual(t, len(got), 100)
+		})
+	}
+}
+
+// Cutting long lists changes nothing of what is answered.
+func TestCuttingKeepsTheFirstFaults(t *testing.T) {
+	t.Parallel()
+	var frames strings.Builder
+	want := []openapi.Violation{}
+	for i := range 300 {
+		if i > 0 {
+			frames.WriteByte(',')
+		}
+		if i%2 == 0 {
+			frames.WriteString(`{"ts":1}`)
+			continue
+		}
+		frames.WriteString(`{"ts":"x"}`)
+		if len(want) < 99 {
+			want = append(want, openapi.Violation{Loc: []any{"body", "frames", i, "ts"}, Msg: "frames[" + itoa(i) + "].ts must be an integer", Type: "int_type"})
+		}
+	}
+	got := contract(t).ValidateBody("legacyIngest", decode(t, `{"extra":1,"session_id":"s","frames":[`+frames.String()+`]}`))
+	require.Len(t, got, 100)
+	require.Equal(t, "extra_forbidden", got[0].Type)
+	require.Equal(t, want, got[1:])
+}
+
+func TestALongListOfGoodItemsPasses(t *testing.T) {
+	t.Parallel()
+	body := example(t, "createAction")
+	body["allowed_callers"] = []any{}
+	for range 1000 {
+		body["allowed_callers"] = append(body["allowed_callers"].([]any), "crd_x")
+	}
+	require.Empty(t, contract(t).ValidateBody("createAction", body))
+	body["surprise"] = true
+	require.Len(t, contract(t).ValidateBody("createAction", body), 1)
+}
+
+func BenchmarkHostileBodies(b *testing.B) {
+	c := contract(b)
+	for name, h := range hostileBodies() {
+		v := decode(b, h[1])
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				c.ValidateBody(h[0], v)
+			}
+		})
+	}
+}
