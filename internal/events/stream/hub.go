@@ -1,0 +1,211 @@
+// Package stream sends the event log to whoever is connected: one reader a process follows the log and hands each event
+// to the subscriptions it concerns. A subscription sees every event of its environment exactly once and in order from
+// where it starts, because both ways of reading (behind a position, and live) use the log's own order and only what no
+// running transaction can still precede.
+//
+// The package may not write, and may not hold more than a bounded number of events for a slow reader: one that falls
+// behind reads from the database again.
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ErrFull says that the process has as many streams as it takes.
+var ErrFull = errors.New("stream: too many streams on this process")
+
+// ErrEnded says that the hub has stopped.
+var ErrEnded = errors.New("stream: ended")
+
+// Options of a hub. Zero values are the defaults.
+type Options struct {
+	Every  time.Duration // how often the log is read while somebody is connected; default 100 ms
+	Window time.Duration // how far back a stream may resume; default 7 days
+	Max    int           // streams on this process; default 4096
+	Buffer int           // events held for one slow reader; default 64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Every <= 0 {
+		o.Every = 100 * time.Millisecond
+	}
+	if o.Window <= 0 {
+		o.Window = 7 * 24 * time.Hour
+	}
+	if o.Max <= 0 {
+		o.Max = 4096
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = 64
+	}
+	return o
+}
+
+// Hub follows the log for all streams of one process.
+type Hub struct {
+	store   *store.Store
+	clock   clock.Clock
+	log     *slog.Logger
+	options Options
+	wake    chan struct{}
+
+	mu       sync.Mutex
+	subs     map[*Subscription]struct{}
+	active   bool // position is good: it was taken before any present subscription began to read
+	position store.Position
+	ended    bool
+}
+
+// NewHub makes a hub; Run gives it life.
+func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
+	return &Hub{store: st, clock: c, log: log, options: o.withDefaults(), wake: make(chan struct{}, 1),
+		subs: map[*Subscription]struct{}{}}
+}
+
+// Run follows the log until ctx ends, then ends every stream.
+func (h *Hub) Run(ctx context.Context) {
+	defer h.end()
+	go h.store.Listen(ctx, []string{store.ChannelEvents, store.ChannelCredential}, h.heard)
+	tick := time.NewTicker(h.options.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-h.wake:
+		}
+		if err := h.round(ctx); err != nil && ctx.Err() == nil {
+			h.log.LogAttrs(ctx, slog.LevelWarn, "reading the event log failed", slog.String("error", err.Error()))
+		}
+	}
+}
+
+// Count is how many streams are connected.
+func (h *Hub) Count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.subs)
+}
+
+func (h *Hub) heard(channel, payload string) {
+	if channel == store.ChannelCredential {
+		h.endCredential(payload)
+		return
+	}
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// endCredential ends the streams of a credential that was revoked or rotated; a client whose key still holds reconnects.
+func (h *Hub) endCredential(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs {
+		if s.credential == id {
+			h.drop(s)
+		}
+	}
+}
+
+func (h *Hub) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	for s := range h.subs {
+		h.drop(s)
+	}
+}
+
+// drop removes and ends a subscription. The caller holds the lock.
+func (h *Hub) drop(s *Subscription) {
+	if _, ok := h.subs[s]; ok {
+		delete(h.subs, s)
+		close(s.done)
+	}
+	if len(h.subs) == 0 {
+		h.active = false
+	}
+}
+
+// roundBatch bounds one reading of the log.
+const roundBatch = 500
+
+// round reads what is new for the environments that somebody follows and hands it on.
+func (h *Hub) round(ctx context.Context) error {
+	for {
+		environments, from := h.following()
+		if len(environments) == 0 {
+			return nil
+		}
+		rows, err := h.store.EventsAfter(ctx, environments, from, roundBatch)
+		if err != nil {
+			return err
+		}
+		h.deliver(rows)
+		if len(rows) < roundBatch {
+			return nil
+		}
+	}
+}
+
+func (h *Hub) following() ([]string, store.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := map[string]bool{}
+	var out []string
+	for s := range h.subs {
+		if !seen[s.scope.Environment] {
+			seen[s.scope.Environment] = true
+			out = append(out, s.scope.Environment)
+		}
+	}
+	return out, h.position
+}
+
+func (h *Hub) deliver(rows []models.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, row := range rows {
+		h.position = store.At(row)
+		m, err := render(row)
+		if err != nil || !events.Type(row.Type).Public() {
+			continue
+		}
+		for s := range h.subs {
+			if s.wants(row) {
+				s.offer(m)
+			}
+		}
+	}
+}
+
+// Message is one event, ready to be sent.
+type Message struct {
+	ID   string
+	Type string
+	Data []byte // JSON of events.Activity
+
+	at store.Position
+}
+
+func render(row models.Event) (Message, error) {
+	view, err := events.View(row)
+	if err != nil {
+		return Message{}, err
+	}
+	data, err := json.Marshal(view)
+	return Message{ID: row.ID, Type: row.Type, Data: data, at: store.At(row)}, err
+}
