@@ -1,0 +1,65 @@
+package dev
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Picked ports lie below the range from which operating systems number outgoing connections.
+const (
+	lowestPort  = 20000
+	highestPort = 32000
+)
+
+// Listen takes the port on localhost, in both address families where the machine has both: a browser that asks for
+// localhost may come by either. Where the port is taken, a free one is; where it is 0, any. The number is returned.
+func Listen(preferred int) ([]net.Listener, int, error) {
+	if preferred != 0 {
+		if listeners, err := listenBoth(preferred); err == nil {
+			return listeners, preferred, nil
+		}
+	}
+	for range 200 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort) // #nosec G404 -- no secret
+		if listeners, err := listenBoth(port); err == nil {
+			return listeners, port, nil
+		}
+	}
+	return nil, 0, errors.New("no free port was found on localhost")
+}
+
+func listenBoth(port int) ([]net.Listener, error) {
+	v4, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return nil, err
+	}
+	if !hasIPv6() {
+		return []net.Listener{v4}, nil
+	}
+	v6, err := net.Listen("tcp", net.JoinHostPort("::1", strconv.Itoa(port)))
+	if err != nil {
+		_ = v4.Close()
+		return nil, err
+	}
+	return []net.Listener{v4, v6}, nil
+}
+
+func hasIPv6() bool {
+	l, err := net.Listen("tcp", "[::1]:0")
+	return err == nil && l.Close() == nil
+}
+
+// PickPort returns the port if it is free on localhost, or one that is.
+func PickPort(preferred int) (int, error) {
+	listeners, port, err := Listen(preferred)
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return port, err
+}
+
+// LocalURL is how a browser on this machine reaches the port.
+func LocalURL(port int) string { return fmt.Sprintf("http://localhost:%d", port) }
