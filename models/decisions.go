@@ -101,6 +101,7 @@ type Hold struct {
 	RiskClass            string
 	Status               HoldStatus
 	ApprovalsRequired    int
+	SelfReviewBarred     bool // the credential that asked may not review
 	OpenedAt             time.Time
 	RemindAt             time.Time
 	RemindedAt           *time.Time

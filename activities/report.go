@@ -1,0 +1,32 @@
+package activities
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/countersign-dev/countersign/internal/problem"
+)
+
+// report maps a service's error to Temporal's and logs a fault, whose cause does not travel.
+func report(ctx context.Context, log *slog.Logger, err error) error {
+	mapped := toTemporal(err)
+	if _, _, refused := Refusal(mapped); !refused && log != nil {
+		info := activity.GetInfo(ctx)
+		log.WarnContext(ctx, "activity failed", "activity", info.ActivityType.Name, "workflow", info.WorkflowExecution.ID,
+			"attempt", info.Attempt, "error", err)
+	}
+	return mapped
+}
+
+// digest reads a hex digest out of a payload. Only a bug can make one that cannot be read, and no retry mends it.
+func digest(s string) ([]byte, error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil {
+		return nil, temporal.NewNonRetryableApplicationError("the request's digest is not hex", string(problem.Conflict), nil)
+	}
+	return raw, nil
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// challengeRuns are the runs of challenges (workflows.Client).
+type challengeRuns interface {
+	CompleteChallenge(ctx context.Context, r challenge.Run, request string) (workflows.ChallengeResult, error)
+	CancelChallenge(ctx context.Context, r challenge.Run, request string) (workflows.ChallengeResult, error)
+}
+
+// challengeHandlers answer for challenges.
+type challengeHandlers struct {
+	Challenges *challenge.Service
+	Runs       challengeRuns
+}
+
+type challengeView struct {
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Methods   []string        `json:"methods"`
+	ExpiresAt string          `json:"expires_at"`
+	Display   json.RawMessage `json:"display"`
+}
+
+func viewChallenge(v challenge.View) challengeView {
+	return challengeView{
+		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: wire.Time(v.ExpiresAt), Display: v.Display,
+	}
+}
+
+func (h *challengeHandlers) get(c *fiber.Ctx) error {
+	v, err := h.Challenges.Get(requestContext(c), principal(c).Store(), param(c, "challenge_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewChallenge(v))
+}
+
+func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
+	options, err := h.Challenges.Options(requestContext(c), principal(c).Store(), param(c, "challenge_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, options)
+}
+
+func (h *challengeHandlers) complete(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Method    string          `json:"method"`
+		Assertion json.RawMessage `json:"assertion"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	receipt, err := h.completeFor(requestContext(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, receipt)
+}
+
+// completeFor completes a challenge on behalf of the principal: what was sent is verified and kept, then the run makes the
+// move.
+func (h *challengeHandlers) completeFor(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*challenge.Receipt, error) {
+	prepared, err := h.Challenges.PrepareCompletion(ctx, p, id, method, assertion)
+	if err != nil || prepared.Receipt != nil {
+		return prepared.Receipt, err
+	}
+	if _, err := h.Runs.CompleteChallenge(ctx, prepared.Run, prepared.Request); err != nil && !lateOrLost(err) {
+		return nil, err
+	}
+	// The receipt is read from the record: it is there if this request completed the challenge, now or by an earlier try.
+	receipt, err := h.Challenges.Receipt(ctx, p.Store(), id, prepared.Request)
+	if err == nil && receipt == nil {
+		err = h.settled(ctx, p, id)
+	}
+	return receipt, err
+}
+
+// lateOrLost reports whether a run's error leaves it to the record to say what happened.
+func lateOrLost(err error) bool {
+	return errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ChallengeClosed)
+}
+
+// settled is the refusal for a challenge that something else has settled.
+func (h *challengeHandlers) settled(ctx context.Context, p identity.Principal, id string) error {
+	v, err := h.Challenges.Get(ctx, p.Store(), id)
+	switch {
+	case err != nil:
+		return err
+	case v.Status == models.ChallengeExpired:
+		return problem.New(problem.ChallengeExpired, "The challenge has expired.")
+	case v.Status == models.ChallengeOpen:
+		return problem.Away("The challenge is not settled yet. Ask again.", nil)
+	default:
+		return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", v.Status)
+	}
+}
+
+func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
+	ctx, p, id := requestContext(c), principal(c), param(c, "challenge_id")
+	prepared, err := h.Challenges.PrepareCancel(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	result, err := h.Runs.CancelChallenge(ctx, prepared.Run, prepared.Request)
+	if errors.Is(err, workflows.ErrClosed) {
+		return h.settled(ctx, p, id)
+	}
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, map[string]string{"id": id, "status": result.Status})
+}
+
+func (h *challengeHandlers) link(c *fiber.Ctx) error {
+	l, err := h.Challenges.CreateLink(requestContext(c), principal(c), param(c, "challenge_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, map[string]string{"url": l.URL, "expires_at": wire.Time(l.ExpiresAt)})
+}

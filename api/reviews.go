@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// holdRuns are the runs of holds (workflows.Client).
+type holdRuns interface {
+	ReviewHold(ctx context.Context, r hold.Run, resolution, request string) (workflows.HoldResult, error)
+}
+
+// reviewHandlers answer for holds and their reviews.
+type reviewHandlers struct {
+	Holds *hold.Service
+	Runs  holdRuns
+}
+
+type heldReview struct {
+	Authorization string         `json:"authorization"`
+	Action        string         `json:"action"`
+	Subject       string         `json:"subject"`
+	RiskClass     string         `json:"risk_class"`
+	ReasonCodes   models.Strings `json:"reason_codes"`
+	OpenedAt      string         `json:"opened_at"`
+	DueAt         string         `json:"due_at"`
+	ReviewStatus  string         `json:"review_status"`
+	Approvals     hold.Approvals `json:"approvals"`
+}
+
+func (h *reviewHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	filter := store.HoldFilter{
+		Status: models.HoldStatus(query(c, "status")), Action: query(c, "action"), RiskClass: query(c, "risk_class"),
+	}
+	if s := query(c, "due_before"); s != "" {
+		t, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return problem.Invalid([]any{"query", "due_before"}, "due_before must be an RFC 3339 time.", "format")
+		}
+		filter.DueBefore = &t
+	}
+	rows, next, err := h.Holds.Queue(requestContext(c), principal(c).Store(), filter, pg)
+	if err != nil {
+		return err
+	}
+	out := make([]heldReview, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, heldReview{
+			Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
+			ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: wire.Time(r.OpenedAt), DueAt: wire.Time(r.DueAt),
+			ReviewStatus: string(r.Status), Approvals: hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
+		})
+	}
+	return sendList(c, out, next)
+}
+
+func (h *reviewHandlers) review(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Resolution string  `json:"resolution"`
+		Note       *string `json:"note"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	ctx, p, id := requestContext(c), principal(c), param(c, "authorization_id")
+	prepared, err := h.Holds.PrepareReview(ctx, p, id, body.Resolution, body.Note)
+	switch {
+	case err != nil:
+		return err
+	case prepared.Receipt != nil:
+		return sendRaw(c, fiber.StatusOK, prepared.Receipt)
+	case prepared.Pending != nil:
+		return send(c, fiber.StatusAccepted, prepared.Pending)
+	}
+	result, err := h.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
+	switch {
+	case errors.Is(err, workflows.ErrUnderWay):
+		return send(c, fiber.StatusAccepted, hold.PendingAt(id, prepared.Resolution, 0, 1))
+	case err != nil && !errors.Is(err, workflows.ErrClosed):
+		return err
+	case err == nil && result.Status == string(models.HoldPending):
+		return send(c, fiber.StatusAccepted, hold.PendingAt(id, prepared.Resolution, result.Approvals, result.Required))
+	}
+	return h.receipt(c, ctx, p.Store(), id, prepared.Resolution)
+}
+
+// receipt answers with what the review that settled the hold got.
+func (h *reviewHandlers) receipt(c *fiber.Ctx, ctx context.Context, scope store.Scope, id, resolution string) error {
+	receipt, err := h.Holds.Receipt(ctx, scope, id, resolution)
+	if err != nil {
+		return err
+	}
+	return sendRaw(c, fiber.StatusOK, json.RawMessage(receipt))
+}

@@ -1,0 +1,219 @@
+// Package hold keeps holds: the queue of reviewers and the moves of the state machine, each one conditional UPDATE that
+// names the state it expects. The run that serialises the moves is in package workflows; this package starts nothing and
+// waits for nothing. A reviewer's note is kept as a digest only. Nothing here approves by itself, and time never does.
+package hold
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Resolutions of a review.
+const (
+	Approve = "approve"
+	Reject  = "reject"
+)
+
+// Again is what an approved hold is decided by.
+type Again struct {
+	Parent     models.Authorization
+	At         time.Time
+	Actor      string
+	RequestID  string
+	WorkflowID string
+}
+
+// Decider decides the parent's question again, in the caller's transaction, and returns the child with the body of its
+// AuthorizeResponse (internal/authorization).
+type Decider func(ctx context.Context, q *store.Q, a Again) (child models.Authorization, response []byte, err error)
+
+// Service keeps holds.
+type Service struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	Decide Decider
+}
+
+// Effective is the status of a hold at now: one that is due is expired, however late its timer.
+func Effective(h models.Hold, now time.Time) models.HoldStatus {
+	if h.Status == models.HoldPending && !now.Before(h.DueAt) {
+		return models.HoldExpired
+	}
+	return h.Status
+}
+
+// Run is what the run of a hold is started with.
+type Run struct {
+	Authorization string
+	Environment   string
+	Action        string
+	RemindAt      time.Time
+	DueAt         time.Time
+}
+
+// Prepared is a review that may go to the run, or the answer one got before.
+type Prepared struct {
+	Run        Run
+	Request    string // hex digest of the whole request
+	Resolution string
+	Receipt    json.RawMessage // ManualReviewReceipt of a hold that was resolved this way before
+	Pending    *Pending        // this reviewer's approval is counted and more are wanted
+}
+
+// Pending is ReviewPending.
+type Pending struct {
+	Authorization string    `json:"authorization"`
+	Resolution    string    `json:"resolution"`
+	ReviewStatus  string    `json:"review_status"`
+	Approvals     Approvals `json:"approvals"`
+}
+
+// Approvals counts the distinct approvals of a hold.
+type Approvals struct {
+	Given    int `json:"given"`
+	Required int `json:"required"`
+}
+
+// PrepareReview checks that the hold may be reviewed by the caller and keeps what they asked.
+func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
+	key, err := s.Store.AuthorizationKey(ctx, p.Store(), id)
+	if err != nil {
+		return Prepared{}, err
+	}
+	h, err := s.Store.Hold(ctx, p.Store(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Prepared{}, problem.New(problem.NotHeld, "The authorization was not held.")
+	}
+	if err != nil {
+		return Prepared{}, err
+	}
+	if status := Effective(h, s.Clock.Now()); status != models.HoldPending {
+		return s.settled(ctx, h, status, resolution)
+	}
+	if h.SelfReviewBarred && p.CredentialID == key.CredentialID {
+		return Prepared{}, problem.New(problem.SelfReview, "The policy wants another reviewer than the credential that asked.")
+	}
+	if done, err := s.counted(ctx, h, p, resolution); done != nil || err != nil {
+		return Prepared{Pending: done, Resolution: resolution}, err
+	}
+	return s.keep(ctx, p, h, key.ActionKey, resolution, note)
+}
+
+// settled answers a review of a hold that is resolved: with the stored receipt where it was resolved this way.
+func (s *Service) settled(ctx context.Context, h models.Hold, status models.HoldStatus, resolution string) (Prepared, error) {
+	if err := refuseSettled(status, resolution); err != nil {
+		return Prepared{}, err
+	}
+	receipt, err := s.Store.ReviewReceipt(ctx, h.AuthorizationID)
+	return Prepared{Receipt: receipt, Resolution: resolution}, err
+}
+
+// refuseSettled is nil for a hold that was resolved just this way.
+func refuseSettled(status models.HoldStatus, resolution string) error {
+	switch {
+	case status == models.HoldExpired:
+		return problem.New(problem.ReviewExpired, "The hold has expired.")
+	case status == models.HoldApproved && resolution == Approve, status == models.HoldRejected && resolution == Reject:
+		return nil
+	default:
+		return problem.Newf(problem.ReviewResolved, "The hold is %s.", status)
+	}
+}
+
+// counted tells a reviewer who approved before, and is not the last, where the hold stands.
+func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Principal, resolution string) (*Pending, error) {
+	if h.ApprovalsRequired < 2 || resolution != Approve {
+		return nil, nil
+	}
+	before, err := s.Store.ReviewedBy(ctx, h.AuthorizationID, p.Actor())
+	if err != nil || before != Approve {
+		return nil, err
+	}
+	given, err := s.Store.Approvals(ctx, h.AuthorizationID)
+	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), err
+}
+
+// PendingAt is the answer to a review that leaves the hold pending.
+func PendingAt(id, resolution string, given, required int) *Pending {
+	return &Pending{
+		Authorization: id, Resolution: resolution, ReviewStatus: string(models.HoldPending),
+		Approvals: Approvals{Given: given, Required: required},
+	}
+}
+
+func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold, action, resolution string, note *string) (Prepared, error) {
+	var noteDigest *string
+	if note != nil {
+		d := canonical.DigestBytes([]byte(*note))
+		noteDigest = &d
+	}
+	body, err := canonical.JSON(map[string]any{
+		"move": resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest,
+	})
+	if err != nil {
+		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
+	}
+	digest := sha256.Sum256(body)
+	err = s.Store.InsertMoveRequest(ctx, models.MoveRequest{
+		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: resolution, Actor: p.Actor(),
+		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.Clock.Now(),
+	})
+	return Prepared{Run: runOf(h, action), Request: hex.EncodeToString(digest[:]), Resolution: resolution}, err
+}
+
+func runOf(h models.Hold, action string) Run {
+	return Run{
+		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt, DueAt: h.DueAt,
+	}
+}
+
+// Run is what the run of a hold is started with, looked up by id for the outbox relay; false where nothing is left to run
+// for.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	var c store.HoldCase
+	err := s.Store.Write(ctx, func(q *store.Q) (err error) {
+		c, err = q.LockHoldCase(ctx, id)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return runOf(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
+}
+
+// Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was not.
+func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
+	h, err := s.Store.Hold(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.settled(ctx, h, Effective(h, s.Clock.Now()), resolution)
+	return p.Receipt, err
+}
+
+// Queue lists holds for reviewers, newest first.
+func (s *Service) Queue(ctx context.Context, scope store.Scope, f store.HoldFilter, page store.Page) ([]store.QueuedHold, string, error) {
+	f.Now = s.Clock.Now()
+	if f.Status == "" {
+		f.Status = models.HoldPending
+	}
+	rows, next, err := s.Store.HoldQueue(ctx, scope, f, page)
+	for i := range rows {
+		if rows[i].Status == models.HoldPending && !f.Now.Before(rows[i].DueAt) {
+			rows[i].Status = models.HoldExpired
+		}
+	}
+	return rows, next, err
+}

@@ -1,0 +1,27 @@
+package hold
+
+import "encoding/json"
+
+// rejection is the outcome that a rejected hold records on its authorization.
+const rejection = "manually_rejected"
+
+// approvedReceipt is ReviewApprovedReceipt.
+type approvedReceipt struct {
+	Authorization string          `json:"authorization"`
+	Resolution    string          `json:"resolution"`
+	Decision      json.RawMessage `json:"decision"`
+}
+
+// rejectedReceipt is ReviewRejectedReceipt.
+type rejectedReceipt struct {
+	Authorization string         `json:"authorization"`
+	Resolution    string         `json:"resolution"`
+	Outcome       outcomeReceipt `json:"outcome"`
+}
+
+// outcomeReceipt is OutcomeReceipt.
+type outcomeReceipt struct {
+	Authorization string `json:"authorization"`
+	Outcome       string `json:"outcome"`
+	ReportedAt    string `json:"reported_at"`
+}

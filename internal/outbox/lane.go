@@ -1,0 +1,129 @@
+package outbox
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// lane claims as many rows as it has idle workers, so that no row is held by a relay that cannot work on it.
+type lane struct {
+	relay    *Relay
+	topics   []string
+	handlers map[string]Handler
+	workers  int
+	wake     chan struct{}
+	free     chan struct{} // one token an idle worker
+	done     chan int64    // rows to delete
+}
+
+func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
+	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), wake: wake}
+	for topic := range l.Handlers {
+		out.topics = append(out.topics, topic)
+	}
+	out.free = make(chan struct{}, out.workers)
+	for range out.workers {
+		out.free <- struct{}{}
+	}
+	out.done = make(chan int64, out.workers)
+	return out
+}
+
+// run claims and works until ctx ends. Handlers under way may finish after that, for a while.
+func (l *lane) run(ctx context.Context) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var workers, settler sync.WaitGroup
+	settler.Go(func() { l.settle(work) })
+	for ctx.Err() == nil {
+		if l.claim(ctx, work, &workers) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.wake:
+		case <-time.After(or(l.relay.Poll, defaultPoll)):
+		}
+	}
+	stop := time.AfterFunc(drainWait, cancel)
+	workers.Wait()
+	stop.Stop()
+	close(l.done)
+	settler.Wait()
+}
+
+// claim takes due rows for the idle workers and reports whether there may be more at once.
+func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
+	idle := l.idle(ctx)
+	if idle == 0 {
+		return false
+	}
+	rows, err := l.relay.Store.ClaimOutbox(ctx, l.topics, idle, l.relay.Clock.Now(), or(l.relay.Timeout, defaultTimeout)+leaseMargin)
+	if err != nil && ctx.Err() == nil {
+		l.relay.Log.Warn("outbox cannot be read", "error", err)
+	}
+	for range idle - len(rows) {
+		l.free <- struct{}{}
+	}
+	for _, row := range rows {
+		workers.Go(func() { l.work(work, row) })
+	}
+	return len(rows) == idle
+}
+
+// idle takes the tokens of all idle workers and waits for at least one.
+func (l *lane) idle(ctx context.Context) int {
+	select {
+	case <-ctx.Done():
+		return 0
+	case <-l.free:
+	}
+	n := 1
+	for n < l.workers {
+		select {
+		case <-l.free:
+			n++
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+func (l *lane) work(ctx context.Context, row models.Outbox) {
+	defer func() { l.free <- struct{}{} }()
+	err := l.relay.try(ctx, l.handlers[row.Topic], row)
+	l.relay.observe(row, err)
+	if err == nil {
+		l.done <- row.ID
+		return
+	}
+	until := l.relay.Clock.Now().Add(backoff(row.Attempts))
+	if err := l.relay.Store.DelayOutbox(ctx, row.ID, until, err.Error()); err != nil {
+		l.relay.Log.Warn("outbox row cannot be put off; its lease will end by itself", "id", row.ID, "error", err)
+	}
+}
+
+// settle deletes rows whose work is done, as many at once as there are.
+func (l *lane) settle(ctx context.Context) {
+	for id := range l.done {
+		ids := []int64{id}
+		for more := true; more; {
+			select {
+			case id, open := <-l.done:
+				if more = open; open {
+					ids = append(ids, id)
+				}
+			default:
+				more = false
+			}
+		}
+		if err := l.relay.Store.DeleteOutbox(context.WithoutCancel(ctx), ids); err != nil {
+			// The rows come back when their lease is over; handlers are safe to repeat.
+			l.relay.Log.Warn("outbox rows cannot be deleted", "rows", len(ids), "error", err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Challenge is one challenge of the environment.
+func (q *Q) Challenge(ctx context.Context, s Scope, id string) (models.Challenge, error) {
+	var row models.Challenge
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
+	return one(row, err)
+}
+
+// ChallengeCase is a challenge with what a move needs to know of it.
+type ChallengeCase struct {
+	Challenge models.Challenge
+	Parent    models.Authorization
+	Subject   string // the relying party's own id of the subject
+}
+
+// ChallengeCase is looked up by id alone: a run knows the challenge it was started for, and nobody else asks.
+func (q *Q) ChallengeCase(ctx context.Context, id string) (ChallengeCase, error) {
+	var c ChallengeCase
+	if err := q.with(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
+		return one(c, err)
+	}
+	if err := q.with(ctx).Where("id = ?", c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
+		return one(c, err)
+	}
+	var err error
+	c.Subject, err = q.externalID(ctx, c.Challenge.SubjectUID)
+	return c, err
+}
+
+// externalID is the relying party's own id of a subject; empty for one that is erased.
+func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
+	var ids []string
+	err := q.with(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// Completion is what completes a challenge.
+type Completion struct {
+	Method   string
+	Strength string
+	Digest   []byte
+	At       time.Time
+}
+
+// CompleteChallenge moves an open challenge that is not yet due to completed and reports whether it did.
+func (q *Q) CompleteChallenge(ctx context.Context, id string, c Completion) (bool, error) {
+	n, err := q.exec(ctx, `update challenges set status = 'completed', settled_at = $2, method_used = $3, strength = $4,
+		completion_hash = $5 where id = $1 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
+		id, c.At, c.Method, c.Strength, c.Digest)
+	return n == 1, err
+}
+
+// SetChallengeChild records the authorization that a completion led to.
+func (q *Q) SetChallengeChild(ctx context.Context, id, child string) error {
+	_, err := q.exec(ctx, "update challenges set child_authorization_id = $2 where id = $1", id, child)
+	return err
+}
+
+// CancelChallenge moves an open challenge that is not yet due to cancelled and reports whether it did.
+func (q *Q) CancelChallenge(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update challenges set status = 'cancelled', settled_at = $2
+		where id = $1 and status = 'open' and expires_at > $2`, id, at)
+	return n == 1, err
+}
+
+// ExpireChallenge moves an open challenge that is due to expired and reports whether it did.
+func (q *Q) ExpireChallenge(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update challenges set status = 'expired', settled_at = $2
+		where id = $1 and status = 'open' and expires_at <= $2`, id, at)
+	return n == 1, err
+}
+
+// FailChallenge counts a refused assertion against an open challenge; the one that reaches the limit fails it. It
+// reports the failures so far and whether this one settled it; zero failures mean that the challenge was not open.
+func (q *Q) FailChallenge(ctx context.Context, s Scope, id string, limit int, at time.Time) (failures int, failed bool, err error) {
+	var rows []struct {
+		Failures int
+		Status   models.ChallengeStatus
+	}
+	err = q.with(ctx).Raw(`update challenges set failures = failures + 1,
+		status = case when failures + 1 >= @limit then 'failed' else status end,
+		settled_at = case when failures + 1 >= @limit then cast(@at as timestamptz) end
+		where tenant_id = @tenant and environment_id = @environment and id = @id and status = 'open' and expires_at > @at
+		returning failures, status`, map[string]any{
+		"limit": limit, "at": at, "tenant": s.Tenant, "environment": s.Environment, "id": id,
+	}).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return 0, false, err
+	}
+	return rows[0].Failures, rows[0].Status == models.ChallengeFailed, nil
+}
+
+// SpendAssertion raises a passkey's counter to that of the assertion and reports whether it could: not for a passkey
+// that is revoked, and not for a counter that another assertion has reached meanwhile. Authenticators without a counter
+// always say zero.
+func (q *Q) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
+		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
+		passkey, signCount, backedUp, at)
+	return n == 1, err
+}
+
+// InsertChallengeLink keeps the MAC of a link's ticket.
+func (q *Q) InsertChallengeLink(ctx context.Context, l models.ChallengeLink) error {
+	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $4)",
+		l.MAC, l.ChallengeID, l.CreatedAt, l.ExpiresAt)
+	return err
+}
+
+// ChallengeByLink is the challenge that a live link opens; macs are those of its ticket under each key of the keyring.
+func (q *Q) ChallengeByLink(ctx context.Context, macs [][]byte, at time.Time) (models.Challenge, error) {
+	var row models.Challenge
+	err := q.with(ctx).Raw(`select c.* from challenge_links l join challenges c on c.id = l.challenge_id
+		where l.mac in ? and l.expires_at > ?`, macs, at).Take(&row).Error
+	return one(row, err)
+}
+
+// InsertMoveRequest keeps what was asked; the same request again changes nothing.
+func (q *Q) InsertMoveRequest(ctx context.Context, m models.MoveRequest) error {
+	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
+		passkey_id, sign_count, backup_state, note_digest, requested_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
+		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
+		m.BackupState, m.NoteDigest, m.RequestedAt)
+	return err
+}
+
+// MoveRequest is what was asked of a challenge or a hold.
+func (q *Q) MoveRequest(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
+	var row models.MoveRequest
+	err := q.with(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
+	return one(row, err)
+}
+
+// AuthorizationDecision is the decision of an authorization, for an outcome that is told again.
+func (q *Q) AuthorizationDecision(ctx context.Context, id string) (string, error) {
+	var decision string
+	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
+	return one(decision, err)
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ActionIDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
+func (q *Q) ActionIDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
+	var rows []struct{ Key, ID string }
+	err := q.with(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
+		s.Tenant, s.Environment, keys).Scan(&rows).Error
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.Key] = r.ID
+	}
+	return out, err
+}
+
+// InsertEvaluation adds an evaluation.
+func (q *Q) InsertEvaluation(ctx context.Context, e models.Evaluation) error {
+	return q.with(ctx).Create(&e).Error
+}
+
+// Evaluation is one evaluation of the environment.
+func (q *Q) Evaluation(ctx context.Context, s Scope, id string) (models.Evaluation, error) {
+	var row models.Evaluation
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
+	return one(row, err)
+}
+
+// LockEvaluation locks the row for the rest of the transaction; it is looked up by id alone, by the run started for it.
+func (q *Q) LockEvaluation(ctx context.Context, id string) (models.Evaluation, error) {
+	var row models.Evaluation
+	err := q.with(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
+	return one(row, err)
+}
+
+// Evaluations lists evaluations, newest first. Status, where not empty, is the effective one at now: an evaluation past
+// its end is closed even where its run has not said so yet.
+func (q *Q) Evaluations(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
+	tx := q.with(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	switch status {
+	case models.EvaluationOpen:
+		tx = tx.Where("status = 'open' and (ends_at is null or ends_at > ?)", now)
+	case models.EvaluationClosed:
+		tx = tx.Where("(status = 'closed' or ends_at <= ?)", now)
+	}
+	tx, err := paginate(tx, p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Evaluation
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(e models.Evaluation) (time.Time, string) { return e.CreatedAt, e.ID })
+	return rows, next, nil
+}
+
+// CloseEvaluation moves an open evaluation to closed, keeps its report and reports whether it did.
+func (q *Q) CloseEvaluation(ctx context.Context, id string, report models.JSON, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update evaluations set status = 'closed', closed_at = $2, report = $3 where id = $1 and status = 'open'",
+		id, at, report)
+	return n == 1, err
+}
+
+// Tally is what the decisions of some actions in a window come to.
+type Tally struct {
+	Decisions        int64            `json:"decisions"`
+	ByDecision       map[string]int64 `json:"by_decision"`
+	ByMode           map[string]int64 `json:"by_mode"`
+	ByCoverage       map[string]int64 `json:"by_coverage"`
+	ByOutcome        map[string]int64 `json:"by_outcome"`
+	Abstentions      int64            `json:"abstentions"`
+	OperatorChanged  int64            `json:"operator_changed"`
+	ChallengeOutcome int64            `json:"challenge_outcome"` // challenge decisions that have an outcome
+	FalseChallenges  int64            `json:"false_challenges"`  // of those, the ones whose outcome is false_challenge
+	P50              *int64           `json:"p50"`               // milliseconds; nil without decisions
+	P95              *int64           `json:"p95"`
+	P99              *int64           `json:"p99"`
+}
+
+// tally reads each decision of the window once and folds them into cells of equal figures, of which there are few; the
+// distributions and quantiles are then taken over the cells. A quantile is the nearest rank.
+const tally = `with cells as materialized (
+	select decision, mode, coverage, outcome, insufficient, operator_changed, latency_ms, count(*) as n
+	from authorizations
+	where tenant_id = $1 and environment_id = $2 and action_id = any($3) and decided_at >= $4 and decided_at < $5
+	group by 1, 2, 3, 4, 5, 6, 7),
+ranks as (select latency_ms, sum(sum(n)) over (order by latency_ms) as upto, sum(sum(n)) over () as total
+	from cells group by latency_ms),
+sums as (select
+	coalesce(sum(n), 0) as decisions,
+	coalesce(sum(n) filter (where insufficient), 0) as abstentions,
+	coalesce(sum(n) filter (where operator_changed), 0) as operator_changed,
+	coalesce(sum(n) filter (where decision = 'challenge' and outcome is not null), 0) as challenge_outcome,
+	coalesce(sum(n) filter (where decision = 'challenge' and outcome = 'false_challenge'), 0) as false_challenges
+	from cells)
+select jsonb_build_object(
+	'decisions', decisions, 'abstentions', abstentions, 'operator_changed', operator_changed,
+	'challenge_outcome', challenge_outcome, 'false_challenges', false_challenges,
+	'by_decision', (select coalesce(jsonb_object_agg(k, n), '{}') from (select decision k, sum(n) n from cells group by 1) d),
+	'by_mode', (select coalesce(jsonb_object_agg(k, n), '{}') from (select mode k, sum(n) n from cells group by 1) m),
+	'by_coverage', (select coalesce(jsonb_object_agg(k, n), '{}') from (select coverage k, sum(n) n from cells group by 1) c),
+	'by_outcome', (select coalesce(jsonb_object_agg(k, n), '{}') from
+		(select outcome k, sum(n) n from cells where outcome is not null group by 1) o),
+	'p50', (select min(latency_ms) from ranks where upto >= 0.50 * total),
+	'p95', (select min(latency_ms) from ranks where upto >= 0.95 * total),
+	'p99', (select min(latency_ms) from ranks where upto >= 0.99 * total))
+from sums`
+
+// TallyDecisions counts the decisions of the actions (ids) from since (inclusive) to until (exclusive).
+func (q *Q) TallyDecisions(ctx context.Context, s Scope, actions models.Strings, since, until time.Time) (Tally, error) {
+	var raw []byte
+	if err := q.queryRow(ctx, tally, s.Tenant, s.Environment, actions, since, until).Scan(&raw); err != nil {
+		return Tally{}, err
+	}
+	var t Tally
+	return t, json.Unmarshal(raw, &t)
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Hold is the hold of an authorization of the environment.
+func (q *Q) Hold(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
+	var row models.Hold
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
+		Take(&row).Error
+	return one(row, err)
+}
+
+// AuthorizationKey is what a review needs of an authorization that may have no hold: whether it exists, under which
+// action, and which credential asked.
+type AuthorizationKey struct {
+	ActionKey    string
+	CredentialID string
+}
+
+// AuthorizationKey looks an authorization of the environment up.
+func (q *Q) AuthorizationKey(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
+	var k AuthorizationKey
+	err := q.queryRow(ctx, `select action_key, credential_id from authorizations
+		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
+	return one(k, err)
+}
+
+// HoldCase is a hold with what a move needs to know of it.
+type HoldCase struct {
+	Hold    models.Hold
+	Parent  models.Authorization
+	Subject string // the relying party's own id of the subject
+}
+
+// LockHoldCase locks the hold's row for the rest of the transaction. It is looked up by id alone: a run knows the hold it
+// was started for, and nobody else asks.
+func (q *Q) LockHoldCase(ctx context.Context, authorization string) (HoldCase, error) {
+	var c HoldCase
+	if err := q.with(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
+		return one(c, err)
+	}
+	if err := q.with(ctx).Where("id = ?", authorization).Take(&c.Parent).Error; err != nil {
+		return one(c, err)
+	}
+	var err error
+	c.Subject, err = q.externalID(ctx, c.Hold.SubjectUID)
+	return c, err
+}
+
+// ResolveHold moves a pending hold that is not yet due to approved or rejected and reports whether it did.
+func (q *Q) ResolveHold(ctx context.Context, authorization string, to models.HoldStatus, by string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update holds set status = $2, resolved_at = $3, resolved_by = $4
+		where authorization_id = $1 and status = 'pending' and due_at > $3`, authorization, string(to), at, by)
+	return n == 1, err
+}
+
+// ExpireHold moves a pending hold that is due to expired and reports whether it did.
+func (q *Q) ExpireHold(ctx context.Context, authorization string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update holds set status = 'expired', resolved_at = $2
+		where authorization_id = $1 and status = 'pending' and due_at <= $2`, authorization, at)
+	return n == 1, err
+}
+
+// RemindHold marks a pending hold as reminded of and reports whether it did.
+func (q *Q) RemindHold(ctx context.Context, authorization string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update holds set reminded_at = $2
+		where authorization_id = $1 and status = 'pending' and reminded_at is null`, authorization, at)
+	return n == 1, err
+}
+
+// SetHoldChild records the authorization that an approval led to.
+func (q *Q) SetHoldChild(ctx context.Context, authorization, child string) error {
+	_, err := q.exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1", authorization, child)
+	return err
+}
+
+// PutReview records what a reviewer said of a hold; a reviewer has one say, and the later replaces the earlier.
+func (q *Q) PutReview(ctx context.Context, r models.Review) error {
+	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt)
+		values ($1, $2, $3, $4, $5, $6) on conflict (authorization_id, reviewer)
+		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6`,
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt)
+	return err
+}
+
+// Approvals counts the distinct reviewers who approve of a hold.
+func (q *Q) Approvals(ctx context.Context, authorization string) (int, error) {
+	var n int
+	err := q.queryRow(ctx, "select count(*) from reviews where authorization_id = $1 and resolution = 'approve'", authorization).Scan(&n)
+	return n, err
+}
+
+// ReviewedBy is the resolution a reviewer gave of a hold; empty for none.
+func (q *Q) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
+	var resolutions []string
+	err := q.with(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
+		Scan(&resolutions).Error
+	if err != nil || len(resolutions) == 0 {
+		return "", err
+	}
+	return resolutions[0], nil
+}
+
+// ReviewReceipt is the answer the review got that settled the hold.
+func (q *Q) ReviewReceipt(ctx context.Context, authorization string) ([]byte, error) {
+	var receipt []byte
+	err := q.queryRow(ctx, "select receipt from reviews where authorization_id = $1 and receipt is not null", authorization).Scan(&receipt)
+	return one(receipt, err)
+}
+
+// RecordRejection records the outcome of a rejected hold on its authorization.
+func (q *Q) RecordRejection(ctx context.Context, authorization string, noteDigest *string, at time.Time) error {
+	_, err := q.exec(ctx, `update authorizations set outcome = 'manually_rejected', outcome_reported_at = $2,
+		outcome_note_digest = $3 where id = $1`, authorization, at, noteDigest)
+	return err
+}
+
+// HoldFilter narrows the queue of reviewers. Now decides which pending holds have expired.
+type HoldFilter struct {
+	Status    models.HoldStatus
+	Action    string     // action key; empty for all
+	RiskClass string     // empty for all
+	DueBefore *time.Time // only holds due before it
+	Now       time.Time
+}
+
+// QueuedHold is a hold as reviewers see it.
+type QueuedHold struct {
+	AuthorizationID   string
+	ActionKey         string
+	Subject           string
+	RiskClass         string
+	ReasonCodes       models.Strings
+	OpenedAt          time.Time
+	DueAt             time.Time
+	Status            models.HoldStatus
+	ApprovalsRequired int
+	Approvals         int
+}
+
+// HoldQueue lists holds, newest first.
+func (q *Q) HoldQueue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
+	tx := q.with(ctx).Table("holds h").
+		Select(`h.authorization_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at, h.due_at,
+			h.status, h.approvals_required,
+			(select count(*) from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve') as approvals`).
+		Joins("join authorizations a on a.id = h.authorization_id").
+		Joins("join subjects s on s.uid = h.subject_uid").
+		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)
+	switch f.Status {
+	case models.HoldPending:
+		tx = tx.Where("h.status = 'pending' and h.due_at > ?", f.Now)
+	case models.HoldExpired:
+		tx = tx.Where("(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?)", f.Now)
+	default:
+		tx = tx.Where("h.status = ?", string(f.Status))
+	}
+	if f.Action != "" {
+		tx = tx.Where("a.action_key = ?", f.Action)
+	}
+	if f.RiskClass != "" {
+		tx = tx.Where("h.risk_class = ?", f.RiskClass)
+	}
+	if f.DueBefore != nil {
+		tx = tx.Where("h.due_at < ?", *f.DueBefore)
+	}
+	tx, err := paginate(tx, p, "h.opened_at", "h.authorization_id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []QueuedHold
+	if err := tx.Scan(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(h QueuedHold) (time.Time, string) { return h.OpenedAt, h.AuthorizationID })
+	return rows, next, nil
+}

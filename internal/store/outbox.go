@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ClaimOutbox takes up to limit due rows of the topics and hides them from other relays until lease is over: a relay
+// that dies gives them back by itself. A row never tried before is due at once, whatever the clock of the replica that
+// wrote it says.
+func (q *Q) ClaimOutbox(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
+	var rows []models.Outbox
+	err := q.with(ctx).Raw(`update outbox o set attempts = o.attempts + 1, available_at = @until
+		from (select id from outbox where topic in @topics and (available_at <= @now or attempts = 0 and available_at = created_at)
+			order by id limit @limit for update skip locked) due
+		where o.id = due.id returning o.*`, map[string]any{
+		"until": now.Add(lease), "topics": topics, "now": now, "limit": limit,
+	}).Scan(&rows).Error
+	return rows, err
+}
+
+// DeleteOutbox removes rows whose work is done.
+func (q *Q) DeleteOutbox(ctx context.Context, ids []int64) error {
+	return q.with(ctx).Exec("delete from outbox where id in ?", ids).Error
+}
+
+// DelayOutbox puts a row off until its next try and keeps why.
+func (q *Q) DelayOutbox(ctx context.Context, id int64, until time.Time, reason string) error {
+	_, err := q.exec(ctx, "update outbox set available_at = $2, last_error = $3 where id = $1", id, until, reason)
+	return err
+}
+
+// OutboxBacklog counts the rows of each topic and tells the age of the oldest.
+func (q *Q) OutboxBacklog(ctx context.Context) ([]Backlog, error) {
+	var rows []Backlog
+	err := q.with(ctx).Raw("select topic, count(*) as waiting, min(created_at) as oldest from outbox group by topic").Scan(&rows).Error
+	return rows, err
+}
+
+// Backlog is what waits in one topic.
+type Backlog struct {
+	Topic   string
+	Waiting int64
+	Oldest  time.Time
+}

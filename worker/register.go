@@ -1,0 +1,63 @@
+// Package worker runs the workflows and activities of the service and relays the outbox. Registration is shared by
+// production, tests and replay, so that none of them knows a workflow the others do not. The package holds no rule and no
+// query; it only puts parts together.
+package worker
+
+import (
+	"log/slog"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/countersign-dev/countersign/activities"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// WorkflowRegistry takes workflows: a worker, a test environment or a replayer.
+type WorkflowRegistry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+}
+
+// Registry takes workflows and activities: a worker or a test environment.
+type Registry interface {
+	WorkflowRegistry
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+}
+
+// Services are what the activities work with. A part of the service that adds activities adds a field here.
+type Services struct {
+	Challenges  activities.ChallengeMoves
+	Holds       activities.HoldMoves
+	Evaluations activities.EvaluationMoves
+	Log         *slog.Logger
+}
+
+// RegisterWorkflows registers every workflow, one line each.
+func RegisterWorkflows(r WorkflowRegistry) {
+	for name, w := range map[string]any{
+		workflows.NameChallenge:  workflows.Challenge,
+		workflows.NameHold:       workflows.Hold,
+		workflows.NameEvaluation: workflows.Evaluation,
+	} {
+		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
+	}
+}
+
+// Register registers every workflow and every activity.
+func Register(r Registry, s Services) {
+	RegisterWorkflows(r)
+	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
+	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
+	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
+	for name, a := range map[string]any{
+		activities.ChallengeComplete: challenges.Complete,
+		activities.ChallengeCancel:   challenges.Cancel,
+		activities.ChallengeExpire:   challenges.Expire,
+		activities.HoldReview:        holds.Review,
+		activities.HoldRemind:        holds.Remind,
+		activities.HoldExpire:        holds.Expire,
+		activities.EvaluationClose:   evaluations.Close,
+	} {
+		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
+	}
+}

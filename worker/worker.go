@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// Deps are the parts of a worker process.
+type Deps struct {
+	Temporal client.Client
+	Services Services
+	Relay    *outbox.Relay // nil: this process relays nothing
+	Log      *slog.Logger
+	Options  sdkworker.Options // zero: Options()
+	// Background are further loops of the process; each must return soon after its context ends.
+	Background []func(context.Context)
+}
+
+// stickyCache is how many waiting runs a process keeps in memory (some 30 kB each). A run that fell out is rebuilt from
+// its history when something happens to it.
+const stickyCache = 2000
+
+// stopTimeout is how long activities under way may take when the process is told to stop.
+const stopTimeout = 10 * time.Second
+
+// Options are the worker's settings. With the SDK's two pollers an update waits whenever one of them sits on the shared
+// queue while the other carries a task: on two cores p99 was above a second (docs/operations.md has the measurement).
+// Pollers only wait, so more of them cost next to nothing.
+func Options() sdkworker.Options {
+	sdkworker.SetStickyWorkflowCacheSize(stickyCache)
+	return sdkworker.Options{
+		MaxConcurrentWorkflowTaskPollers:        8,
+		MaxConcurrentActivityTaskPollers:        4,
+		MaxConcurrentWorkflowTaskExecutionSize:  64,
+		MaxConcurrentLocalActivityExecutionSize: 64,
+		MaxConcurrentActivityExecutionSize:      32,
+		StickyScheduleToStartTimeout:            time.Second,
+		WorkerStopTimeout:                       stopTimeout,
+	}
+}
+
+// New makes a worker on the task queue with everything registered.
+func New(d Deps) sdkworker.Worker {
+	options := d.Options
+	if options.WorkerStopTimeout == 0 {
+		options = Options()
+	}
+	w := sdkworker.New(d.Temporal, workflows.TaskQueue, options)
+	Register(w, d.Services)
+	return w
+}
+
+// Run works until ctx ends, then stops in order: no new work, what is under way finishes, the relay last. While Temporal is
+// away the relay and the background loops run all the same, and the worker starts once it answers.
+func Run(ctx context.Context, d Deps) error {
+	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var running sync.WaitGroup
+	for _, f := range d.Background {
+		running.Go(func() { f(loops) })
+	}
+	if d.Relay != nil {
+		running.Go(func() { d.Relay.Run(loops) })
+	}
+	err := work(ctx, d)
+	stop()
+	running.Wait()
+	return err
+}
+
+// work runs the Temporal worker until ctx ends.
+func work(ctx context.Context, d Deps) error {
+	for {
+		w, fatal := watched(d)
+		err := w.Start()
+		if err == nil {
+			select {
+			case <-ctx.Done():
+				w.Stop()
+				return nil
+			case err = <-fatal:
+				w.Stop()
+			}
+		}
+		d.Log.Warn("the Temporal worker is not running; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// watched is a worker that tells of an error it cannot go on after.
+func watched(d Deps) (sdkworker.Worker, <-chan error) {
+	fatal := make(chan error, 1)
+	options := d.Options
+	if options.WorkerStopTimeout == 0 {
+		options = Options()
+	}
+	options.OnFatalError = func(err error) {
+		select {
+		case fatal <- fmt.Errorf("worker: %w", err):
+		default:
+		}
+	}
+	d.Options = options
+	return New(d), fatal
+}

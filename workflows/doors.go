@@ -1,0 +1,74 @@
+package workflows
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/hold"
+)
+
+// StartChallenge starts the run of a challenge unless it exists.
+func (c *Client) StartChallenge(ctx context.Context, r challenge.Run) error {
+	in := ChallengeInputOf(r)
+	return c.start(ctx, ChallengeID(in.Challenge), NameChallenge, in.about(), in)
+}
+
+// CompleteChallenge asks the run to complete the challenge by the prepared request.
+func (c *Client) CompleteChallenge(ctx context.Context, r challenge.Run, request string) (ChallengeResult, error) {
+	return c.moveChallenge(ctx, r, UpdateComplete, request)
+}
+
+// CancelChallenge asks the run to cancel the challenge by the prepared request.
+func (c *Client) CancelChallenge(ctx context.Context, r challenge.Run, request string) (ChallengeResult, error) {
+	return c.moveChallenge(ctx, r, UpdateCancel, request)
+}
+
+func (c *Client) moveChallenge(ctx context.Context, r challenge.Run, name, request string) (ChallengeResult, error) {
+	in := ChallengeInputOf(r)
+	var out ChallengeResult
+	err := c.updateWithStart(ctx, ChallengeID(in.Challenge), NameChallenge, in.about(), in,
+		update{id: name + ":" + request, name: name, arg: ChallengeMove{Request: request}}, &out)
+	return out, err
+}
+
+// SettleChallenge tells the run of a challenge, where there is one, that the challenge was settled past it.
+func (c *Client) SettleChallenge(ctx context.Context, challenge string) error {
+	return c.signal(ctx, ChallengeID(challenge), SignalSettled)
+}
+
+// StartHold starts the run of a hold unless it exists.
+func (c *Client) StartHold(ctx context.Context, r hold.Run) error {
+	in := HoldInputOf(r)
+	return c.start(ctx, HoldID(in.Authorization), NameHold, in.about(), in)
+}
+
+// ReviewHold asks the run to take the prepared review in.
+func (c *Client) ReviewHold(ctx context.Context, r hold.Run, resolution, request string) (HoldResult, error) {
+	in := HoldInputOf(r)
+	var out HoldResult
+	err := c.updateWithStart(ctx, HoldID(in.Authorization), NameHold, in.about(), in,
+		update{id: UpdateReview + ":" + request, name: UpdateReview, arg: HoldReview{Request: request, Resolution: resolution}}, &out)
+	return out, err
+}
+
+// SettleHold tells the run of a hold, where there is one, that the hold was settled past it.
+func (c *Client) SettleHold(ctx context.Context, authorization string) error {
+	return c.signal(ctx, HoldID(authorization), SignalSettled)
+}
+
+// StartEvaluation starts the run of an evaluation unless it exists.
+func (c *Client) StartEvaluation(ctx context.Context, r evaluation.Run) error {
+	in := EvaluationInputOf(r)
+	return c.start(ctx, EvaluationID(in.Evaluation), NameEvaluation, in.about(), in)
+}
+
+// CloseEvaluation asks the run to close the evaluation. Closing twice is one close: what is asked has no more to it than
+// the evaluation.
+func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.Run, by EvaluationClose) (EvaluationResult, error) {
+	in := EvaluationInputOf(r)
+	var out EvaluationResult
+	err := c.updateWithStart(ctx, EvaluationID(in.Evaluation), NameEvaluation, in.about(), in,
+		update{id: UpdateClose + ":" + in.Evaluation, name: UpdateClose, arg: by}, &out)
+	return out, err
+}

@@ -1,0 +1,16 @@
+package workflows
+
+import (
+	"context"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// deleteRun removes the latest run of the id with its history and its visibility record.
+func (c *Client) deleteRun(ctx context.Context, id string) error {
+	_, err := c.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: c.space, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+	})
+	return err
+}

@@ -1,0 +1,175 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/countersign-dev/countersign/activities"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// HoldInput starts the run of a hold. Fields are added, never changed.
+type HoldInput struct {
+	Authorization string
+	Environment   string
+	Action        string // the action's key
+	RemindAt      time.Time
+	DueAt         time.Time
+}
+
+// HoldReview asks the run to take a review in. Request is the digest of the whole review, kept in Postgres before.
+type HoldReview struct {
+	Request    string
+	Resolution string // approve or reject
+}
+
+// HoldResult is where a hold stands.
+type HoldResult struct {
+	Status        string
+	Authorization string // the child authorization of an approval
+	Decision      string // the child's decision
+	Approvals     int    // distinct approvals so far
+	Required      int
+}
+
+// Hold waits until the hold is approved, rejected or expired, and reminds of it in between. Time never approves.
+func Hold(ctx workflow.Context, in HoldInput) (HoldResult, error) {
+	r := &holdRun{in: in, contest: newContest(ctx)}
+	if err := r.setup(ctx); err != nil {
+		return HoldResult{}, err
+	}
+	return r.run(ctx)
+}
+
+type holdRun struct {
+	contest
+	in      HoldInput
+	settled *HoldResult
+	poked   bool
+}
+
+// setup registers the handlers; it must not block.
+func (r *holdRun) setup(ctx workflow.Context) error {
+	watchSettled(ctx, func(workflow.Context) { r.poked = true })
+	return workflow.SetUpdateHandlerWithOptions(ctx, UpdateReview, r.review, workflow.UpdateHandlerOptions{Validator: r.validate})
+}
+
+// validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
+func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
+	if m.Request == "" || (m.Resolution != hold.Approve && m.Resolution != hold.Reject) {
+		return refuse(problem.Conflict, "The review has no digest or no resolution.")
+	}
+	if r.settled != nil {
+		return r.closed(m.Resolution)
+	}
+	if !workflow.Now(ctx).Before(r.in.DueAt) {
+		return refuse(problem.ReviewExpired, "The hold has expired.")
+	}
+	return nil
+}
+
+// closed is nil for a hold that was resolved just this way: a repeated review gets the answer the first one got.
+func (r *holdRun) closed(resolution string) error {
+	switch {
+	case r.settled.Status == string(models.HoldExpired):
+		return refuse(problem.ReviewExpired, "The hold has expired.")
+	case r.settled.Status == string(models.HoldApproved) && resolution == hold.Approve,
+		r.settled.Status == string(models.HoldRejected) && resolution == hold.Reject:
+		return nil
+	default:
+		return refuse(problem.ReviewResolved, fmt.Sprintf("The hold is %s.", r.settled.Status))
+	}
+}
+
+// review takes one review in. It looks again when its turn has come: another may have settled the hold meanwhile.
+func (r *holdRun) review(ctx workflow.Context, m HoldReview) (HoldResult, error) {
+	var out HoldResult
+	err := r.move(ctx, func() error {
+		if r.settled != nil {
+			out = *r.settled
+			return r.closed(m.Resolution)
+		}
+		var err error
+		out, err = r.step(ctx, activities.HoldReview, m.Request)
+		return err
+	})
+	return out, err
+}
+
+// run waits for a review or the next deadline.
+func (r *holdRun) run(ctx workflow.Context) (HoldResult, error) {
+	for r.settled == nil {
+		next, step := r.next()
+		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+			Timeout:      max(next.Sub(workflow.Now(ctx)), 0),
+			TimerOptions: workflow.TimerOptions{Summary: step},
+		}, func() bool { return r.settled != nil || r.poked })
+		if err != nil {
+			return HoldResult{}, err
+		}
+		if woken {
+			step = activities.HoldExpire // looks where the hold stands, and expires nothing that is not due
+		}
+		if err := r.byTime(ctx, step); err != nil {
+			return HoldResult{}, err
+		}
+	}
+	if err := becomes(ctx, r.settled.Status, r.settled.Decision); err != nil {
+		return HoldResult{}, err
+	}
+	return *r.settled, finish(ctx)
+}
+
+// next is the next deadline and what is due at it.
+func (r *holdRun) next() (time.Time, string) {
+	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(r.in.DueAt) {
+		return r.in.RemindAt, activities.HoldRemind
+	}
+	return r.in.DueAt, activities.HoldExpire
+}
+
+func (r *holdRun) byTime(ctx workflow.Context, step string) error {
+	return r.move(ctx, func() error {
+		r.poked = false
+		if r.settled != nil {
+			return nil
+		}
+		_, err := r.step(ctx, step, "")
+		return err
+	})
+}
+
+func (r *holdRun) step(ctx workflow.Context, activity, request string) (HoldResult, error) {
+	out, err := untilAnswered[activities.HoldOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+		return workflow.ExecuteLocalActivity(quickStep(ctx, activity), activity,
+			activities.HoldMove{Authorization: r.in.Authorization, Request: request, At: at})
+	})
+	if err != nil {
+		return HoldResult{}, err
+	}
+	result := HoldResult{
+		Status: out.Status, Authorization: out.Authorization, Decision: out.Decision, Approvals: out.Approvals, Required: out.Required,
+	}
+	if out.Status == string(models.HoldPending) {
+		r.in.RemindAt, r.in.DueAt = out.RemindAt, out.DueAt
+		return result, nil
+	}
+	r.settled = &result
+	return result, nil
+}
+
+// HoldInputOf is the input of the run of a hold.
+func HoldInputOf(r hold.Run) HoldInput {
+	return HoldInput{Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, RemindAt: r.RemindAt, DueAt: r.DueAt}
+}
+
+func (in HoldInput) about() about {
+	return about{
+		kind: NameHold, environment: in.Environment, action: in.Action, decision: "hold", state: string(models.HoldPending),
+		summary: fmt.Sprintf("%s waits for a reviewer, authorization %s", in.Action, in.Authorization),
+	}
+}
