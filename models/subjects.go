@@ -68,6 +68,7 @@ type Template struct {
 	Status        TemplateStatus
 	ModelVersion  string
 	Provisional   bool
+	Limitations   Strings
 	Data          []byte
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -158,12 +159,13 @@ type ResearchVector struct {
 	CreatedAt     time.Time
 }
 
-// Erasure is the receipt of an erased subject; it names nobody.
+// Erasure is the receipt of an erased subject. SubjectUID is set while it runs; what remains names nobody.
 type Erasure struct {
 	ID            string `gorm:"primaryKey"`
 	TenantID      string
 	EnvironmentID string
 	Status        string
+	SubjectUID    *string `gorm:"column:subject_uid"`
 	RequestedBy   string
 	RequestedAt   time.Time
 	CompletedAt   *time.Time

@@ -46,9 +46,22 @@ func (q *Q) LockSubjectByUID(ctx context.Context, s Scope, uid string) (models.S
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
+// SubjectFilter narrows a list of subjects; empty fields filter nothing.
+type SubjectFilter struct {
+	Status     string
+	Enrollment string
+}
+
 // Subjects lists the scope's subjects, newest first.
-func (q *Q) Subjects(ctx context.Context, s Scope, p Page) ([]models.Subject, string, error) {
-	tx, err := paginate(q.with(ctx).Where(ofSubjects, s.Tenant, s.Environment), p, "created_at", "uid")
+func (q *Q) Subjects(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]models.Subject, string, error) {
+	tx := q.with(ctx).Where(ofSubjects, s.Tenant, s.Environment)
+	if f.Status != "" {
+		tx = tx.Where("status = ?", f.Status)
+	}
+	if f.Enrollment != "" {
+		tx = tx.Where("enrollment = ?", f.Enrollment)
+	}
+	tx, err := paginate(tx, p, "created_at", "uid")
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,24 +102,37 @@ func (q *Q) SetClaimCap(ctx context.Context, s Scope, uid string, until, at time
 	return err
 }
 
-// RevokedProof is a proof that a move of its subject made void.
-type RevokedProof struct {
-	JTI             string
+// Voided is a challenge or proof that a move of its subject made void.
+type Voided struct {
+	ID              string
 	AuthorizationID string
 	ActionKey       string
 	Decision        string
 }
 
 // RevokeProofsOfSubject voids the subject's open proofs that have not expired and says which they were.
-func (q *Q) RevokeProofsOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]RevokedProof, error) {
-	var rows []RevokedProof
-	err := q.with(ctx).Raw(`with revoked as (
-			update proofs set status = 'revoked', revoked_at = ?, revoked_reason = ?, compact = null
-			where subject_uid = ? and tenant_id = ? and environment_id = ? and status = 'active' and expires_at > ?
-			returning jti, authorization_id)
-		select r.jti, r.authorization_id, a.action_key, a.decision
-		from revoked r join authorizations a on a.id = r.authorization_id order by r.jti`,
-		at, reason, uid, s.Tenant, s.Environment, at).Scan(&rows).Error
+func (q *Q) RevokeProofsOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
+	var rows []Voided
+	err := q.with(ctx).Raw(`with voided as (
+			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
+			returning jti as id, authorization_id)
+		select v.id, v.authorization_id, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		map[string]any{"at": at, "reason": reason, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
+	return rows, err
+}
+
+// CancelChallengesOfSubject cancels the subject's open challenges that are not due and says which they were.
+func (q *Q) CancelChallengesOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
+	var rows []Voided
+	err := q.with(ctx).Raw(`with voided as (
+			update challenges set status = 'cancelled', settled_at = @at
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'open' and expires_at > @at
+			returning id, authorization_id)
+		select v.id, v.authorization_id, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
 	return rows, err
 }
 

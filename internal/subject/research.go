@@ -1,0 +1,60 @@
+package subject
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const researchPurpose = "research-pseudonym" // of the keyring
+
+// Pseudonym is what a subject's research vectors are kept under. Without the master key it leads to nobody; with it the
+// vectors of one subject can be found and removed.
+func Pseudonym(keys *keyring.Keyring, environment, subjectUID string) []byte {
+	return keys.MAC(researchPurpose, []byte(environment), []byte(subjectUID))
+}
+
+// pseudonyms are the subject's under every master key: vectors kept before a rotation must be found too.
+func pseudonyms(keys *keyring.Keyring, environment, subjectUID string) [][]byte {
+	return keys.MACs(researchPurpose, []byte(environment), []byte(subjectUID))
+}
+
+// Consent is ResearchConsentRecord.
+type Consent struct {
+	Consented  bool
+	RecordedAt time.Time
+}
+
+// SetConsent records the subject's answer in the ledger. A withdrawal removes the vectors in the same transaction.
+func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id string, consented bool) (Consent, error) {
+	out := Consent{Consented: consented}
+	_, err := s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
+		out.RecordedAt = now
+		changed, err := q.RecordConsent(ctx, p.Store(), models.ResearchConsent{
+			ID: ids.New(ids.Research), EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Consented: consented, RecordedAt: now,
+		})
+		if err != nil {
+			return err
+		}
+		data := map[string]any{"consented": consented}
+		if !consented {
+			removed, err := q.DeleteResearchVectors(ctx, row.EnvironmentID, pseudonyms(s.keys, row.EnvironmentID, row.UID))
+			if err != nil {
+				return err
+			}
+			data["vectors_removed"] = removed
+			changed = changed || removed > 0
+		}
+		if !changed {
+			return nil
+		}
+		return events.Append(ctx, q, entry(p, row, events.SubjectConsentChanged, now, data))
+	})
+	return out, err
+}

@@ -1,0 +1,176 @@
+// Package subject keeps the people that relying parties ask about: their creation, what may be changed of them, the
+// export of everything held about them, and their erasure. Subjects are known outside by the relying party's own id and
+// inside by ours (uid), which no answer, log or event shows.
+//
+// It may not judge evidence or decide authorizations, and it keeps no free text: a reason is stored as its digest.
+package subject
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Service keeps the subjects of all environments.
+type Service struct {
+	store *store.Store
+	keys  *keyring.Keyring
+	clock clock.Clock
+}
+
+// New makes the service.
+func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
+	return &Service{store: st, keys: keys, clock: c}
+}
+
+// View is a subject with its passkeys that are not revoked.
+type View struct {
+	models.Subject
+	Passkeys []models.Passkey
+}
+
+// Create makes a subject; with an empty id it gets one of ours.
+func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (View, error) {
+	now := s.clock.Now()
+	row := models.Subject{
+		UID: ids.New(ids.Subject), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, ExternalID: id,
+		Status: models.SubjectActive, Enrollment: models.EnrollmentNone, CreatedAt: now, UpdatedAt: now,
+	}
+	if id == "" {
+		// Not the uid: that one stays inside.
+		row.ExternalID = ids.New(ids.Subject)
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		created, err := q.CreateSubject(ctx, row)
+		if err != nil {
+			return err
+		}
+		if !created {
+			return problem.New(problem.SubjectExists, "A subject with this id exists in this environment.")
+		}
+		return events.Append(ctx, q, entry(p, row, events.SubjectCreated, now, nil))
+	})
+	return View{Subject: row}, err
+}
+
+// Get answers one subject.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
+	row, err := s.store.Subject(ctx, scope, id)
+	if err != nil {
+		return View{}, absent(err)
+	}
+	return s.view(ctx, row)
+}
+
+// List answers subjects, newest first, and the cursor of the next page.
+func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFilter, page store.Page) ([]View, string, error) {
+	rows, next, err := s.store.Subjects(ctx, scope, f, page)
+	if err != nil {
+		return nil, "", err
+	}
+	views, uids, place := make([]View, len(rows)), make([]string, len(rows)), make(map[string]int, len(rows))
+	for i, r := range rows {
+		views[i], uids[i], place[r.UID] = View{Subject: r}, r.UID, i
+	}
+	passkeys, err := s.store.ActivePasskeys(ctx, scope, uids...)
+	for _, p := range passkeys {
+		v := &views[place[p.SubjectUID]]
+		v.Passkeys = append(v.Passkeys, p)
+	}
+	return views, next, err
+}
+
+// Freeze stops the subject's templates from adapting, or lets them adapt again. Doing it twice changes nothing.
+func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, frozen bool, reason string) (View, error) {
+	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
+		changed, err := q.SetAdaptationFrozen(ctx, p.Store(), row.UID, frozen, now)
+		if err != nil || !changed {
+			return err
+		}
+		data := withReason(map[string]any{"frozen": frozen}, reason)
+		return events.Append(ctx, q, entry(p, row, events.SubjectAdaptationChanged, now, data))
+	})
+}
+
+// Revoke ends a subject: open proofs and client tokens are void, and every decision from here on is deny. Open challenges
+// stay as they are: completing one is decided again, and so denied. Revoking again changes nothing.
+func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
+	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
+		revoked, err := q.RevokeSubject(ctx, p.Store(), row.UID, now)
+		if err != nil || !revoked {
+			return err
+		}
+		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
+		proofs, err := void.Proofs(ctx, q)
+		if err != nil {
+			return err
+		}
+		if _, err := q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now); err != nil {
+			return err
+		}
+		data := withReason(map[string]any{"proofs_revoked": proofs}, reason)
+		return events.Append(ctx, q, entry(p, row, events.SubjectRevoked, now, data))
+	})
+}
+
+// change runs f on the locked subject in one transaction and answers what became of it.
+func (s *Service) change(ctx context.Context, p identity.Principal, id string, f func(*store.Q, models.Subject, time.Time) error) (View, error) {
+	var after models.Subject
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		row, err := q.LockSubject(ctx, p.Store(), id)
+		if err != nil {
+			return absent(err)
+		}
+		if err := f(q, row, now); err != nil {
+			return err
+		}
+		after, err = q.SubjectByUID(ctx, p.Store(), row.UID)
+		return err
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(ctx, after)
+}
+
+func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
+	passkeys, err := s.store.ActivePasskeys(ctx, scopeOf(row), row.UID)
+	return View{Subject: row, Passkeys: passkeys}, err
+}
+
+func scopeOf(row models.Subject) store.Scope {
+	return store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
+}
+
+func absent(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return problem.Absent()
+	}
+	return err
+}
+
+// withReason adds the digest of a reason that was given.
+func withReason(data map[string]any, reason string) map[string]any {
+	if reason != "" {
+		data["reason_digest"] = canonical.DigestBytes([]byte(reason))
+	}
+	return data
+}
+
+func entry(p identity.Principal, row models.Subject, t events.Type, at time.Time, data map[string]any) events.Entry {
+	return events.Entry{
+		Scope: p.Store(), Type: t, At: at, SubjectUID: row.UID, Subject: row.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: data,
+	}
+}

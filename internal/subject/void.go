@@ -1,0 +1,73 @@
+package subject
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Reasons why proofs and challenges of a subject become void.
+const (
+	ReasonRevoked  = "subject_revoked"
+	ReasonRecovery = "recovery"
+	ReasonErasure  = "subject_erased"
+)
+
+// Void ends what is open for a subject, each with its event, in the caller's transaction.
+type Void struct {
+	Subject    models.Subject
+	Reason     string // one of the Reason constants
+	At         time.Time
+	Actor      string
+	RequestID  string
+	WorkflowID string
+}
+
+// Proofs revokes the subject's open proofs and answers how many.
+func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
+	rows, err := q.RevokeProofsOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.Reason, v.At)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range rows {
+		e := v.entry(events.ProofRevoked, r)
+		e.Data = map[string]any{"proof_id": r.ID, "reason": v.Reason}
+		if err := events.Append(ctx, q, e); err != nil {
+			return 0, err
+		}
+	}
+	return len(rows), nil
+}
+
+// Challenges cancels the subject's open challenges and has their runs told.
+func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
+	rows, err := q.CancelChallengesOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range rows {
+		e := v.entry(events.ChallengeCancelled, r)
+		e.Data = map[string]any{"challenge": r.ID, "reason": v.Reason}
+		if err := events.Append(ctx, q, e); err != nil {
+			return 0, err
+		}
+		err := outbox.Add(ctx, q, outbox.Item{
+			Topic: outbox.TopicChallengeSettled, Environment: v.Subject.EnvironmentID, Ref: r.ID, At: v.At,
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(rows), nil
+}
+
+func (v Void) entry(t events.Type, r store.Voided) events.Entry {
+	return events.Entry{
+		Scope: scopeOf(v.Subject), Type: t, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,
+		AuthorizationID: r.AuthorizationID, Decision: r.Decision, Actor: v.Actor, RequestID: v.RequestID, WorkflowID: v.WorkflowID,
+	}
+}
