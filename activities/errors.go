@@ -21,7 +21,7 @@ func toTemporal(err error) error {
 		return nil
 	}
 	if p := problem.As(err); p != nil && p.Code != problem.Unavailable && p.Code != problem.Internal {
-		return temporal.NewNonRetryableApplicationError(p.Detail, string(p.Code), nil)
+		return Refuse(p.Code, p.Detail)
 	}
 	// The type of the innermost error tells an operator where to look; its text may repeat values of a row.
 	return temporal.NewApplicationError(fmt.Sprintf("the step could not be done (%T); the worker's log has the error", root(err)), Fault)
@@ -37,16 +37,19 @@ func root(err error) error {
 	}
 }
 
-// Refusal reports the problem code of an error that an activity or an update validator returned on purpose; false for
-// faults, time-outs and panics.
+// Refuse is the error of a refusal: final, typed by the problem code the caller gets, and no alarm to operators.
+func Refuse(code problem.Code, detail string) error {
+	return temporal.NewApplicationErrorWithOptions(detail, string(code), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// Refusal reports the problem code of an error that Refuse made, here or in another process; false for faults, time-outs
+// and panics. It looks at the error alone: a workflow that replays must find what it found before.
 func Refusal(err error) (code problem.Code, detail string, ok bool) {
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || !app.NonRetryable() {
+	if !errors.As(err, &app) || !app.NonRetryable() || app.Type() == Fault {
 		return "", "", false
 	}
-	code = problem.Code(app.Type())
-	if _, known := problem.Catalogue()[code]; !known {
-		return "", "", false
-	}
-	return code, app.Message(), true
+	return problem.Code(app.Type()), app.Message(), true
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/countersign-dev/countersign/internal/problem"
 )
@@ -26,7 +25,7 @@ func report(ctx context.Context, log *slog.Logger, err error) error {
 func digest(s string) ([]byte, error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
-		return nil, temporal.NewNonRetryableApplicationError("the request's digest is not hex", string(problem.Conflict), nil)
+		return nil, Refuse(problem.Conflict, "The request's digest is not hex.")
 	}
 	return raw, nil
 }

@@ -67,13 +67,13 @@ func (r *challengeRun) handle(ctx workflow.Context, update, activity string) err
 // validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
 func (r *challengeRun) validate(ctx workflow.Context, m ChallengeMove) error {
 	if m.Request == "" {
-		return refuse(problem.Conflict, "The request has no digest.")
+		return activities.Refuse(problem.Conflict, "The request has no digest.")
 	}
 	if err := r.closed(); err != nil {
 		return err
 	}
 	if !workflow.Now(ctx).Before(r.in.ExpiresAt) {
-		return refuse(problem.ChallengeExpired, "The challenge has expired.")
+		return activities.Refuse(problem.ChallengeExpired, "The challenge has expired.")
 	}
 	return nil
 }
@@ -83,9 +83,9 @@ func (r *challengeRun) closed() error {
 	case r.settled == nil:
 		return nil
 	case r.settled.Status == string(models.ChallengeExpired):
-		return refuse(problem.ChallengeExpired, "The challenge has expired.")
+		return activities.Refuse(problem.ChallengeExpired, "The challenge has expired.")
 	default:
-		return refuse(problem.ChallengeClosed, fmt.Sprintf("The challenge is %s.", r.settled.Status))
+		return activities.Refuse(problem.ChallengeClosed, fmt.Sprintf("The challenge is %s.", r.settled.Status))
 	}
 }
 

@@ -3,11 +3,9 @@ package workflows
 import (
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/problem"
 )
 
 // contest lets moves on one record through one at a time, so that each sees what those before it did. An update that is
@@ -47,7 +45,7 @@ func untilAnswered[T any](ctx workflow.Context, step func(ctx workflow.Context, 
 			return out, nil
 		}
 		if code, detail, refused := activities.Refusal(err); refused {
-			return out, refuse(code, detail)
+			return out, activities.Refuse(code, detail)
 		}
 		if ctx.Err() != nil {
 			return out, ctx.Err()
@@ -68,11 +66,6 @@ func pause(try int) time.Duration {
 	default:
 		return firstPause << try
 	}
-}
-
-// refuse is the error by which a validator or a handler refuses: its type is the problem code the caller gets.
-func refuse(code problem.Code, detail string) error {
-	return temporal.NewNonRetryableApplicationError(detail, string(code), nil)
 }
 
 // finish waits until every update has its answer; a run that ended before would leave them without.

@@ -53,7 +53,7 @@ func (r *evaluationRun) closed() error {
 	if r.settled == nil {
 		return nil
 	}
-	return refuse(problem.EvaluationClosed, "The evaluation is closed.")
+	return activities.Refuse(problem.EvaluationClosed, "The evaluation is closed.")
 }
 
 func (r *evaluationRun) asked(ctx workflow.Context, m EvaluationClose) (EvaluationResult, error) {

@@ -61,13 +61,13 @@ func (r *holdRun) setup(ctx workflow.Context) error {
 // validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
 func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 	if m.Request == "" || (m.Resolution != hold.Approve && m.Resolution != hold.Reject) {
-		return refuse(problem.Conflict, "The review has no digest or no resolution.")
+		return activities.Refuse(problem.Conflict, "The review has no digest or no resolution.")
 	}
 	if r.settled != nil {
 		return r.closed(m.Resolution)
 	}
 	if !workflow.Now(ctx).Before(r.in.DueAt) {
-		return refuse(problem.ReviewExpired, "The hold has expired.")
+		return activities.Refuse(problem.ReviewExpired, "The hold has expired.")
 	}
 	return nil
 }
@@ -76,12 +76,12 @@ func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 func (r *holdRun) closed(resolution string) error {
 	switch {
 	case r.settled.Status == string(models.HoldExpired):
-		return refuse(problem.ReviewExpired, "The hold has expired.")
+		return activities.Refuse(problem.ReviewExpired, "The hold has expired.")
 	case r.settled.Status == string(models.HoldApproved) && resolution == hold.Approve,
 		r.settled.Status == string(models.HoldRejected) && resolution == hold.Reject:
 		return nil
 	default:
-		return refuse(problem.ReviewResolved, fmt.Sprintf("The hold is %s.", r.settled.Status))
+		return activities.Refuse(problem.ReviewResolved, fmt.Sprintf("The hold is %s.", r.settled.Status))
 	}
 }
 

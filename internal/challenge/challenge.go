@@ -93,7 +93,7 @@ func (s *Service) view(c models.Challenge) View {
 	}
 }
 
-// Options returns the publicKey options of the passkey ceremony.
+// Options returns the PublicKeyCredentialRequestOptions of the passkey ceremony.
 func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (any, error) {
 	c, err := s.open(ctx, scope, id)
 	if err != nil {
