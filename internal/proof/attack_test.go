@@ -309,6 +309,36 @@ func TestKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, `{"keys":[]}`, string(empty))
 	})
+	t.Run("keys that verify no proof are passed over", func(t *testing.T) {
+		t.Parallel()
+		raw, err := proof.JWKS(a.keys)
+		require.NoError(t, err)
+		good := string(raw)
+		change := func(old, replacement string) string {
+			require.Contains(t, good, old)
+			return strings.Replace(good, old, replacement, 1)
+		}
+		count := func(set string) int {
+			keys, err := proof.ParseJWKS([]byte(set))
+			require.NoError(t, err, set)
+			return len(keys)
+		}
+		kid := `"kid":"` + a.signer.KeyID() + `"`
+		require.Equal(t, 1, count(change(`"use":"sig"`, `"key_ops":["verify"]`)))
+		require.Equal(t, 1, count(change(`"use":"sig",`, ``)))
+		require.Equal(t, 1, count(change(`"alg":"ES256",`, ``)))
+		require.Equal(t, 0, count(change(`"alg":"ES256"`, `"alg":"ES384"`)))
+		require.Equal(t, 0, count(change(`"use":"sig"`, `"use":"enc"`)))
+		require.Equal(t, 0, count(change(`"use":"sig"`, `"key_ops":["deriveKey"]`)))
+		require.Equal(t, 0, count(change(kid+`,`, ``)))
+		require.Equal(t, 0, count(`{"keys":[{"kty":"oct","kid":"k","k":"AAAA"}]}`))
+		other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+		require.NoError(t, err)
+		point, err := other.PublicKey.Bytes()
+		require.NoError(t, err)
+		require.Equal(t, 0, count(`{"keys":[{"kty":"EC","kid":"k","crv":"P-384","x":"`+base64.RawURLEncoding.EncodeToString(point[1:49])+
+			`","y":"`+base64.RawURLEncoding.EncodeToString(point[49:])+`"}]}`))
+	})
 	t.Run("a published private key is refused", func(t *testing.T) {
 		t.Parallel()
 		scalar, err := a.key.Bytes()

@@ -94,8 +94,8 @@ func (c Claims) checkTimes() error {
 	if c.IssuedAt <= 0 || c.NotBefore < c.IssuedAt {
 		return errors.New("claims iat and nbf are not in order")
 	}
-	ttl := time.Duration(c.Expires-c.NotBefore) * time.Second
-	if c.Expires <= c.NotBefore || ttl < MinTTL || ttl > MaxTTL {
+	seconds := c.Expires - c.NotBefore // compared as seconds: as a Duration a huge exp would overflow into range
+	if seconds < int64(MinTTL/time.Second) || seconds > int64(MaxTTL/time.Second) {
 		return fmt.Errorf("claims nbf and exp are not %s to %s apart", MinTTL, MaxTTL)
 	}
 	return nil

@@ -215,6 +215,13 @@ func TestSignRefusesIncompleteClaims(t *testing.T) {
 	}
 	_, err := proof.NewSigner(nil)
 	require.Error(t, err)
+	c := claims(t)
+	c.Expires = c.NotBefore + 1<<55 + 300 // as nanoseconds in 64 bits this is 300 s
+	_, err = signer.Sign(c)
+	require.ErrorContains(t, err, "nbf and exp")
+	c.Expires, c.Action.PolicyVersion = c.NotBefore+900, 1
+	_, err = signer.Sign(c)
+	require.NoError(t, err)
 }
 
 // TestLongestClaimsFit takes every length of SPEC.md at its limit, in characters of four bytes.
