@@ -39,6 +39,7 @@ func TestNumbers(t *testing.T) {
 	for _, ok := range []any{
 		0, -1, canonical.MaxSafeInteger, -canonical.MaxSafeInteger, int64(canonical.MaxSafeInteger), 0.1, 5e-324, 1e-7,
 		json.Number("9007199254740991"), json.Number("9007199254740991.0"), json.Number("-9.007199254740991e15"), json.Number("1e-400"),
+		json.Number("1e+2"), json.Number("1E+2"),
 	} {
 		_, err := canonical.JSON(map[string]any{"n": ok})
 		require.NoError(t, err, "%v", ok)

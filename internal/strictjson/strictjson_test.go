@@ -34,8 +34,10 @@ func TestDecode(t *testing.T) {
 		`"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\uFFFD"`: "\"\\/\b\f\n\r\té😀\uFFFD",
 		`"é😀` + "\uFFFD\u2028" + `"`:                 "é😀\uFFFD\u2028",
 		`"a\u0001b"`:                                 "a\x01b",
-		`{"":1}`:                                     object{"": 1.0},
-		`{"a\tb":1}`:                                 object{"a\tb": 1.0},
+		`"a b"`:                                      "a b", `"\n a b"`: "\n a b", `{"a b":1}`: object{"a b": 1.0},
+		`0.` + strings.Repeat("3", 62): 1.0 / 3,
+		`{"":1}`:                       object{"": 1.0},
+		`{"a\tb":1}`:                   object{"a\tb": 1.0},
 	}
 	for text, want := range tests {
 		got, err := strictjson.Decode([]byte(text), strictjson.Limits{})
@@ -49,7 +51,7 @@ func TestDecodeSyntaxErrors(t *testing.T) {
 	tests := map[string]int{ // text -> offset of the fault
 		``: 0, `  `: 2, `{`: 1, `[`: 1, `}`: 0, `{"a"`: 4, `{"a":`: 5, `{"a":1`: 6, `{"a":1,`: 7, `{"a":1,}`: 7,
 		`[1,]`: 3, `[1 2]`: 3, `[,1]`: 1, `{a:1}`: 1, `{'a':1}`: 1, `{1:1}`: 1, `{"a" 1}`: 5, `nul`: 0, `nulll`: 4, `True`: 0,
-		`01`: 1, `-`: 1, `-01`: 2, `1.`: 2, `.5`: 0, `+1`: 0, `1e`: 2, `1e+`: 3, `1.e1`: 2, `0x10`: 1, `NaN`: 0, `-Infinity`: 1,
+		`01`: 1, `00`: 1, `09`: 1, `"\u0041`: 7, `-`: 1, `-01`: 2, `1.`: 2, `.5`: 0, `+1`: 0, `1e`: 2, `1e+`: 3, `1.e1`: 2, `0x10`: 1, `NaN`: 0, `-Infinity`: 1,
 		`1 2`: 2, `{} {}`: 3, `"a`: 2, `"a\`: 2, `"\x"`: 1, `"\u12"`: 1, `"\u12G4"`: 1, "\"a\nb\"": 2, "\"\\t\n\"": 3, "\"\x00\"": 1,
 		"\x00": 0, "\"ab\xff\"": 3, "\"\xed\xa0\x80\"": 1, "\xef\xbb\xbf{}": 0, `/* */{}`: 0, "{}\x00": 2, `"\`: 1, `["\u00e9` + "\x1f": 8,
 		`{"a":tru}`: 5,
