@@ -159,13 +159,14 @@ type ResearchVector struct {
 	CreatedAt     time.Time
 }
 
-// Erasure is the receipt of an erased subject. SubjectUID is set while it runs; what remains names nobody.
+// Erasure is the receipt of an erased subject. SubjectUID and Subject are set while it runs; what remains names nobody.
 type Erasure struct {
 	ID            string `gorm:"primaryKey"`
 	TenantID      string
 	EnvironmentID string
 	Status        string
 	SubjectUID    *string `gorm:"column:subject_uid"`
+	Subject       *string // the relying party's own id
 	RequestedBy   string
 	RequestedAt   time.Time
 	CompletedAt   *time.Time

@@ -29,6 +29,7 @@ type Services struct {
 	Challenges  activities.ChallengeMoves
 	Holds       activities.HoldMoves
 	Evaluations activities.EvaluationMoves
+	Subjects    Subjects
 	Log         *slog.Logger
 }
 
@@ -38,6 +39,8 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameChallenge:  workflows.Challenge,
 		workflows.NameHold:       workflows.Hold,
 		workflows.NameEvaluation: workflows.Evaluation,
+		workflows.NameRecovery:   workflows.Recovery,
+		workflows.NameErasure:    workflows.Erasure,
 	} {
 		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
 	}
@@ -46,6 +49,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 // Register registers every workflow and every activity.
 func Register(r Registry, s Services) {
 	RegisterWorkflows(r)
+	registerSubjects(r, s)
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// HideSubject begins an erasure: nothing finds the subject from here on, and its external id is free at once.
+func (q *Q) HideSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing'`, s.Tenant, s.Environment, uid, at)
+	return n == 1, err
+}
+
+// CreateErasure inserts an erasure.
+func (q *Q) CreateErasure(ctx context.Context, e models.Erasure) error {
+	return q.with(ctx).Create(&e).Error
+}
+
+// Erasure finds an erasure by id alone: a run knows the erasure it was started for, and nobody else asks.
+func (q *Q) Erasure(ctx context.Context, id string) (models.Erasure, error) {
+	var e models.Erasure
+	return one(e, q.with(ctx).Where("id = ?", id).Take(&e).Error)
+}
+
+// LockErasure is Erasure with the row locked to the end of the transaction.
+func (q *Q) LockErasure(ctx context.Context, id string) (models.Erasure, error) {
+	var e models.Erasure
+	return one(e, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
+}
+
+// CountErased keeps how much an erasure has removed so far.
+func (q *Q) CountErased(ctx context.Context, id string, removed models.JSON) error {
+	_, err := q.exec(ctx, "update erasures set removed = $2 where id = $1", id, removed)
+	return err
+}
+
+// FinishErasure leaves the receipt, which names nobody.
+func (q *Q) FinishErasure(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update erasures set status = 'completed', completed_at = $2, subject_uid = null, subject = null
+		where id = $1 and status = 'erasing'`, id, at)
+	return n == 1, err
+}
+
+// subjectTables hold rows of one subject, what hangs off others first. Reviews, links and requests go with the challenge,
+// hold or authorization they belong to. A test holds the list and the schema equal.
+var subjectTables = []string{
+	"frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
+	"research_consents", "proofs", "challenges", "holds", "authorizations",
+}
+
+// EraseRows removes at most limit rows of each table that holds rows of the subject. It answers how many went, by table,
+// and whether there may be more.
+func (q *Q) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
+	removed = map[string]int64{}
+	for _, table := range subjectTables {
+		n, err := q.exec(ctx, `delete from `+table+` where ctid = any (array(
+			select ctid from `+table+` where subject_uid = $1 limit $2))`, uid, limit)
+		if err != nil {
+			return nil, false, err
+		}
+		if n > 0 {
+			removed[table] = n
+		}
+		more = more || n == int64(limit)
+	}
+	return removed, more, nil
+}
+
+// EraseAnswers removes the answers kept for the Idempotency-Key header that name the subject.
+func (q *Q) EraseAnswers(ctx context.Context, environment, subject string) (int64, error) {
+	quoted, err := json.Marshal(subject)
+	if err != nil {
+		return 0, err
+	}
+	return q.exec(ctx, `delete from idempotency_keys i using credentials c where c.id = i.credential_id and c.environment_id = $1
+		and position(convert_to($2, 'UTF8') in coalesce(i.body, '')) > 0`, environment, string(quoted))
+}
+
+// EraseEventsOfSubject removes the personal part of at most limit of the subject's events. The rows stay, and with them
+// the audit chain.
+func (q *Q) EraseEventsOfSubject(ctx context.Context, uid string, at time.Time, limit int) (int64, error) {
+	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
+		where id in (select id from events where subject_uid = $1 limit $3)`, uid, at, limit)
+}
+
+// DeleteSubject removes the row of a subject that is being erased.
+func (q *Q) DeleteSubject(ctx context.Context, uid string) error {
+	_, err := q.exec(ctx, "delete from subjects where uid = $1 and status = 'erasing'", uid)
+	return err
+}
+
+// RunRef names the record that a run was started for.
+type RunRef struct {
+	Kind string // challenge, hold, enrollment, recovery
+	ID   string
+}
+
+// RunsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
+func (q *Q) RunsOfSubject(ctx context.Context, uid string, after RunRef, limit int) ([]RunRef, error) {
+	var rows []RunRef
+	err := q.with(ctx).Raw(`select kind, id from (
+			select 'challenge' as kind, id from challenges where subject_uid = @uid
+			union all select 'enrollment', id from enrollments where subject_uid = @uid
+			union all select 'hold', authorization_id from holds where subject_uid = @uid
+			union all select 'recovery', id from recoveries where subject_uid = @uid) runs
+		where (kind, id) > (@kind, @id) order by kind, id limit @limit`,
+		map[string]any{"uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error
+	return rows, err
+}

@@ -1,0 +1,220 @@
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The states of an erasure.
+const (
+	Erasing   = "erasing"
+	Completed = "completed"
+)
+
+// What one step of an erasure touches at most, so that no transaction is long.
+const (
+	eraseRows = 2000
+	eraseRuns = 100
+)
+
+// Receipt is ErasureReceipt.
+type Receipt struct {
+	Subject     string
+	Erasure     string
+	Status      string
+	RequestedAt time.Time
+}
+
+// Erase hides the subject at once, frees its id, voids what is open, and has the run started that removes the rest.
+func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (Receipt, error) {
+	now := s.clock.Now()
+	erasure := models.Erasure{
+		ID: ids.New(ids.Erasure), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, Status: Erasing, Subject: &id,
+		RequestedBy: p.Actor(), RequestedAt: now, Removed: models.JSON("{}"),
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		row, err := q.LockSubject(ctx, p.Store(), id)
+		if err != nil {
+			return absent(err)
+		}
+		erasure.SubjectUID = &row.UID
+		if err := voidAll(ctx, q, p, row, now); err != nil {
+			return err
+		}
+		if _, err := q.HideSubject(ctx, p.Store(), row.UID, now); err != nil {
+			return err
+		}
+		if err := q.CreateErasure(ctx, erasure); err != nil {
+			return err
+		}
+		data := map[string]any{"erasure": erasure.ID}
+		if err := events.Append(ctx, q, entry(p, row, events.SubjectErasureRequested, now, data)); err != nil {
+			return err
+		}
+		return outbox.Add(ctx, q, outbox.Item{
+			Topic: outbox.TopicErasureStart, Environment: p.EnvironmentID, Ref: erasure.ID, At: now,
+		})
+	})
+	return Receipt{Subject: id, Erasure: erasure.ID, Status: Erasing, RequestedAt: now}, err
+}
+
+func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.Subject, now time.Time) error {
+	void := Void{Subject: row, Reason: ReasonErasure, At: now, Actor: p.Actor(), RequestID: p.RequestID}
+	if _, err := void.Proofs(ctx, q); err != nil {
+		return err
+	}
+	if _, err := void.Challenges(ctx, q); err != nil {
+		return err
+	}
+	_, err := q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now)
+	return err
+}
+
+// Run is what the run of an erasure is started with.
+type Run struct {
+	Erasure     string
+	Environment string
+}
+
+// Run is looked up by id for the outbox relay; false where the erasure is over.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	e, err := s.store.Erasure(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return Run{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
+}
+
+// Runs lists the runs that were started for the subject of an erasure, some at a time; the last is where to go on from.
+// None is the end.
+func (s *Service) Runs(ctx context.Context, erasure string, after store.RunRef) ([]store.RunRef, error) {
+	e, err := s.store.Erasure(ctx, erasure)
+	if err != nil || e.SubjectUID == nil {
+		return nil, ignoreAbsent(err)
+	}
+	return s.store.RunsOfSubject(ctx, *e.SubjectUID, after, eraseRuns)
+}
+
+// Sweep removes some of what is held of the subject and reports whether there is more. It is safe to repeat.
+func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err error) {
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.LockErasure(ctx, erasure)
+		if err != nil || e.SubjectUID == nil {
+			return ignoreAbsent(err)
+		}
+		var removed map[string]int64
+		if removed, more, err = q.EraseRows(ctx, *e.SubjectUID, eraseRows); err != nil {
+			return err
+		}
+		vectors, err := q.DeleteResearchVectors(ctx, e.EnvironmentID, pseudonyms(s.keys, e.EnvironmentID, *e.SubjectUID))
+		if err != nil {
+			return err
+		}
+		answers, err := q.EraseAnswers(ctx, e.EnvironmentID, *e.Subject)
+		if err != nil {
+			return err
+		}
+		return count(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": answers})
+	})
+	return more, err
+}
+
+// Finish erases the personal part of the subject's events and, once nothing is left, the subject itself. It reports
+// whether there is more to do; when there is not, the receipt is all that remains.
+func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error) {
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.LockErasure(ctx, erasure)
+		if err != nil || e.SubjectUID == nil {
+			return ignoreAbsent(err)
+		}
+		n, err := q.EraseEventsOfSubject(ctx, *e.SubjectUID, at, eraseRows)
+		if err != nil {
+			return err
+		}
+		if err := count(ctx, q, e, map[string]int64{"events": n}); err != nil {
+			return err
+		}
+		// A request that was under way when the subject was hidden may have added rows since the last sweep.
+		late, unfinished, err := q.EraseRows(ctx, *e.SubjectUID, eraseRows)
+		if err != nil {
+			return err
+		}
+		if err := count(ctx, q, e, late); err != nil {
+			return err
+		}
+		if more = unfinished || n == eraseRows; more {
+			return nil
+		}
+		return closeErasure(ctx, q, e, workflowID, at)
+	})
+	return more, err
+}
+
+func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID string, at time.Time) error {
+	if err := q.DeleteSubject(ctx, *e.SubjectUID); err != nil {
+		return err
+	}
+	if _, err := q.FinishErasure(ctx, e.ID, at); err != nil {
+		return err
+	}
+	total, err := q.Erasure(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, Type: events.SubjectErased, At: at,
+		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
+		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed)},
+	})
+}
+
+// count adds what was removed to the receipt.
+func count(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
+	current, err := q.Erasure(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	removed := tally(current.Removed)
+	for _, m := range more {
+		for kind, n := range m {
+			if n > 0 {
+				removed[kind] += n
+			}
+		}
+	}
+	raw, err := json.Marshal(removed)
+	if err != nil {
+		return err
+	}
+	return q.CountErased(ctx, e.ID, raw)
+}
+
+func tally(raw models.JSON) map[string]int64 {
+	out := map[string]int64{}
+	_ = json.Unmarshal(raw, &out) // ours, and only a count
+	return out
+}
+
+func sum(raw models.JSON) int64 {
+	var n int64
+	for _, v := range tally(raw) {
+		n += v
+	}
+	return n
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
