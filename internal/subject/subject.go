@@ -25,12 +25,13 @@ import (
 type Service struct {
 	store *store.Store
 	keys  *keyring.Keyring
+	open  Opener
 	clock clock.Clock
 }
 
 // New makes the service.
-func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, clock: c}
+func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
+	return &Service{store: st, keys: keys, open: open, clock: c}
 }
 
 // View is a subject with its passkeys that are not revoked.

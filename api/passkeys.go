@@ -1,0 +1,102 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/passkey"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// passkeyHandlers answer for the passkeys of subjects.
+type passkeyHandlers struct {
+	Passkeys *passkey.Service
+}
+
+type passkeyView struct {
+	passkeySummary
+	AAGUID         *string        `json:"aaguid"`
+	BackupEligible bool           `json:"backup_eligible"`
+	BackedUp       bool           `json:"backed_up"`
+	Transports     models.Strings `json:"transports"`
+	RevokedAt      *string        `json:"revoked_at"`
+}
+
+func viewPasskey(p models.Passkey) passkeyView {
+	v := passkeyView{
+		passkeySummary: summarisePasskey(p), AAGUID: passkey.AAGUID(p), BackupEligible: p.BackupEligible, BackedUp: p.BackupState,
+		Transports: p.Transports, RevokedAt: wire.OptionalTime(p.RevokedAt),
+	}
+	if v.Transports == nil {
+		v.Transports = models.Strings{}
+	}
+	return v
+}
+
+func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
+	g, err := h.Passkeys.Grant(requestContext(c), principal(c), param(c, "subject_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, struct {
+		Token     string `json:"token"`
+		ExpiresAt string `json:"expires_at"`
+	}{g.Token, wire.Time(g.ExpiresAt)})
+}
+
+type registrationBody struct {
+	Grant      string          `json:"registration_grant"`
+	Credential json.RawMessage `json:"credential"`
+}
+
+func (h *passkeyHandlers) options(c *fiber.Ctx) error {
+	body, err := bind[registrationBody](c)
+	if err != nil {
+		return err
+	}
+	options, err := h.Passkeys.Options(requestContext(c), principal(c), param(c, "subject_id"), body.Grant)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, map[string]any{"publicKey": options})
+}
+
+func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
+	body, err := bind[registrationBody](c)
+	if err != nil {
+		return err
+	}
+	p, err := h.Passkeys.Complete(requestContext(c), principal(c), param(c, "subject_id"), body.Grant, body.Credential)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, struct {
+		ID        string `json:"id"`
+		CreatedAt string `json:"created_at"`
+	}{p.ID, wire.Time(p.CreatedAt)})
+}
+
+func (h *passkeyHandlers) list(c *fiber.Ctx) error {
+	p, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Passkeys.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), p)
+	if err != nil {
+		return err
+	}
+	views := make([]passkeyView, len(rows))
+	for i, r := range rows {
+		views[i] = viewPasskey(r)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *passkeyHandlers) revoke(c *fiber.Ctx) error {
+	if err := h.Passkeys.Revoke(requestContext(c), principal(c), param(c, "subject_id"), param(c, "passkey_id")); err != nil {
+		return err
+	}
+	return c.SendStatus(fiber.StatusNoContent)
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// recoveryHandlers answer for recoveries.
+type recoveryHandlers struct {
+	Recoveries *recovery.Service
+}
+
+type recoveryView struct {
+	ID          string         `json:"id"`
+	Subject     string         `json:"subject"`
+	Status      string         `json:"status"`
+	Anchor      string         `json:"anchor"`
+	CreatedAt   string         `json:"created_at"`
+	ReadyAt     string         `json:"ready_at"`
+	ExpiresAt   string         `json:"expires_at"`
+	Limitations models.Strings `json:"limitations"`
+}
+
+func viewRecovery(v recovery.View) recoveryView {
+	out := recoveryView{
+		ID: v.ID, Subject: v.Subject, Status: string(v.Status), Anchor: v.Anchor, CreatedAt: wire.Time(v.CreatedAt),
+		ReadyAt: wire.Time(v.ReadyAt), ExpiresAt: wire.Time(v.ExpiresAt), Limitations: v.Limitations,
+	}
+	if out.Limitations == nil {
+		out.Limitations = models.Strings{}
+	}
+	return out
+}
+
+func (h *recoveryHandlers) begin(c *fiber.Ctx) error {
+	body, err := bind[recovery.Begin](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Recoveries.Begin(requestContext(c), principal(c), param(c, "subject_id"), body)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, viewRecovery(v))
+}
+
+func (h *recoveryHandlers) get(c *fiber.Ctx) error {
+	v, err := h.Recoveries.Get(requestContext(c), principal(c).Store(), param(c, "subject_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewRecovery(v))
+}

@@ -1,0 +1,159 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// subjectHandlers answer for subjects.
+type subjectHandlers struct {
+	Subjects *subject.Service
+}
+
+type passkeySummary struct {
+	ID         string  `json:"id"`
+	CreatedAt  string  `json:"created_at"`
+	LastUsedAt *string `json:"last_used_at"`
+}
+
+type subjectView struct {
+	ID               string           `json:"id"`
+	Environment      string           `json:"environment"`
+	Status           string           `json:"status"`
+	Enrollment       string           `json:"enrollment"`
+	AdaptationFrozen bool             `json:"adaptation_frozen"`
+	ResearchConsent  bool             `json:"research_consent"`
+	Passkeys         []passkeySummary `json:"passkeys"`
+	CreatedAt        string           `json:"created_at"`
+	UpdatedAt        string           `json:"updated_at"`
+	RevokedAt        *string          `json:"revoked_at"`
+}
+
+func viewSubject(v subject.View) subjectView {
+	out := subjectView{
+		ID: v.ExternalID, Environment: v.EnvironmentID, Status: string(v.Status), Enrollment: string(v.Enrollment),
+		AdaptationFrozen: v.AdaptationFrozen, ResearchConsent: v.ResearchConsent, Passkeys: make([]passkeySummary, len(v.Passkeys)),
+		CreatedAt: wire.Time(v.CreatedAt), UpdatedAt: wire.Time(v.UpdatedAt), RevokedAt: wire.OptionalTime(v.RevokedAt),
+	}
+	for i, p := range v.Passkeys {
+		out.Passkeys[i] = summarisePasskey(p)
+	}
+	return out
+}
+
+func summarisePasskey(p models.Passkey) passkeySummary {
+	return passkeySummary{ID: p.ID, CreatedAt: wire.Time(p.CreatedAt), LastUsedAt: wire.OptionalTime(p.LastUsedAt)}
+}
+
+func (h *subjectHandlers) create(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		ID string `json:"id"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Subjects.Create(requestContext(c), principal(c), body.ID)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, viewSubject(v))
+}
+
+func (h *subjectHandlers) list(c *fiber.Ctx) error {
+	p, err := page(c)
+	if err != nil {
+		return err
+	}
+	filter := store.SubjectFilter{Status: query(c, "status"), Enrollment: query(c, "enrollment")}
+	rows, next, err := h.Subjects.List(requestContext(c), principal(c).Store(), filter, p)
+	if err != nil {
+		return err
+	}
+	views := make([]subjectView, len(rows))
+	for i, v := range rows {
+		views[i] = viewSubject(v)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *subjectHandlers) get(c *fiber.Ctx) error {
+	v, err := h.Subjects.Get(requestContext(c), principal(c).Store(), param(c, "subject_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewSubject(v))
+}
+
+func (h *subjectHandlers) erase(c *fiber.Ctx) error {
+	r, err := h.Subjects.Erase(requestContext(c), principal(c), param(c, "subject_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusAccepted, struct {
+		Subject     string `json:"subject"`
+		Erasure     string `json:"erasure"`
+		Status      string `json:"status"`
+		RequestedAt string `json:"requested_at"`
+	}{r.Subject, r.Erasure, r.Status, wire.Time(r.RequestedAt)})
+}
+
+func (h *subjectHandlers) freeze(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Frozen *bool  `json:"frozen"`
+		Reason string `json:"reason"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	frozen := body.Frozen == nil || *body.Frozen
+	v, err := h.Subjects.Freeze(requestContext(c), principal(c), param(c, "subject_id"), frozen, body.Reason)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewSubject(v))
+}
+
+func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Reason string `json:"reason"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Subjects.Revoke(requestContext(c), principal(c), param(c, "subject_id"), body.Reason)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewSubject(v))
+}
+
+func (h *subjectHandlers) export(c *fiber.Ctx) error {
+	e, err := h.Subjects.Export(requestContext(c), principal(c), param(c, "subject_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, e)
+}
+
+func (h *subjectHandlers) consent(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Consented bool `json:"consented"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	id := param(c, "subject_id")
+	r, err := h.Subjects.SetConsent(requestContext(c), principal(c), id, body.Consented)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, struct {
+		Subject    string `json:"subject"`
+		Consented  bool   `json:"consented"`
+		RecordedAt string `json:"recorded_at"`
+	}{id, r.Consented, wire.Time(r.RecordedAt)})
+}
