@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// CreateEndpoint inserts a webhook endpoint with its first secret. It reports false, and inserts nothing, where the
+// environment has limit endpoints already.
+func (q *Q) CreateEndpoint(ctx context.Context, e models.WebhookEndpoint, secret models.WebhookSecret, limit int) (bool, error) {
+	// Locks the environment, so that of two at the limit one is refused.
+	if _, err := q.exec(ctx, "select 1 from environments where id = $1 for update", e.EnvironmentID); err != nil {
+		return false, err
+	}
+	var have int64
+	if err := q.with(ctx).Model(&models.WebhookEndpoint{}).
+		Where("environment_id = ? and deleted_at is null", e.EnvironmentID).Count(&have).Error; err != nil {
+		return false, err
+	}
+	if have >= int64(limit) {
+		return false, nil
+	}
+	if err := q.with(ctx).Create(&e).Error; err != nil {
+		return false, err
+	}
+	return true, q.with(ctx).Create(&secret).Error
+}
+
+// Endpoint finds a webhook endpoint that is not deleted.
+func (q *Q) Endpoint(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
+	var e models.WebhookEndpoint
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).
+		Take(&e).Error
+	return one(e, err)
+}
+
+// EndpointByID finds an endpoint for the sender, which knows no scope but the endpoint's own.
+func (q *Q) EndpointByID(ctx context.Context, id string) (models.WebhookEndpoint, error) {
+	var e models.WebhookEndpoint
+	return one(e, q.with(ctx).Where("id = ? and deleted_at is null", id).Take(&e).Error)
+}
+
+// LockEndpoint finds an endpoint and locks it for the rest of the transaction.
+func (q *Q) LockEndpoint(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
+	var e models.WebhookEndpoint
+	err := q.with(ctx).Raw(`select * from webhook_endpoints where tenant_id = ? and environment_id = ? and id = ? and deleted_at is null
+		for update`, s.Tenant, s.Environment, id).Take(&e).Error
+	return one(e, err)
+}
+
+// Endpoints lists the webhook endpoints that are not deleted.
+func (q *Q) Endpoints(ctx context.Context, s Scope, p Page) ([]models.WebhookEndpoint, string, error) {
+	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and deleted_at is null", s.Tenant, s.Environment),
+		p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.WebhookEndpoint
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(e models.WebhookEndpoint) (time.Time, string) { return e.CreatedAt, e.ID })
+	return rows, next, nil
+}
+
+// ChangeEndpoint writes what an admin may change of an endpoint.
+func (q *Q) ChangeEndpoint(ctx context.Context, e models.WebhookEndpoint) error {
+	_, err := q.exec(ctx, "update webhook_endpoints set url = $2, events = $3, description = $4, updated_at = $5 where id = $1",
+		e.ID, e.URL, e.Events, e.Description, e.UpdatedAt)
+	return err
+}
+
+// DeleteEndpoint marks an endpoint deleted, forgets its secrets and discards what it was still owed.
+func (q *Q) DeleteEndpoint(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update webhook_endpoints set deleted_at = $4, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and id = $3 and deleted_at is null`, s.Tenant, s.Environment, id, at)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1", id); err != nil {
+		return false, err
+	}
+	return true, q.discardPending(ctx, id, at)
+}
+
+// DisableEndpoint disables an enabled endpoint and discards what it was still owed; false where it was not enabled.
+func (q *Q) DisableEndpoint(ctx context.Context, id, reason string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update webhook_endpoints set status = 'disabled', disabled_reason = $2, disabled_at = $3, updated_at = $3,
+		quiet_until = null where id = $1 and status = 'enabled' and deleted_at is null`, id, reason, at)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, q.discardPending(ctx, id, at)
+}
+
+// EnableEndpoint enables a disabled endpoint with a clean record; false where it was not disabled.
+func (q *Q) EnableEndpoint(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update webhook_endpoints set status = 'enabled', disabled_reason = null, disabled_at = null,
+		failing_since = null, quiet_until = null, updated_at = $2 where id = $1 and status = 'disabled' and deleted_at is null`, id, at)
+	return n > 0, err
+}
+
+func (q *Q) discardPending(ctx context.Context, endpoint string, at time.Time) error {
+	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where endpoint_id = $1 and status = 'pending'",
+		endpoint, at)
+	return err
+}
+
+// EndpointSecrets reads the secrets that sign now, newest first.
+func (q *Q) EndpointSecrets(ctx context.Context, endpoint string, now time.Time) ([]models.WebhookSecret, error) {
+	var rows []models.WebhookSecret
+	err := q.with(ctx).Where("endpoint_id = ? and (expires_at is null or expires_at > ?)", endpoint, now).
+		Order("created_at desc, id desc").Find(&rows).Error
+	return rows, err
+}
+
+// RotateSecret adds a secret and lets the others end at overlapEnds. It reports false, and changes nothing, while an
+// earlier rotation still overlaps. The caller holds the endpoint's lock.
+func (q *Q) RotateSecret(ctx context.Context, n models.WebhookSecret, overlapEnds time.Time) (bool, error) {
+	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1 and expires_at <= $2", n.EndpointID, n.CreatedAt); err != nil {
+		return false, err
+	}
+	var ending int64
+	if err := q.with(ctx).Model(&models.WebhookSecret{}).Where("endpoint_id = ? and expires_at is not null", n.EndpointID).
+		Count(&ending).Error; err != nil || ending > 0 {
+		return false, err
+	}
+	if _, err := q.exec(ctx, "update webhook_secrets set expires_at = $2 where endpoint_id = $1", n.EndpointID, overlapEnds); err != nil {
+		return false, err
+	}
+	return true, q.with(ctx).Create(&n).Error
+}
+
+// AttemptFilter narrows a list of attempts. Status is pending (deliveries still owed), succeeded or failed.
+type AttemptFilter struct {
+	Status string
+	Event  string
+	Since  *time.Time
+	Until  *time.Time
+}
+
+// AttemptRow is an attempt as it is listed: one that was made, or (Attempted false) a delivery that waits for its first.
+type AttemptRow struct {
+	ID             string
+	EventID        string
+	Type           string
+	Attempt        int
+	At             time.Time
+	Status         string
+	Attempted      bool
+	StatusCode     *int
+	LatencyMS      *int `gorm:"column:latency_ms"`
+	ResponseDigest *string
+	Error          *string
+	NextAttemptAt  *time.Time
+}
+
+// Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
+// latest one of a delivery that is still owed.
+func (q *Q) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
+	rows := q.with(ctx).Table(`(
+		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
+			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
+			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
+		from webhook_attempts a left join webhook_deliveries d on d.id = a.delivery_id where a.endpoint_id = ?
+		union all
+		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
+		from webhook_deliveries d where d.endpoint_id = ? and d.status = 'pending' and (d.attempts = 0 or ?)) as t`,
+		endpoint, endpoint, f.Status == "pending")
+	if f.Status != "" {
+		rows = rows.Where("status = ?", f.Status)
+	}
+	if f.Event != "" {
+		rows = rows.Where("event_id = ?", f.Event)
+	}
+	if f.Since != nil {
+		rows = rows.Where("at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		rows = rows.Where("at < ?", *f.Until)
+	}
+	rows, err := paginate(rows, p, "at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var out []AttemptRow
+	if err := rows.Find(&out).Error; err != nil {
+		return nil, "", err
+	}
+	out, next := cut(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
+	return out, next, nil
+}

@@ -1,0 +1,331 @@
+package webhook
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+)
+
+// lax lets the sender call the test's own receivers.
+var lax = Policy{AllowLoopback: true}
+
+func message(url string) Message {
+	return Message{URL: url, ID: "evt_1", At: time.Now(), Body: []byte(`{"type":"t"}`), Secrets: [][]byte{bytes.Repeat([]byte{7}, 32)}}
+}
+
+func receiver(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestSendIsVerifiable(t *testing.T) {
+	t.Parallel()
+	wh, err := standardwebhooks.NewWebhookRaw(bytes.Repeat([]byte{7}, 32))
+	require.NoError(t, err)
+	seen := make(chan error, 1)
+	url := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		err := wh.Verify(body, r.Header)
+		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+			err = fmt.Errorf("%s %v", r.Method, r.Header)
+		}
+		seen <- err
+		_, _ = w.Write([]byte("thanks"))
+	})
+	o := NewSender(lax).Send(t.Context(), message(url))
+	require.NoError(t, <-seen)
+	require.True(t, o.Succeeded)
+	require.Equal(t, 200, o.StatusCode)
+	require.Equal(t, "sha256:", o.Digest[:7])
+	require.Empty(t, o.Error)
+}
+
+func TestAnswersAreJudged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		want   Outcome
+	}{
+		"no content":          {204, nil, Outcome{Succeeded: true, StatusCode: 204}},
+		"accepted":            {202, nil, Outcome{Succeeded: true, StatusCode: 202}},
+		"server error":        {500, nil, Outcome{StatusCode: 500, Error: "status_500"}},
+		"client error":        {404, nil, Outcome{StatusCode: 404, Error: "status_404"}},
+		"redirect":            {302, map[string]string{"Location": "http://169.254.169.254/"}, Outcome{StatusCode: 302, Error: ErrorRedirect}},
+		"permanent redirect":  {308, map[string]string{"Location": "/elsewhere"}, Outcome{StatusCode: 308, Error: ErrorRedirect}},
+		"gone":                {410, nil, Outcome{StatusCode: 410, Error: "status_410", Gone: true, Abort: true}},
+		"abort":               {400, map[string]string{"webhook-delivery": "abort-message"}, Outcome{StatusCode: 400, Error: "status_400", Abort: true}},
+		"busy":                {429, map[string]string{"Retry-After": "90"}, Outcome{StatusCode: 429, Error: "status_429", RetryAfter: 90 * time.Second}},
+		"away":                {503, map[string]string{"Retry-After": "7"}, Outcome{StatusCode: 503, Error: "status_503", RetryAfter: 7 * time.Second}},
+		"retry-after on 500":  {500, map[string]string{"Retry-After": "7"}, Outcome{StatusCode: 500, Error: "status_500"}},
+		"abort on a success":  {200, map[string]string{"webhook-delivery": "abort-message"}, Outcome{Succeeded: true, StatusCode: 200}},
+		"multiple choices":    {300, nil, Outcome{StatusCode: 300, Error: ErrorRedirect}},
+		"teapot with cookies": {418, map[string]string{"Set-Cookie": "a=b"}, Outcome{StatusCode: 418, Error: "status_418"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			url := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				for k, v := range c.header {
+					w.Header().Set(k, v)
+				}
+				w.WriteHeader(c.status)
+			})
+			o := NewSender(lax).Send(t.Context(), message(url))
+			require.EqualValues(t, 1, calls.Load(), "no redirect is followed, nothing is tried twice")
+			o.Latency = 0
+			require.Equal(t, c.want, o)
+		})
+	}
+}
+
+func TestFailuresAreOneWord(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	hangUp := raw(t, func(c net.Conn) { _ = c.Close() })
+	babble := raw(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("SSH-2.0-OpenSSH_9\r\n\r\n"))
+		_ = c.Close()
+	})
+	floods := raw(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\n"))
+		for i := 0; ; i++ {
+			if _, err := fmt.Fprintf(c, "X-%d: %s\r\n", i, strings.Repeat("a", 1000)); err != nil {
+				return
+			}
+		}
+	})
+	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(untrusted.Close)
+	for name, c := range map[string]struct{ url, want string }{
+		"nobody listens":       {"http://" + closed.Addr().String(), ErrorConnect},
+		"hangs up":             {"http://" + hangUp, ErrorConnect},
+		"does not speak HTTP":  {"http://" + babble, ErrorAnswer},
+		"endless headers":      {"http://" + floods, ErrorAnswer},
+		"untrusted":            {untrusted.URL, ErrorTLS},
+		"plain on TLS":         {strings.Replace("http://"+babble, "http:", "https:", 1), ErrorTLS},
+		"not a URL to be sent": {"http://hooks.example.com/", ErrorURL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := NewSender(lax).Send(t.Context(), message(c.url))
+			require.Equal(t, c.want, o.Error)
+			require.False(t, o.Succeeded)
+			require.Zero(t, o.StatusCode)
+		})
+	}
+}
+
+// raw listens and hands each connection, its request unread, to f.
+func raw(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go f(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestSlowAndEndlessReceivers(t *testing.T) {
+	t.Parallel()
+	bomb := func() []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(make([]byte, 50<<20))
+		_ = z.Close()
+		return b.Bytes()
+	}()
+	for name, c := range map[string]struct {
+		h    http.HandlerFunc
+		want Outcome
+	}{
+		"an endless body after 200 is a success": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+					return
+				}
+			}
+		}, Outcome{Succeeded: true, StatusCode: 200}},
+		"a dripping body after 200 is a success": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(200)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, Outcome{Succeeded: true, StatusCode: 200}},
+		"a gzip bomb stays packed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(bomb)
+		}, Outcome{Succeeded: true, StatusCode: 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := NewSender(lax).Send(t.Context(), message(receiver(t, c.h)))
+			o.Latency, o.Digest = 0, ""
+			require.Equal(t, c.want, o)
+		})
+	}
+	t.Run("no answer at all", func(t *testing.T) {
+		t.Parallel()
+		url := receiver(t, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // a server sees the caller leave only once it has read the body
+			<-r.Context().Done()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // stands in for the sender's own deadline
+		defer cancel()
+		o := NewSender(lax).Send(ctx, message(url))
+		require.Equal(t, ErrorTimeout, o.Error)
+	})
+}
+
+func TestAProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
+	url := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	t.Setenv("NO_PROXY", "none")
+	require.True(t, NewSender(lax).Send(t.Context(), message(url)).Succeeded)
+}
+
+func TestLoopbackIsRefusedWhereItIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	o := NewSender(Policy{}).Send(t.Context(), message(srv.URL))
+	require.Equal(t, ErrorURL, o.Error, "by its literal address")
+	o = newSender(Policy{}, answering(t, "127.0.0.1"), nil).Send(t.Context(), message("https://hooks.example.com/"))
+	require.Equal(t, ErrorAddress, o.Error, "by a name that leads there")
+}
+
+// A name that is public when the endpoint is saved and leads inside when it is called: every connection is judged by the
+// address it is made to, so it does not matter what the name resolved to before.
+func TestRebinding(t *testing.T) {
+	t.Parallel()
+	var hits atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(204) }))
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	at, err := url.Parse(srv.URL)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	target := "https://example.com:" + at.Port() + "/" // the test certificate is for example.com
+
+	// With loopback allowed the name reaches the receiver, so the refusals below are refusals of the address.
+	open := newSender(Policy{AllowLoopback: true, Ports: []uint16{port(t, at.Port())}}, answering(t, "127.0.0.1"), &tls.Config{RootCAs: roots})
+	require.True(t, open.Send(t.Context(), message(target)).Succeeded)
+	require.EqualValues(t, 1, hits.Load())
+
+	shut := Policy{Ports: []uint16{port(t, at.Port())}}
+	for _, turns := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "100.64.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"} {
+		resolver := answering(t, "192.0.2.0", turns) // first an address that goes nowhere, then the one inside
+		s := newSender(shut, resolver, &tls.Config{RootCAs: roots})
+		require.Empty(t, shut.CheckURL(target), "the name itself is fine")
+		for range 3 {
+			o := s.Send(t.Context(), message(target))
+			require.Equal(t, ErrorAddress, o.Error, turns)
+		}
+	}
+	require.EqualValues(t, 1, hits.Load(), "nothing inside was ever called")
+}
+
+func port(t *testing.T, s string) uint16 {
+	t.Helper()
+	var n uint16
+	_, err := fmt.Sscan(s, &n)
+	require.NoError(t, err)
+	return n
+}
+
+// answering is a resolver whose answers change: each question for an address gets the next of the list, the last one for
+// ever. It speaks real DNS over a socket of its own.
+func answering(t *testing.T, addresses ...string) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	var asked [2]int // for A and for AAAA
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			turn := &asked[0]
+			if kindOf(buf[:n]) == typeAAAA {
+				turn = &asked[1]
+			}
+			_, _ = conn.WriteTo(answer(buf[:n], net.ParseIP(addresses[min(*turn, len(addresses)-1)])), from)
+			*turn++
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+const (
+	typeA    = 1
+	typeAAAA = 28
+)
+
+// questionEnd is where the one question of a DNS message ends: after its name, type and class.
+func questionEnd(question []byte) int {
+	end := 12
+	for question[end] != 0 {
+		end += int(question[end]) + 1
+	}
+	return end + 5
+}
+
+func kindOf(question []byte) uint16 {
+	return binary.BigEndian.Uint16(question[questionEnd(question)-4:])
+}
+
+// answer makes a DNS answer to a question for A or AAAA: one record where the address is of that kind, none otherwise.
+func answer(question []byte, ip net.IP) []byte {
+	end, kind := questionEnd(question), kindOf(question)
+	out := append([]byte(nil), question[:end]...)
+	copy(out[2:], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}) // an answer, one question, no records yet
+	data := ip.To4()
+	if kind == typeAAAA {
+		data = nil
+		if ip.To4() == nil {
+			data = ip.To16()
+		}
+	}
+	if kind != typeA && kind != typeAAAA || data == nil {
+		return out
+	}
+	out[7] = 1
+	out = append(out, 0xc0, 12, byte(kind>>8), byte(kind), 0, 1, 0, 0, 0, 0, 0, byte(len(data)))
+	return append(out, data...)
+}
