@@ -179,7 +179,7 @@ func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeSt
 }
 
 func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, error) {
-	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt}
+	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
 	if c.ChildAuthorizationID == nil {
 		return out, nil
 	}

@@ -123,7 +123,7 @@ func (s *Service) prepared(ctx context.Context, c models.Challenge, request mode
 func (s *Service) run(ctx context.Context, c models.Challenge) (Run, error) {
 	key, err := s.Store.AuthorizationKey(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return Run{
-		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt,
+		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
 }
 
@@ -139,7 +139,7 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 	}
 	return Run{
 		Challenge: c.Challenge.ID, Authorization: c.Parent.ID, Environment: c.Challenge.EnvironmentID,
-		Action: c.Parent.ActionKey, ExpiresAt: c.Challenge.ExpiresAt,
+		Action: c.Parent.ActionKey, ExpiresAt: c.Challenge.ExpiresAt.UTC(),
 	}, c.Challenge.Status == models.ChallengeOpen, nil
 }
 

@@ -45,7 +45,15 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 }
 
 func runOf(row models.Evaluation) Run {
-	return Run{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: row.EndsAt}
+	return Run{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
 }
 
 func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
@@ -78,7 +86,7 @@ func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if row.Status == models.EvaluationOpen && m.Actor == "" && Effective(row, m.At) == models.EvaluationOpen {
-		return Outcome{Status: row.Status, Result: InProgress, EndsAt: row.EndsAt}, nil
+		return Outcome{Status: row.Status, Result: InProgress, EndsAt: utc(row.EndsAt)}, nil
 	}
 	if row.Status == models.EvaluationClosed {
 		return outcomeOf(row)
@@ -97,7 +105,7 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: row.EndsAt}
+	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
 		moved, err := q.CloseEvaluation(ctx, m.ID, report, m.At)
 		if err != nil {
@@ -132,5 +140,5 @@ func outcomeOf(row models.Evaluation) (Outcome, error) {
 	if err := json.Unmarshal(row.Report, &m); err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Status: row.Status, Result: m.Result, EndsAt: row.EndsAt}, nil
+	return Outcome{Status: row.Status, Result: m.Result, EndsAt: utc(row.EndsAt)}, nil
 }

@@ -175,7 +175,7 @@ func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold,
 
 func runOf(h models.Hold, action string) Run {
 	return Run{
-		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt, DueAt: h.DueAt,
+		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt.UTC(), DueAt: h.DueAt.UTC(),
 	}
 }
 

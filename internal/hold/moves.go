@@ -116,7 +116,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if given < h.ApprovalsRequired {
 		e := r.entry(events.HoldReviewed)
 		e.Data = map[string]any{"approvals": given, "approvals_required": h.ApprovalsRequired}
-		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt},
+		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()},
 			events.Append(ctx, r.q, e)
 	}
 	if err := r.resolve(ctx, models.HoldApproved); err != nil {
@@ -204,7 +204,7 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 }
 
 func outcomeOf(ctx context.Context, q *store.Q, h models.Hold) (Outcome, error) {
-	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt}
+	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
 	var err error
 	if out.Approvals, err = q.Approvals(ctx, h.AuthorizationID); err != nil || h.ChildAuthorizationID == nil {
 		return out, err
@@ -218,7 +218,7 @@ func remindAt(h models.Hold) time.Time {
 	if h.RemindedAt != nil {
 		return time.Time{}
 	}
-	return h.RemindAt
+	return h.RemindAt.UTC()
 }
 
 func entryOf(c store.HoldCase, t events.Type, m Move, actor string) events.Entry {
