@@ -210,6 +210,6 @@ func first(errs []error) error {
 // withDrift is a copy of a background with another allowance for the change from day to day.
 func withDrift(bg *scoring.Background, drift float64) (*scoring.Background, error) {
 	out := *bg
-	out.Drift = drift
+	out.Drift, out.DriftCells = drift, nil
 	return &out, out.Prepare()
 }

@@ -28,6 +28,9 @@ type Options struct {
 	Drift         float64 // share of B added to W for the change from day to day
 	MinPeople     int
 	Card          scoring.Card
+	// Base gives the variance of events and the worth of bins where samples cannot: frames a deployment has stored have
+	// no exact counts and no sums of squares. Nil where samples come from recordings.
+	Base *scoring.Background
 }
 
 // DefaultOptions are the settings the published figures were measured with.
@@ -50,8 +53,9 @@ const (
 	eigenFloor  = .02 // smallest eigenvalue of a correlation matrix
 )
 
-// Learn estimates a background from frames of many people: pairwise weighted products, frames of different people for
-// B, of the same person for W, with the noise of finite counts taken out.
+// Learn estimates a background from frames of many people by pairwise weighted products: different frames of one person
+// share what tells the person from the population (B); what is left within a frame, less the noise of finite counts, is
+// how a person's frames differ (W).
 func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 	dim := features.Dim(opt.Modality)
 	people := index(samples)
@@ -59,7 +63,11 @@ func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrTooFew, len(people), opt.MinPeople)
 	}
 	e := estimator{samples: samples, people: people, dim: dim}
-	e.eventVariance()
+	if opt.Base == nil {
+		e.eventVariance()
+	} else if err := e.borrowVariance(opt.Base); err != nil {
+		return nil, err
+	}
 	for range rounds {
 		e.round()
 	}
@@ -69,11 +77,11 @@ func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 	for i, c := range features.Cells(opt.Modality) {
 		names[i] = c.Name
 	}
-	few, many := e.effectiveCounts()
+	few, many, events := e.effectiveCounts(opt.Base)
 	card := opt.Card
 	card.People, card.Frames = len(people), len(samples)
 	bg := &scoring.Background{Version: opt.Version, Modality: opt.Modality, SchemaVersion: features.SchemaVersion, Cells: names,
-		Mu: roundAll(e.mu), Sig2: roundAll(e.sig2), Few: roundAll(few), Many: roundAll(many), FrameEvents: e.frameEvents(),
+		Mu: roundAll(e.mu), Sig2: roundAll(e.sig2), Few: roundAll(few), Many: roundAll(many), FrameEvents: events,
 		Between: roundAll(scoring.Pack(between, dim)), Within: roundAll(scoring.Pack(within, dim)), Drift: opt.Drift, Card: card}
 	return bg, bg.Prepare()
 }
@@ -114,9 +122,9 @@ type estimator struct {
 	mu, sig2, kappa []float64
 	b, w            *mat.Dense
 	bDiag, wDiag    []float64
-	crossWeights    *mat.Dense // weight of pairs of frames of different people... of the same person's different frames
-	weightPairs     *mat.Dense // weight of cell pairs within a frame
-	personWeights   *mat.Dense
+	crossWeights    *mat.Dense // weight of cell pairs over different frames of one person
+	weightPairs     *mat.Dense // weight of cell pairs within frames
+	personWeights   *mat.Dense // weight of each cell by person
 }
 
 // eventVariance pools the variance of events within frames, cell by cell, with a small prior at the median cell.
@@ -146,6 +154,18 @@ func (e *estimator) eventVariance() {
 		e.sig2[i] = math.Max((ss[i]+eventPrior*prior)/(dof[i]+eventPrior), 1e-6)
 		e.kappa[i] = 4
 	}
+}
+
+func (e *estimator) borrowVariance(base *scoring.Background) error {
+	if base.Dim() != e.dim {
+		return fmt.Errorf("%w: the base has %d cells of %d", scoring.ErrBackground, base.Dim(), e.dim)
+	}
+	e.sig2 = append([]float64(nil), base.Sig2...)
+	e.kappa = make([]float64, e.dim)
+	for i := range e.kappa {
+		e.kappa[i] = 4
+	}
+	return nil
 }
 
 // round estimates mu, B and W with weights n/(n+kappa), then renews kappa from what it found.
@@ -297,7 +317,10 @@ func (e *estimator) frameEvents() float64 {
 
 // effectiveCounts is what the bins of counts are worth, cell by cell: the harmonic mean of the exact counts in the bin,
 // because noise goes with one over the count.
-func (e *estimator) effectiveCounts() (few, many []float64) {
+func (e *estimator) effectiveCounts(base *scoring.Background) (few, many []float64, events float64) {
+	if base != nil {
+		return base.Few, base.Many, base.FrameEvents
+	}
 	few, many = make([]float64, e.dim), make([]float64, e.dim)
 	for i := range e.dim {
 		var inverse, count [2]float64
@@ -315,5 +338,5 @@ func (e *estimator) effectiveCounts() (few, many []float64) {
 		few[i] = (count[0] + 10) / (inverse[0] + 10./features.CountFew)
 		many[i] = (count[1] + 10) / (inverse[1] + 10./features.CountMany)
 	}
-	return few, many
+	return few, many, e.frameEvents()
 }

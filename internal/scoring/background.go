@@ -34,7 +34,6 @@ type Card struct {
 
 // Source identifies one file a background was learned from, so that a measurement can tell its training data.
 type Source struct {
-	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
@@ -45,13 +44,14 @@ type Background struct {
 	SchemaVersion string            `json:"feature_schema_version"`
 	Cells         []string          `json:"cells"`
 	Mu            []float64         `json:"mu"`
-	Sig2          []float64         `json:"sig2"`           // variance of one event within a frame
-	Few           []float64         `json:"few,omitempty"`  // events the bin CountFew is worth, by cell
-	Many          []float64         `json:"many,omitempty"` // events the bin CountMany is worth, by cell
-	FrameEvents   float64           `json:"frame_events"`   // events of the frames Many was learned on; 0 is unknown
-	Between       []float64         `json:"b"`              // lower triangle of B by rows
-	Within        []float64         `json:"w"`              // lower triangle of W by rows
-	Drift         float64           `json:"drift"`          // share of B added to W for the change from day to day
+	Sig2          []float64         `json:"sig2"`                  // variance of one event within a frame
+	Few           []float64         `json:"few,omitempty"`         // events the bin CountFew is worth, by cell
+	Many          []float64         `json:"many,omitempty"`        // events the bin CountMany is worth, by cell
+	FrameEvents   float64           `json:"frame_events"`          // events of the frames Many was learned on; 0 is unknown
+	Between       []float64         `json:"b"`                     // lower triangle of B by rows
+	Within        []float64         `json:"w"`                     // lower triangle of W by rows
+	Drift         float64           `json:"drift"`                 // share of B added to W for the change from day to day
+	DriftCells    []float64         `json:"drift_cells,omitempty"` // the same by cell, in place of Drift
 	Card          Card              `json:"card"`
 
 	b, w, binv square    // B, W + drift B, B^-1
@@ -92,8 +92,8 @@ func (b *Background) Prepare() error {
 		return err
 	}
 	b.b, b.w = unpack(b.Between, n), unpack(b.Within, n)
-	for i := range b.w.data {
-		b.w.data[i] += b.Drift * b.b.data[i]
+	if err := b.addDrift(); err != nil {
+		return err
 	}
 	work := newSquare(n)
 	copy(work.data, b.b.data)
@@ -148,6 +148,24 @@ func (b *Background) Weigh(block features.Block) features.Vector {
 		out.N[i], out.M[i] = n, block.Cells.M[i]
 	}
 	return out
+}
+
+// addDrift adds the change from day to day to W: B scaled by each cell's share, which keeps it a covariance.
+func (b *Background) addDrift() error {
+	n := b.Dim()
+	if len(b.DriftCells) != 0 && (len(b.DriftCells) != n || !(slices.Min(b.DriftCells) >= 0)) {
+		return fmt.Errorf("%w: drift by cell", ErrBackground)
+	}
+	for i := range n {
+		for j := range n {
+			share := b.Drift
+			if len(b.DriftCells) != 0 {
+				share = math.Sqrt(b.DriftCells[i] * b.DriftCells[j])
+			}
+			b.w.data[i*n+j] += share * b.b.at(i, j)
+		}
+	}
+	return nil
 }
 
 // Marshal writes the background as JSON.

@@ -189,7 +189,7 @@ func (e *evidence) byKeys() Status {
 	case total > confirmLLR && e.long > likelyLLR && e.keys >= confirmKeys && recent:
 		e.reasons.add(ReasonMatch)
 		return Confirmed
-	case total > likelyLLR && e.long > rejectLLR && recent:
+	case total > likelyLLR && e.long > 0 && recent:
 		e.reasons.add(ReasonWeakMatch)
 		return Likely
 	}

@@ -6,10 +6,10 @@ const RuleVersion = "cs-rules-1"
 // Continuity thresholds on the log-likelihood ratio, and how much evidence each status takes. Their measured false match
 // and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false match for confirmed, 1 % for likely.
 const (
-	confirmLLR  = 14
+	confirmLLR  = 16
 	likelyLLR   = 7
-	revokeLLR   = -7 // the last chunk alone
-	rejectLLR   = 0  // the long window with confirmKeys and more
+	revokeLLR   = -4 // the last chunk alone
+	rejectLLR   = 4  // the long window with confirmKeys and more: the odds are even here
 	confirmKeys = 100
 	likelyKeys  = 50
 )
@@ -62,7 +62,7 @@ const (
 	maxSessions         = 5
 	anchorSessions      = 3 // enrolment sessions adaptation may never push out
 	pointerReadyMS      = 60_000
-	maxSessionCount     = 32 // counts above this add nothing: day-to-day change dominates
+	maxSessionCount     = 256 // counts above this add nothing: day-to-day change dominates
 	adaptMinKeys        = 150
 	adaptMinIntervalMS  = 20 * 3_600_000
 	adaptStep           = 0.5 // most deviations of day-to-day change one adaptation may move a cell from the anchors

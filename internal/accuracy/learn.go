@@ -1,0 +1,65 @@
+package accuracy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/background"
+	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/recordings"
+	"github.com/countersign-dev/countersign/internal/scoring"
+)
+
+// LearnOptions say what to learn a background from.
+type LearnOptions struct {
+	Files    []string // recording files of one modality
+	Modality features.Modality
+	Version  string       // of the new background; unique, because templates are bound to it
+	Card     scoring.Card // data, licence, population; people, frames and sources are filled in
+}
+
+// ErrModality is returned for a modality without recordings to learn from.
+var ErrModality = errors.New("accuracy: a background can be learned for keystroke or pointer")
+
+// LearnBackground learns a background from recording files, extracting frames as a collector does. The same files give
+// the same background.
+func LearnBackground(ctx context.Context, opt LearnOptions) (*scoring.Background, error) {
+	settings := background.DefaultOptions(opt.Modality)
+	settings.Card = opt.Card
+	if opt.Version != "" {
+		settings.Version = opt.Version
+	}
+	var samples []background.Sample
+	for _, path := range opt.Files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		some, err := samplesOf(path, opt.Modality)
+		if err != nil {
+			return nil, err
+		}
+		digest, err := recordings.Digest(path)
+		if err != nil {
+			return nil, err
+		}
+		settings.Card.Sources = append(settings.Card.Sources, scoring.Source{SHA256: digest})
+		for i := range some {
+			some[i].Person = fmt.Sprintf("%s/%s", digest[:8], some[i].Person)
+		}
+		samples = append(samples, some...)
+	}
+	return background.Learn(samples, settings)
+}
+
+func samplesOf(path string, m features.Modality) ([]background.Sample, error) {
+	switch m {
+	case features.Keystroke:
+		sessions, err := recordings.ReadKeystrokes(path)
+		return keySamples(typists(sessions), frameKeys), err
+	case features.Pointer:
+		sessions, err := recordings.ReadPointer(path)
+		return pointerSamples(movers(sessions), byTime), err
+	}
+	return nil, fmt.Errorf("%w, not %q", ErrModality, m)
+}
