@@ -42,41 +42,57 @@ func Store(t testing.TB) *store.Store {
 // Database makes a fresh, migrated, empty database and returns its URL.
 func Database(t testing.TB) string {
 	t.Helper()
-	return create(t, templateOf(t))
+	return dropAfter(t, New)
 }
 
 // EmptyDatabase makes a database without a schema and returns its URL.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()
-	return create(t, "template0")
+	return dropAfter(t, func(ctx context.Context) (string, func(), error) { return create(ctx, "template0") })
 }
 
-// ServerURL is the URL of the server's maintenance database.
-func ServerURL(t testing.TB) string {
+// Server is the URL of the server's maintenance database.
+func Server() (string, error) { return server() }
+
+// New makes a fresh, migrated, empty database that lives until drop: for a TestMain, which has no test to clean up after.
+func New(ctx context.Context) (url string, drop func(), err error) {
+	name, err := template()
+	if err != nil {
+		return "", nil, fmt.Errorf("no database for tests (%s names a server): %w", ServerEnv, err)
+	}
+	return create(ctx, name)
+}
+
+func dropAfter(t testing.TB, make func(context.Context) (string, func(), error)) string {
 	t.Helper()
+	url, drop, err := make(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(drop)
+	return url
+}
+
+func create(ctx context.Context, template string) (string, func(), error) {
 	server, err := server()
-	require.NoError(t, err, "set %s to a Postgres server for tests", ServerEnv)
-	return server
-}
-
-func create(t testing.TB, template string) string {
-	t.Helper()
-	server := ServerURL(t)
+	if err != nil {
+		return "", nil, err
+	}
 	name := "cs_test_" + strings.ToLower(rand.Text()[:16])
-	execute(t, server, "create database "+name+" template "+template)
-	t.Cleanup(func() { execute(t, server, "drop database if exists "+name+" with (force)") })
-	return withDatabase(server, name)
+	if err := execute(ctx, server, "create database "+name+" template "+template); err != nil {
+		return "", nil, err
+	}
+	drop := func() { _ = execute(context.Background(), server, "drop database if exists "+name+" with (force)") }
+	return withDatabase(server, name), drop, nil
 }
 
-// execute runs one statement on a connection of its own; also in cleanups, when the test's context has ended.
-func execute(t testing.TB, server, statement string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
+// execute runs one statement on a connection of its own.
+func execute(ctx context.Context, server, statement string) error {
 	conn, err := pgx.Connect(ctx, server)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close(ctx) }()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	_, err = conn.Exec(ctx, statement)
-	require.NoError(t, err)
+	return err
 }
 
 func withDatabase(server, name string) string {
@@ -121,14 +137,6 @@ func sweep() {
 			_ = os.RemoveAll(dir)
 		}
 	}
-}
-
-func templateOf(t testing.TB) string {
-	t.Helper()
-	_ = ServerURL(t)
-	name, err := template()
-	require.NoError(t, err, "the template database cannot be made")
-	return name
 }
 
 // makeTemplate migrates one database, named by what the migrations say, that all others are copied from. Test processes

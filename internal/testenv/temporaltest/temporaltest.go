@@ -47,29 +47,35 @@ const (
 // Address is the host:port of the server.
 func Address(t testing.TB) string {
 	t.Helper()
-	once.Do(func() { address, failure = start(t) })
-	require.NoError(t, failure)
+	address, err := server()
+	require.NoError(t, err)
 	return address
 }
 
-var (
-	once    sync.Once
-	address string
-	failure error
-)
+var server = sync.OnceValues(start)
 
 // Namespace registers a fresh namespace and returns the server's address and the namespace's name once it works.
 func Namespace(t testing.TB) (address, namespace string) {
 	t.Helper()
-	address = Address(t)
+	address, namespace, err := New(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	return address, namespace
+}
+
+// New is Namespace for a TestMain, which has no test.
+func New(ctx context.Context) (address, namespace string, err error) {
+	if address, err = server(); err != nil {
+		return "", "", err
+	}
 	namespace = "test-" + strings.ToLower(rand.Text()[:16])
 	c, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: silent{}})
-	require.NoError(t, err)
+	if err != nil {
+		return "", "", fmt.Errorf("the Temporal server at %s does not answer: %w", address, err)
+	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), registerWithin)
+	ctx, cancel := context.WithTimeout(ctx, registerWithin)
 	defer cancel()
-	require.NoError(t, register(ctx, c, namespace))
-	return address, namespace
+	return address, namespace, register(ctx, c, namespace)
 }
 
 func register(ctx context.Context, c client.Client, namespace string) error {
@@ -117,8 +123,7 @@ func until(ctx context.Context, f func() error) error {
 	}
 }
 
-func start(t testing.TB) (string, error) {
-	t.Helper()
+func start() (string, error) {
 	if given := os.Getenv(AddressEnv); given != "" {
 		return given, nil
 	}
@@ -127,9 +132,13 @@ func start(t testing.TB) (string, error) {
 	if _, err := os.Stat(binary); err != nil {
 		return "", fmt.Errorf("no Temporal server for tests: run make devstack once, or set %s to one", AddressEnv)
 	}
+	database, err := testenv.Server()
+	if err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
-	return startDevstack(ctx, binary, testenv.ServerURL(t))
+	return startDevstack(ctx, binary, database)
 }
 
 func startDevstack(ctx context.Context, binary, databaseURL string) (string, error) {
