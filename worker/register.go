@@ -30,6 +30,7 @@ type Services struct {
 	Holds       activities.HoldMoves
 	Evaluations activities.EvaluationMoves
 	Subjects    Subjects
+	Endpoints   activities.EndpointSender
 	Log         *slog.Logger
 }
 
@@ -41,6 +42,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameEvaluation: workflows.Evaluation,
 		workflows.NameRecovery:   workflows.Recovery,
 		workflows.NameErasure:    workflows.Erasure,
+		workflows.NameEndpoint:   workflows.Endpoint,
 	} {
 		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
 	}
@@ -50,6 +52,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 func Register(r Registry, s Services) {
 	RegisterWorkflows(r)
 	registerSubjects(r, s)
+	registerEndpoints(r, s)
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}

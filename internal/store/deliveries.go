@@ -50,13 +50,13 @@ func (q *Q) Quiet(ctx context.Context, endpoint string, until *time.Time) (bool,
 }
 
 // OverdueEndpoints finds enabled endpoints with a delivery due before t that nobody has looked at since.
-func (q *Q) OverdueEndpoints(ctx context.Context, t time.Time) ([]string, error) {
-	var ids []string
-	err := q.with(ctx).Raw(`select e.id from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
+func (q *Q) OverdueEndpoints(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
+	var rows []models.WebhookEndpoint
+	err := q.with(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
 		and (e.quiet_until is null or e.quiet_until < ?)
 		and exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
-		t, t).Scan(&ids).Error
-	return ids, err
+		t, t).Scan(&rows).Error
+	return rows, err
 }
 
 // DueDelivery is a delivery with the event it carries; the event is nil where it is gone from the log.

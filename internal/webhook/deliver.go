@@ -43,6 +43,7 @@ type Job struct {
 	Endpoint string
 	Workflow string // id of the run, for the log
 	Breaker  Breaker
+	Stop     <-chan struct{} // when closed, nothing more is begun and what is under way may finish; may be nil
 }
 
 // Result is how a Deliver ended.
@@ -115,6 +116,8 @@ func (r *run) loop(ctx context.Context, beat func()) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-budget.C:
+			return nil
+		case <-r.job.Stop:
 			return nil
 		case first := <-r.results:
 			if err := r.record(ctx, r.gather(first)); err != nil {

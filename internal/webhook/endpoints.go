@@ -116,7 +116,7 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 	if err != nil {
 		return after, err
 	}
-	s.wake(ctx, id)
+	s.wake(ctx, p, id)
 	return after, nil
 }
 
@@ -236,8 +236,8 @@ func (s *Endpoints) log(ctx context.Context, q *store.Q, p identity.Principal, t
 }
 
 // wake asks the endpoint's sender to look with fresh eyes. That it cannot be reached is no error: the sweep finds what waits.
-func (s *Endpoints) wake(ctx context.Context, id string) {
-	if err := s.Waker.Wake(ctx, id, true); err != nil {
+func (s *Endpoints) wake(ctx context.Context, p identity.Principal, id string) {
+	if err := s.Waker.WakeEndpoint(ctx, p.EnvironmentID, id, true); err != nil {
 		s.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Waker tells an endpoint's workflow that there is something to do, starting it where it does not run. Reset asks it to
 // forget what it knows of failures: the endpoint was changed or enabled.
 type Waker interface {
-	Wake(ctx context.Context, endpoint string, reset bool) error
+	WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error
 }
 
 // FanOut turns events into deliveries.
@@ -51,7 +51,7 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	if err := f.Store.InsertDeliveries(ctx, owed); err != nil {
 		return err
 	}
-	return f.wake(ctx, owed)
+	return f.wake(ctx, e.EnvironmentID, owed)
 }
 
 // deliveries makes one for each endpoint that hears of the event. An endpoint is not told how it fares itself: it would
@@ -75,7 +75,7 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 // wake wakes the senders that are not at work. It reads who is only after the deliveries are committed: a sender that
 // leaves looks for new deliveries after it has said so, hence one of the two sees the other. A wake-up that fails is no
 // error, the deliveries are there and Sweep finds them.
-func (f *FanOut) wake(ctx context.Context, owed []models.WebhookDelivery) error {
+func (f *FanOut) wake(ctx context.Context, environment string, owed []models.WebhookDelivery) error {
 	endpoints := make([]string, len(owed))
 	for i, d := range owed {
 		endpoints[i] = d.EndpointID
@@ -86,7 +86,7 @@ func (f *FanOut) wake(ctx context.Context, owed []models.WebhookDelivery) error 
 		return err
 	}
 	for _, id := range idle {
-		if err := f.Waker.Wake(ctx, id, false); err != nil {
+		if err := f.Waker.WakeEndpoint(ctx, environment, id, false); err != nil {
 			f.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id),
 				slog.String("error", err.Error()))
 		}
@@ -105,8 +105,8 @@ func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, id := range late {
-		if err := f.Waker.Wake(ctx, id, false); err != nil {
+	for i, e := range late {
+		if err := f.Waker.WakeEndpoint(ctx, e.EnvironmentID, e.ID, false); err != nil {
 			return i, err
 		}
 	}

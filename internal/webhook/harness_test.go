@@ -131,7 +131,7 @@ type recordingWaker struct {
 	err   error
 }
 
-func (w *recordingWaker) Wake(_ context.Context, endpoint string, _ bool) error {
+func (w *recordingWaker) WakeEndpoint(_ context.Context, _, endpoint string, _ bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.woken = append(w.woken, endpoint)

@@ -67,7 +67,7 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 	if err != nil {
 		return 0, err
 	}
-	s.wake(ctx, id)
+	s.wake(ctx, p, id)
 	return n, nil
 }
 
@@ -94,7 +94,7 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return e, err
 	}
-	s.wake(ctx, id)
+	s.wake(ctx, p, id)
 	return e, nil
 }
 
