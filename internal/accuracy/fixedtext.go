@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/recordings"
 	"github.com/countersign-dev/countersign/internal/scoring"
@@ -36,19 +38,58 @@ func runFixedText(e *env, set recordings.Set) error {
 	f := Figure{Protocol: "fixed-text", Set: set.Name}
 	f.Case = "scaled Manhattan on all features (checks the harness)"
 	e.verification(f, fixedScores(people, scaledManhattan(), fixedEnrolled), "published 9.6 % on the whole set")
+	split := splitter(data.Features)
 	for _, enrolled := range []int{fixedEnrolled, 20, 10, scoring.FixedMinSamples} {
 		f.Case = fmt.Sprintf("legacy detector, %d enrolled just before", enrolled)
-		note := ""
-		if enrolled == fixedEnrolled {
-			note = "Zhong 8.4 %, target 7.0 %"
-		}
-		scores, errs := fixedText(data.Features)
-		e.verification(f, fixedScores(people, scores, enrolled), note)
-		if err := *errs; err != nil {
+		scores, err := fixedText(people, split, enrolled, nil)
+		if err != nil {
 			return err
 		}
+		e.verification(f, scores, map[int]string{fixedEnrolled: "Zhong 8.4 %, target 7.0 %"}[enrolled])
+	}
+	for _, enrolled := range []int{fixedEnrolled, 10} {
+		f.Case = fmt.Sprintf("with a background of other people, %d enrolled", enrolled)
+		scores, err := fixedWithPopulation(people, split, enrolled)
+		if err != nil {
+			return err
+		}
+		e.verification(f, scores, map[int]string{fixedEnrolled: "GMM-UBM 5.5 %, target 5.6 %"}[enrolled])
 	}
 	return nil
+}
+
+// fixedWithPopulation divides the people in two halves: one is the background, the other target and impostors, and the
+// other way round.
+func fixedWithPopulation(people []writer, split splitFunc, enrolled int) ([]Person, error) {
+	if len(people) < 12 {
+		return nil, nil
+	}
+	var out []Person
+	for half := range 2 {
+		var tested []writer
+		var others []scoring.FixedText
+		for i, p := range people {
+			if i%2 == half {
+				tested = append(tested, p)
+				continue
+			}
+			f, err := enrolPhrase(p.reps[len(p.reps)/4:], split)
+			if err != nil {
+				return nil, err
+			}
+			others = append(others, f)
+		}
+		population, err := scoring.LearnPopulation(others)
+		if err != nil {
+			return nil, err
+		}
+		some, err := fixedText(tested, split, enrolled, population)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
 }
 
 func writers(data recordings.VectorSet) []writer {
@@ -116,39 +157,67 @@ func scaledManhattan() detector {
 	}
 }
 
-// fixedText is the service's detector. Release-press columns follow from the others and are left out, as a client of the
-// legacy endpoints has no place for them.
-func fixedText(names []string) (detector, *error) {
-	failed := new(error)
-	split := func(rep []float64) (holds, intervals []float64) {
+// splitFunc divides a repetition into the two lists of the legacy endpoints.
+type splitFunc func(rep []float64) (holds, intervals []float64)
+
+// splitter takes hold times as reaction_times and press-press times as keystroke_intervals. Release-press columns follow
+// from the others and are left out, as a client of the legacy endpoints has no place for them.
+func splitter(names []string) splitFunc {
+	return func(rep []float64) (holds, intervals []float64) {
 		for i, name := range names {
 			v := math.Min(math.Max(rep[i], 0), scoring.FixedMaxMS)
 			switch {
-			case len(name) > 2 && name[:2] == "H.":
+			case strings.HasPrefix(name, "H."):
 				holds = append(holds, v)
-			case len(name) > 3 && name[:3] == "UD.":
-			default:
+			case !strings.HasPrefix(name, "UD."):
 				intervals = append(intervals, v)
 			}
 		}
 		return holds, intervals
 	}
-	return func(enrolled [][]float64) func([]float64) float64 {
-		var f scoring.FixedText
-		for _, r := range enrolled {
-			next, err := f.Enrol(split(r))
-			if err != nil {
-				*failed = err
-				return func([]float64) float64 { return 0 }
-			}
-			f = next
+}
+
+func enrolPhrase(reps [][]float64, split splitFunc) (scoring.FixedText, error) {
+	var f scoring.FixedText
+	var err error
+	for _, r := range reps {
+		if f, err = f.Enrol(split(r)); err != nil {
+			return f, err
 		}
+	}
+	return f, nil
+}
+
+// fixedText scores with the service's detector, against a population where one is given.
+func fixedText(people []writer, split splitFunc, enrolled int, population *scoring.FixedPopulation) ([]Person, error) {
+	var mu sync.Mutex
+	var failed error
+	note := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && failed == nil {
+			failed = err
+		}
+	}
+	learn := func(reps [][]float64) func([]float64) float64 {
+		f, err := enrolPhrase(reps, split)
+		note(err)
+		score, sign := func([]float64, []float64) (float64, error) { return 0, err }, 1.0
+		switch {
+		case err != nil:
+		case population == nil:
+			score, err = f.Scorer()
+			sign = -1
+		default:
+			score, err = population.Scorer(f)
+		}
+		note(err)
 		return func(rep []float64) float64 {
-			d, err := f.Distance(split(rep))
-			if err != nil {
-				*failed = err
-			}
-			return -d
+			v, err := score(split(rep))
+			note(err)
+			return sign * v
 		}
-	}, failed
+	}
+	scores := fixedScores(people, learn, enrolled)
+	return scores, failed
 }

@@ -107,23 +107,26 @@ func normalised(people, sessions int, score scoreFunc) ([]Person, error) {
 }
 
 func phraseScores(people []typist, sessions int) scoreFunc {
-	models := map[[2]int]scoring.FixedText{}
+	type key struct{ model, session int }
+	models := map[key]func(a, b []float64) (float64, error){}
 	return func(model, query, session int) (float64, error) {
-		id := [2]int{model, session}
-		f, ok := models[id]
-		if !ok {
+		id := key{model, session}
+		if models[id] == nil {
+			var f scoring.FixedText
+			var err error
 			for s := range sessions {
 				if s == session {
 					continue
 				}
-				var err error
 				if f, err = f.Enrol(phraseTimes(people[model].sessions[s])); err != nil {
 					return 0, err
 				}
 			}
-			models[id] = f
+			if models[id], err = f.Scorer(); err != nil {
+				return 0, err
+			}
 		}
-		d, err := f.Distance(phraseTimes(people[query].sessions[session]))
+		d, err := models[id](phraseTimes(people[query].sessions[session]))
 		return -d, err
 	}
 }

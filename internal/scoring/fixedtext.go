@@ -30,17 +30,13 @@ const (
 	FixedReject    = "reject"
 )
 
-// Constants of the detector: residuals are capped, and each feature's spread is shrunk towards the population's.
+// Constants of the decision, from the distances of recorded people: half the confidence lies where genuine and impostor
+// samples are equally frequent.
 const (
-	fixedCap        = 4
-	fixedPrior      = 10   // samples the population's spread counts for
-	fixedPopulation = 0.20 // mean absolute deviation of a log time within a person
-	fixedFloor      = 0.05
-	fixedMinMS      = 5
-	fixedScale      = 0.22 // slope of the confidence
-	fixedMid        = 1.45 // distance at which confidence is one half
-	acceptAt        = 0.50
-	rejectAt        = 0.15
+	fixedScale = 0.15
+	fixedMid   = 1.45
+	acceptAt   = 0.50
+	rejectAt   = 0.15
 )
 
 // Errors of the fixed-text detector.
@@ -75,7 +71,7 @@ func (f FixedText) Verify(reactions, intervals []float64) (confidence float64, d
 	if err != nil {
 		return 0, FixedReject, err
 	}
-	confidence = 1 / (1 + math.Exp((f.distance(sample)-fixedMid)/fixedScale))
+	confidence = 1 / (1 + math.Exp((f.detector().distance(sample)-fixedMid)/fixedScale))
 	switch {
 	case confidence >= acceptAt:
 		return confidence, FixedAccept, nil
@@ -85,17 +81,20 @@ func (f FixedText) Verify(reactions, intervals []float64) (confidence float64, d
 	return confidence, FixedReject, nil
 }
 
-// Distance is the detector's raw score of a sample, mean capped deviation: 0 is typical of the person. It is what
-// docs/accuracy.md measures.
-func (f FixedText) Distance(reactions, intervals []float64) (float64, error) {
+// Scorer prepares the template for many comparisons: a function of a sample's two lists that gives its distance, 0 is
+// typical of the person. It is what docs/accuracy.md measures.
+func (f FixedText) Scorer() (func(reactions, intervals []float64) (float64, error), error) {
 	if len(f.Samples) == 0 {
-		return 0, ErrFixedFew
+		return nil, ErrFixedFew
 	}
-	sample, err := f.sample(reactions, intervals)
-	if err != nil {
-		return 0, err
-	}
-	return f.distance(sample), nil
+	d := f.detector()
+	return func(reactions, intervals []float64) (float64, error) {
+		sample, err := f.sample(reactions, intervals)
+		if err != nil {
+			return 0, err
+		}
+		return d.distance(sample), nil
+	}, nil
 }
 
 func (f FixedText) sample(reactions, intervals []float64) ([]float64, error) {
@@ -116,31 +115,9 @@ func (f FixedText) sample(reactions, intervals []float64) ([]float64, error) {
 
 func fixedLength(n int) bool { return n >= 1 && n <= FixedMaxLength }
 
-func (f FixedText) distance(sample []float64) float64 {
-	sum := 0.0
-	column := make([]float64, len(f.Samples))
-	for i, x := range sample {
-		for j, s := range f.Samples {
-			column[j] = s[i]
-		}
-		center := median(column)
-		spread := 0.0
-		for _, v := range column {
-			spread += math.Abs(v - center)
-		}
-		n := float64(len(column))
-		spread = math.Max((spread+fixedPrior*fixedPopulation)/(n+fixedPrior), fixedFloor)
-		sum += math.Min(math.Abs(x-center)/spread, fixedCap)
-	}
-	return sum / float64(len(sample))
-}
-
 func median(v []float64) float64 {
 	s := append([]float64(nil), v...)
 	sort.Float64s(s)
-	if n := len(s); n%2 == 1 {
-		return s[n/2]
-	} else {
-		return (s[n/2-1] + s[n/2]) / 2
-	}
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
 }
