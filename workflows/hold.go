@@ -45,6 +45,9 @@ func Hold(ctx workflow.Context, in HoldInput) (HoldResult, error) {
 	return r.run(ctx)
 }
 
+// statePartlyApproved is the state attribute of a pending hold that has some of its approvals.
+const statePartlyApproved = "partly_approved"
+
 type holdRun struct {
 	contest
 	in      HoldInput
@@ -94,10 +97,20 @@ func (r *holdRun) review(ctx workflow.Context, m HoldReview) (HoldResult, error)
 			return r.closed(m.Resolution)
 		}
 		var err error
-		out, err = r.step(ctx, activities.HoldReview, m.Request)
-		return err
+		if out, err = r.step(ctx, activities.HoldReview, m.Request); err != nil || r.settled != nil {
+			return err
+		}
+		return r.partlyApproved(ctx)
 	})
 	return out, err
+}
+
+// partlyApproved shows that the hold has some of its approvals and waits for more.
+func (r *holdRun) partlyApproved(ctx workflow.Context) error {
+	if !showsPartialApprovals(ctx) {
+		return nil
+	}
+	return becomes(ctx, statePartlyApproved, "")
 }
 
 // run waits for a review or the next deadline.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/countersign-dev/countersign/internal/hold"
@@ -76,7 +77,10 @@ func TestHoldWantsDistinctApprovals(t *testing.T) {
 	t.Parallel()
 	r := holdOf(2)
 	var first, again, second *answer
-	out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
+	out, env := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnUpsertTypedSearchAttributes(temporal.NewSearchAttributes(workflows.AttributeState.ValueSet("partly_approved"))).Return(nil).Twice()
+		env.OnUpsertTypedSearchAttributes(temporal.NewSearchAttributes(
+			workflows.AttributeState.ValueSet("approved"), workflows.AttributeDecision.ValueSet("allow"))).Return(nil).Once()
 		first = ask(env, time.Hour, workflows.UpdateReview, "u1", annApproves)
 		again = ask(env, 2*time.Hour, workflows.UpdateReview, "u2", annApproves)
 		second = ask(env, 3*time.Hour, workflows.UpdateReview, "u3", bobApproves)
@@ -85,6 +89,7 @@ func TestHoldWantsDistinctApprovals(t *testing.T) {
 	require.Equal(t, workflows.HoldResult{Status: "pending", Approvals: 1, Required: 2}, again.result, "one person is one approval")
 	require.Equal(t, out, second.result)
 	require.Equal(t, 2, out.Approvals)
+	require.True(t, env.AssertExpectations(t))
 }
 
 func TestHoldOneRejectionOverrulesApprovals(t *testing.T) {

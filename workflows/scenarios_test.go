@@ -1,0 +1,211 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// scenario is one run that is recorded: what its activities work on, and what is asked of it.
+type scenario struct {
+	id       string
+	services worker.Services
+	drive    func(t *testing.T, c *workflows.Client)
+}
+
+// soon is a deadline that a real server reaches while a test waits, and distant one that it does not.
+const (
+	soon    = 1500 * time.Millisecond
+	distant = time.Hour
+)
+
+// scenarios makes each scenario when it is about to run: its deadlines count from then.
+func scenarios() map[string]func() scenario {
+	all := map[string]func() scenario{}
+	for _, some := range []map[string]func() scenario{
+		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), erasureScenarios(),
+	} {
+		for name, s := range some {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+func challengeScenarios() map[string]func() scenario {
+	of := func(life time.Duration, change func(r *challengeRecord), drive func(t *testing.T, c *workflows.Client, run challenge.Run, r *challengeRecord)) func() scenario {
+		return func() scenario {
+			expires := time.Now().UTC().Add(life)
+			r := newChallengeRecord(expires)
+			change(r)
+			run := challenge.Run{Challenge: "chl_1", Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", ExpiresAt: expires}
+			return scenario{
+				id: workflows.ChallengeID("chl_1"), services: worker.Services{Challenges: r},
+				drive: func(t *testing.T, c *workflows.Client) { drive(t, c, run, r) },
+			}
+		}
+	}
+	nothing := func(*challengeRecord) {}
+	return map[string]func() scenario{
+		"challenge-completed": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+			require.NoError(t, c.StartChallenge(t.Context(), run))
+			_, err := c.CompleteChallenge(t.Context(), run, "0a")
+			require.NoError(t, err)
+		}),
+		"challenge-completed-by-its-start": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+			_, err := c.CompleteChallenge(t.Context(), run, "0a")
+			require.NoError(t, err)
+		}),
+		"challenge-refused-then-cancelled": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+			_, err := c.CompleteChallenge(t.Context(), run, "0bad")
+			require.True(t, problem.Is(err, problem.AssertionRefused), "%v", err)
+			_, err = c.CancelChallenge(t.Context(), run, "0b")
+			require.NoError(t, err)
+		}),
+		"challenge-completed-after-an-outage": of(distant, func(r *challengeRecord) {
+			r.fault = func(n int) error {
+				if n < 7 {
+					return errAway
+				}
+				return nil
+			}
+		}, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+			_, err := c.CompleteChallenge(t.Context(), run, "0a")
+			require.NoError(t, err)
+		}),
+		"challenge-expired": of(soon, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+			require.NoError(t, c.StartChallenge(t.Context(), run))
+		}),
+		"challenge-settled-past-its-run": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, r *challengeRecord) {
+			require.NoError(t, c.StartChallenge(t.Context(), run))
+			r.settle(models.ChallengeFailed)
+			require.NoError(t, c.SettleChallenge(t.Context(), run.Challenge))
+		}),
+	}
+}
+
+func holdScenarios() map[string]func() scenario {
+	of := func(life time.Duration, required int, drive func(t *testing.T, c *workflows.Client, run hold.Run)) func() scenario {
+		return func() scenario {
+			now := time.Now().UTC()
+			run := hold.Run{Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", RemindAt: now.Add(life / 2), DueAt: now.Add(life)}
+			return scenario{
+				id: workflows.HoldID("azn_1"), services: worker.Services{Holds: newHoldRecord(run.RemindAt, run.DueAt, required)},
+				drive: func(t *testing.T, c *workflows.Client) {
+					require.NoError(t, c.StartHold(t.Context(), run))
+					drive(t, c, run)
+				},
+			}
+		}
+	}
+	review := func(t *testing.T, c *workflows.Client, run hold.Run, m workflows.HoldReview) {
+		_, err := c.ReviewHold(t.Context(), run, m.Resolution, m.Request)
+		require.NoError(t, err)
+	}
+	return map[string]func() scenario{
+		"hold-approved": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.Run) { review(t, c, run, annApproves) }),
+		"hold-rejected": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.Run) { review(t, c, run, annRejects) }),
+		"hold-expired":  of(soon, 1, func(*testing.T, *workflows.Client, hold.Run) {}),
+		"hold-approved-by-two": of(distant, 2, func(t *testing.T, c *workflows.Client, run hold.Run) {
+			review(t, c, run, annApproves)
+			review(t, c, run, bobApproves)
+		}),
+	}
+}
+
+func evaluationScenarios() map[string]func() scenario {
+	of := func(life time.Duration, drive func(t *testing.T, c *workflows.Client, run evaluation.Run)) func() scenario {
+		return func() scenario {
+			var ends *time.Time
+			if life > 0 {
+				end := time.Now().UTC().Add(life)
+				ends = &end
+			}
+			run := evaluation.Run{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends}
+			return scenario{
+				id: workflows.EvaluationID("evl_1"), services: worker.Services{Evaluations: &evaluationRecord{ends: ends}},
+				drive: func(t *testing.T, c *workflows.Client) {
+					require.NoError(t, c.StartEvaluation(t.Context(), run))
+					drive(t, c, run)
+				},
+			}
+		}
+	}
+	return map[string]func() scenario{
+		"evaluation-ended": of(soon, func(*testing.T, *workflows.Client, evaluation.Run) {}),
+		"evaluation-closed": of(0, func(t *testing.T, c *workflows.Client, run evaluation.Run) {
+			_, err := c.CloseEvaluation(t.Context(), run, closeIt)
+			require.NoError(t, err)
+		}),
+	}
+}
+
+// recoveryRecord cools down until ready and expires at its end.
+type recoveryRecord struct{ ready, expires time.Time }
+
+func (r recoveryRecord) Advance(_ context.Context, s recovery.Step) (recovery.Standing, error) {
+	switch {
+	case s.At.Before(r.ready):
+		return recovery.Standing{Status: models.RecoveryCoolingDown, Next: r.ready}, nil
+	case s.At.Before(r.expires):
+		return recovery.Standing{Status: models.RecoveryReady, Next: r.expires}, nil
+	default:
+		return recovery.Standing{Status: models.RecoveryExpired}, nil
+	}
+}
+
+func recoveryScenarios() map[string]func() scenario {
+	return map[string]func() scenario{"recovery-expired": func() scenario {
+		now := time.Now().UTC()
+		return scenario{
+			id:       workflows.RecoveryID("rcv_1"),
+			services: worker.Services{Subjects: worker.Subjects{Recoveries: recoveryRecord{now.Add(soon), now.Add(2 * soon)}}},
+			drive: func(t *testing.T, c *workflows.Client) {
+				require.NoError(t, c.StartRecovery(t.Context(), recovery.Run{Recovery: "rcv_1", Environment: "env_1"}))
+			},
+		}
+	}}
+}
+
+// erasureRecord has one run to forget and nothing else.
+type erasureRecord struct{}
+
+func (erasureRecord) Runs(_ context.Context, _ string, after store.RunRef) ([]store.RunRef, error) {
+	if after.ID != "" {
+		return nil, nil
+	}
+	return []store.RunRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
+}
+
+func (erasureRecord) Sweep(context.Context, string) (bool, error) { return false, nil }
+
+func (erasureRecord) Finish(context.Context, string, string, time.Time) (bool, error) {
+	return false, nil
+}
+
+func (erasureRecord) Forget(context.Context, string) error { return nil }
+
+func erasureScenarios() map[string]func() scenario {
+	return map[string]func() scenario{"erasure-completed": func() scenario {
+		return scenario{
+			id:       workflows.ErasureID("ers_1"),
+			services: worker.Services{Subjects: worker.Subjects{Erasures: erasureRecord{}, Runs: erasureRecord{}}},
+			drive: func(t *testing.T, c *workflows.Client) {
+				require.NoError(t, c.StartErasure(t.Context(), subject.Run{Erasure: "ers_1", Environment: "env_1"}))
+			},
+		}
+	}}
+}
