@@ -37,7 +37,7 @@ type Options struct {
 func DefaultOptions(m features.Modality) Options {
 	o := Options{Version: "cs-bg-" + string(m) + "-local", Modality: m, ShrinkBetween: .1, ShrinkWithin: .2, Drift: .1, MinPeople: 20}
 	if m == features.Pointer {
-		o.ShrinkBetween, o.ShrinkWithin = .4, .4
+		o.ShrinkBetween, o.ShrinkWithin, o.Drift = .4, .4, .05
 	}
 	return o
 }

@@ -44,7 +44,6 @@ func (m *Model) Adapt(ts Templates, s State, profile Profile) (Templates, error)
 	if err := t.learn(bg); err != nil {
 		return ts, err
 	}
-	t.Limitations = t.weaknesses(bg)
 	out := append(Templates(nil), ts...)
 	out[at] = t
 	return out, nil

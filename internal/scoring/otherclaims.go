@@ -101,12 +101,10 @@ func (a *assessment) generalLimits() {
 	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
 		a.limits.add(ReasonOtherLanguage)
 	}
-	if s.Keystroke.keys() >= sufficientKeys && s.keyCoverage() != CoverageSufficient {
+	if s.Keystroke.keys() >= partialKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() < minFilledCells {
 		a.limits.add(ReasonFewCells)
 	}
-	for _, mod := range []features.Modality{features.Scroll, features.Rhythm, features.Gaze} {
-		if s.Amounts[mod] > 0 && a.model.backgrounds[mod] == nil {
-			a.limits.add(ReasonNotScored)
-		}
+	if s.Frames > 0 && s.Amounts[features.Keystroke]+s.Amounts[features.Pointer] == 0 {
+		a.limits.add(ReasonNotScored)
 	}
 }

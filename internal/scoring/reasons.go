@@ -72,7 +72,7 @@ func parserReasons() []Reason {
 		{ReasonOutOfOrder, kind, "A frame is older than one already taken.", "Send frames in order."},
 		{ReasonClock, kind, "A frame's time does not fit the service's clock.", "Set the device's clock; send frames soon after they end."},
 		{ReasonCoarseClock, kind, "The collector's clock is coarse, so timing says less.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
-		{ReasonNotScored, kind, "A modality is kept but has no background model to be scored with.", "None needed."},
+		{ReasonNotScored, kind, "Only modalities without a background model have been seen; they are kept and not scored.", "Have the person type or use the pointer."},
 	}
 }
 

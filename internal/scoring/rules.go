@@ -28,7 +28,7 @@ const (
 	operatorWasLLR  = likelyLLR
 	futureSkewMS    = 120_000
 	coarseClockMS   = 50
-	minFilledCells  = 35 // fewer cells in a window of sufficientKeys: few kinds of transition, for example one hand
+	minFilledCells  = 35 // fewer cells in a window of partialKeys: few kinds of transition, for example a few keys only
 	tableCoverage   = 0.6
 	contradictSlack = 2_000
 )

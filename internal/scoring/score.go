@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/countersign-dev/countersign/internal/features"
 )
 
@@ -74,33 +76,46 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 	return own - other
 }
 
-// enrol computes the posterior of a person from merged vectors, one a session: sessions are independent draws of W'.
-func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
-	n := b.Dim()
-	precision := newSquare(n)
-	copy(precision.data, b.binv.data)
-	h := make([]float64, n)
+// information is what one session says of a person: precision and precision-weighted residual, over all cells.
+type information struct {
+	precision square
+	h         []float64
+}
+
+// inform computes the information of one merged session: R^-1 and R^-1 r over its cells, with R = W' + sig2/n.
+func inform(b *Background, v features.Vector) (information, bool) {
 	ws := &workspace{}
-	for _, v := range sessions {
-		ws.residuals(b, v)
-		for row, i := range ws.index {
-			wi, r := b.w.row(i), ws.one.row(row)
-			for col, j := range ws.index[:row+1] {
-				r[col] = wi[j]
-			}
-			r[row] += ws.noise[row]
+	ws.residuals(b, v)
+	for row, i := range ws.index {
+		wi, r := b.w.row(i), ws.one.row(row)
+		for col, j := range ws.index[:row+1] {
+			r[col] = wi[j]
 		}
-		inv, ok := ws.one.inverse()
-		if !ok {
-			return posterior{}, false
+		r[row] += ws.noise[row]
+	}
+	inv, ok := ws.one.inverse()
+	if !ok {
+		return information{}, false
+	}
+	out := information{newSquare(b.Dim()), make([]float64, b.Dim())}
+	for row, i := range ws.index {
+		to, from := out.precision.row(i), inv.row(row)
+		for col, j := range ws.index {
+			to[j] = from[col]
+			out.h[i] += from[col] * ws.r[col]
 		}
-		for row, i := range ws.index {
-			to, from := precision.row(i), inv.row(row)
-			for col, j := range ws.index {
-				to[j] += from[col]
-				h[i] += from[col] * ws.r[col]
-			}
-		}
+	}
+	return out, true
+}
+
+// combine is the posterior of a person from sessions that are independent draws of W'.
+func combine(b *Background, sessions []information) (posterior, bool) {
+	n := b.Dim()
+	precision, h := newSquare(n), make([]float64, n)
+	copy(precision.data, b.binv.data)
+	for _, s := range sessions {
+		floats.Add(precision.data, s.precision.data)
+		floats.Add(h, s.h)
 	}
 	cov, ok := precision.inverse()
 	if !ok {
@@ -108,11 +123,21 @@ func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
 	}
 	mean := make([]float64, n)
 	for i := range n {
-		for j, x := range cov.row(i) {
-			mean[i] += x * h[j]
-		}
+		mean[i] = floats.Dot(cov.row(i), h)
 	}
 	return posterior{mean: mean, cov: cov}, true
+}
+
+// enrol computes the posterior of a person from merged vectors, one a session.
+func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
+	all := make([]information, len(sessions))
+	for i, v := range sessions {
+		var ok bool
+		if all[i], ok = inform(b, v); !ok {
+			return posterior{}, false
+		}
+	}
+	return combine(b, all)
 }
 
 // merge adds a frame's or window's cells into a running vector.

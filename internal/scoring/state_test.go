@@ -281,3 +281,18 @@ func BenchmarkAddFrame(b *testing.B) {
 		m.Add(s, input(f, at), ts, at)
 	}
 }
+
+func BenchmarkTrain(b *testing.B) {
+	m := Default()
+	owner := drawPerson(m.Background(features.Keystroke), 14)
+	var sessions []SessionFrames
+	for range 3 {
+		sessions = append(sessions, owner.session(5, testStart))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := m.Train(sessions, TrainOptions{Device: Desktop}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

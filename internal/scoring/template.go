@@ -92,7 +92,6 @@ func (m *Model) Train(sessions []SessionFrames, opt TrainOptions) (Templates, []
 		if err := t.learn(bg); err != nil {
 			return nil, nil, err
 		}
-		t.Limitations = t.weaknesses(bg)
 		for _, l := range t.Limitations {
 			limits.add(l)
 		}
@@ -152,17 +151,22 @@ func latest(sessions []SessionVector) []SessionVector {
 	return sessions
 }
 
+// learn computes the posterior and names what is weak about the template.
 func (t *Template) learn(bg *Background) error {
-	vectors := make([]features.Vector, len(t.Sessions))
+	all := make([]information, len(t.Sessions))
+	ok := true
 	for i, s := range t.Sessions {
-		vectors[i] = s.Cells
+		var fine bool
+		all[i], fine = inform(bg, s.Cells)
+		ok = ok && fine
 	}
-	p, ok := enrol(bg, vectors)
-	if !ok {
+	p, fine := combine(bg, all)
+	if !ok || !fine {
 		return fmt.Errorf("scoring: template of %s cannot be computed", t.Modality)
 	}
+	p.roundToStorage()
 	t.posterior = p
-	t.posterior.roundToStorage()
+	t.Limitations = t.weaknesses(bg, all)
 	return nil
 }
 
@@ -177,8 +181,8 @@ func (p posterior) roundToStorage() {
 	}
 }
 
-// weaknesses names what is weak about the template: one session only, or sessions that do not fit the others.
-func (t *Template) weaknesses(bg *Background) []string {
+// weaknesses names what is weak: provisional, one session only, or sessions that do not fit the others.
+func (t *Template) weaknesses(bg *Background, all []information) []string {
 	limits := set{}
 	if t.Provisional {
 		limits.add(ReasonProvisional)
@@ -186,23 +190,23 @@ func (t *Template) weaknesses(bg *Background) []string {
 	if len(t.Sessions) == 1 {
 		limits.add(ReasonSingleSession)
 	}
-	if len(t.Sessions) > 1 && t.Modality == features.Keystroke {
-		for i := range t.Sessions {
-			var others []features.Vector
-			for j, s := range t.Sessions {
-				if j != i {
-					others = append(others, s.Cells)
-				}
-			}
-			if p, ok := enrol(bg, others); ok && llr(bg, p, t.Sessions[i].Cells) < inconsistentSession {
-				limits.add(ReasonInconsistent)
-			}
-		}
+	if len(t.Sessions) > 1 && t.Modality == features.Keystroke && t.inconsistent(bg, all) {
+		limits.add(ReasonInconsistent)
 	}
 	if t.Adaptations > 0 {
 		limits.add(ReasonAdapted)
 	}
 	return limits.list()
+}
+
+func (t *Template) inconsistent(bg *Background, all []information) bool {
+	for i := range all {
+		others := append(append([]information(nil), all[:i]...), all[i+1:]...)
+		if p, ok := combine(bg, others); ok && llr(bg, p, t.Sessions[i].Cells) < inconsistentSession {
+			return true
+		}
+	}
+	return false
 }
 
 // set is a small ordered set of codes.

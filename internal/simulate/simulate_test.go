@@ -17,8 +17,8 @@ var start = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 func observe(m *scoring.Model, ts scoring.Templates, frames []features.Frame) scoring.Profile {
 	s, at := scoring.NewState(scoring.Desktop), start
 	for _, f := range frames {
-		at = at.Add(20 * time.Second)
-		s, _ = m.Add(s, scoring.Input{Frame: f, Timestamp: at, Duration: 20 * time.Second}, ts, at)
+		at = at.Add(time.Minute)
+		s, _ = m.Add(s, scoring.Input{Frame: f, Timestamp: at, Duration: time.Minute}, ts, at)
 	}
 	return m.Assess(s, ts, at, scoring.AssessOptions{})
 }
