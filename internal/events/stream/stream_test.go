@@ -164,7 +164,7 @@ func TestResyncWhereTheIDCannotBeResumedFrom(t *testing.T) {
 	b := setup(t, stream.Options{Window: time.Hour})
 	foreign := b.append(entry(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, "theirs"))
 	old := b.append(entry(mine, "old"))
-	for name, last := range map[string]string{"unknown": "evt_nothing", "another tenant's": foreign} {
+	for name, last := range map[string]string{"unknown": "evt_01jqx3k5v8e2sbyk0c4m7t9wzd", "no id at all": "\x00\xff", "another tenant's": foreign} {
 		m := take(t, b.subscribe(mine, stream.Filter{}, last), 1)[0]
 		require.Equal(t, stream.ResyncType, m.Type, name)
 		require.Empty(t, m.ID)

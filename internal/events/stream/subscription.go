@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -48,7 +49,9 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	}
 	sub := &Subscription{hub: h, scope: s, credential: credential, filter: f, live: make(chan Message, h.options.Buffer),
 		done: make(chan struct{}), cursor: now, catching: true}
-	if lastID != "" {
+	if lastID != "" && !ids.Has(ids.Event, lastID) {
+		sub.ready = []Message{resyncMessage}
+	} else if lastID != "" {
 		switch from, err := h.store.Event(ctx, s, lastID); {
 		case errors.Is(err, store.ErrNotFound), err == nil && from.At.Before(h.clock.Now().Add(-h.options.Window)):
 			sub.ready = []Message{resyncMessage}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// activityHandlers answer for the event log as relying parties read it.
+type activityHandlers struct {
+	Store *store.Store
+}
+
+func (h *activityHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	f := store.ActivityFilter{Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision")}
+	if f.Types, err = selectedTypes(c); err != nil {
+		return err
+	}
+	if f.Since, err = timeQuery(c, "since"); err != nil {
+		return err
+	}
+	if f.Until, err = timeQuery(c, "until"); err != nil {
+		return err
+	}
+	rows, next, err := h.Store.Activity(requestContext(c), principal(c).Store(), f, pg)
+	if err != nil {
+		return err
+	}
+	out := make([]events.Activity, len(rows))
+	for i, row := range rows {
+		if out[i], err = events.View(row); err != nil {
+			return err
+		}
+	}
+	return sendList(c, out, next)
+}
+
+// eventTypeInfo is one type as listEventTypes shows it.
+type eventTypeInfo struct {
+	Type           events.Type    `json:"type"`
+	Description    string         `json:"description"`
+	PayloadSchema  map[string]any `json:"payload_schema"`
+	PayloadExample events.Message `json:"payload_example"`
+}
+
+func (h *activityHandlers) types(c *fiber.Ctx) error {
+	var out []eventTypeInfo
+	for _, d := range events.Catalogue() {
+		out = append(out, eventTypeInfo{d.Type, d.Description, d.MessageSchema(), d.MessageExample()})
+	}
+	return sendList(c, out, "")
+}
+
+// selectedTypes reads the type filter: the public types it matches, all of them where it is missing.
+func selectedTypes(c *fiber.Ctx) ([]string, error) {
+	pattern := query(c, "type")
+	types := events.Selected(pattern)
+	if len(types) == 0 {
+		return nil, problem.Invalid([]any{"query", "type"}, "There is no such type of event; see GET /api/v1/event-types.", "event_type_unknown")
+	}
+	return types, nil
+}
+
+// timeQuery reads an RFC 3339 time; nil where it is missing.
+func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
+	s := query(c, name)
+	if s == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return nil, problem.Invalid([]any{"query", name}, name+" must be an RFC 3339 time.", "format")
+	}
+	t = t.UTC()
+	return &t, nil
+}

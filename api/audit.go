@@ -1,0 +1,51 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// auditHandlers answer for the audit log.
+type auditHandlers struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	Signer audit.Signer
+}
+
+func (h *auditHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	f := store.AuditFilter{Actor: query(c, "actor"), Type: query(c, "kind")}
+	if f.Since, err = timeQuery(c, "since"); err != nil {
+		return err
+	}
+	if f.Until, err = timeQuery(c, "until"); err != nil {
+		return err
+	}
+	links, next, err := h.Store.Audit(requestContext(c), principal(c).Store(), f, pg)
+	if err != nil {
+		return err
+	}
+	out := make([]audit.Entry, len(links))
+	for i, l := range links {
+		if out[i], err = audit.View(l); err != nil {
+			return err
+		}
+	}
+	return sendList(c, out, next)
+}
+
+func (h *auditHandlers) head(c *fiber.Ctx) error {
+	head, err := audit.SignedHead(requestContext(c), h.Store.Q, principal(c).Store(), h.Signer, h.Clock)
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, head)
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/problem"
+)
+
+// streamHandlers answer for the event stream (server-sent events, WHATWG HTML section 9.2).
+type streamHandlers struct {
+	Hub       *stream.Hub
+	Heartbeat time.Duration // default 15 s
+}
+
+const (
+	heartbeat = 15 * time.Second
+	// writeWait is how long a client may leave what was sent to it unread before its stream is cut.
+	writeWait = 30 * time.Second
+	// readWait bounds one reading of the log for a stream that catches up.
+	readWait = 10 * time.Second
+	// retryHint tells a client how long to wait before it connects again.
+	retryHint = "retry: 2000\n\n"
+)
+
+func (h *streamHandlers) follow(c *fiber.Ctx) error {
+	if _, err := selectedTypes(c); err != nil {
+		return err
+	}
+	p := principal(c)
+	f := stream.Filter{Type: query(c, "type"), Subject: query(c, "subject"), Action: query(c, "action")}
+	sub, err := h.Hub.Subscribe(requestContext(c), p.Store(), p.CredentialID, f, string(c.Request().Header.Peek("Last-Event-ID")))
+	switch {
+	case errors.Is(err, stream.ErrFull), errors.Is(err, stream.ErrEnded):
+		return problem.Away("This process takes no more streams just now.", err)
+	case err != nil:
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "text/event-stream")
+	c.Set("X-Accel-Buffering", "no") // a proxy in front must not hold events back
+	// The request's context ends when this handler returns; the stream lives on until its subscription or connection ends.
+	conn, beat := c.Context().Conn(), h.Heartbeat
+	if beat <= 0 {
+		beat = heartbeat
+	}
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer sub.Close()
+		writeStream(conn, w, sub, beat)
+	})
+	return nil
+}
+
+// writeStream sends messages and heartbeats until the subscription ends or the client stops reading.
+func writeStream(conn net.Conn, w *bufio.Writer, sub *stream.Subscription, beat time.Duration) {
+	if _, err := w.WriteString(retryHint); err != nil {
+		return
+	}
+	for {
+		if err := conn.SetWriteDeadline(time.Now().Add(beat + writeWait)); err != nil {
+			return
+		}
+		if err := w.Flush(); err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), beat+readWait)
+		m, ok, err := sub.Next(ctx, beat)
+		cancel()
+		if err != nil {
+			return
+		}
+		if !ok {
+			_, err = w.WriteString(": heartbeat\n\n")
+		} else {
+			err = writeMessage(w, m)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// writeMessage writes one event. Its data is JSON without line breaks, so one data line holds it.
+func writeMessage(w *bufio.Writer, m stream.Message) error {
+	if m.ID != "" {
+		_, _ = w.WriteString("id: " + m.ID + "\n")
+	}
+	_, _ = w.WriteString("event: " + m.Type + "\ndata: ")
+	_, _ = w.Write(m.Data)
+	_, err := w.WriteString("\n\n") // the first error sticks
+	return err
+}

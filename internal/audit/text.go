@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes the account for a person to read.
+func (t Trail) WriteText(w io.Writer) error {
+	p := &printer{w: w}
+	subject := t.Subject
+	if subject == "" {
+		subject = "(erased)"
+	}
+	p.line(0, "Authorization %s", t.Authorization)
+	p.line(0, "Environment %s, subject %s, action %s", t.Environment, subject, t.Action)
+	for i, d := range t.Decisions {
+		p.line(0, "")
+		p.decision(i+1, d)
+	}
+	p.line(0, "")
+	p.line(0, "Log")
+	for _, l := range t.Log {
+		p.line(1, "%s  %-24s %s  %s", l.At, l.Type, l.Actor, describe(l.Type))
+	}
+	for _, h := range t.Workflows {
+		p.line(0, "")
+		p.line(0, "Workflow %s, run %s: %s", h.ID, or(h.Run, "-"), h.Status)
+		for _, e := range h.Lines {
+			p.line(1, "%s  %s  %s", e.At, e.Type, e.Detail)
+		}
+	}
+	return p.err
+}
+
+// printer keeps the first error, so that the account can be written without a check at every line.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(indent int, format string, args ...any) {
+	if p.err == nil {
+		text := strings.TrimRight(strings.Repeat("  ", indent)+fmt.Sprintf(format, args...), " ")
+		_, p.err = io.WriteString(p.w, text+"\n")
+	}
+}
+
+func (p *printer) decision(n int, d Decision) {
+	p.line(0, "%d. Decided %s at %s (%s)", n, strings.ToUpper(d.Decision), d.At, d.ID)
+	p.line(1, "mode %s, asked by %s for audience %s", d.Mode, d.Credential, d.Audience)
+	if d.Parent != nil {
+		p.line(1, "follows from %s", *d.Parent)
+	}
+	p.line(1, "reasons: %s", list(d.ReasonCodes))
+	p.line(1, "resource: %s %s", d.ResourceType, d.ResourceDigest)
+	p.line(1, "context: %s", d.ContextDigest)
+	p.line(1, "action hash: %s", d.ActionHash)
+	p.evidence(d.Evidence)
+	p.line(1, "Policy version %d, %s", d.Policy.Version, d.Policy.ContentHash)
+	if d.Policy.ActivatedAt != nil {
+		p.line(2, "activated %s by %s", *d.Policy.ActivatedAt, value(d.Policy.ActivatedBy))
+	}
+	p.json(2, d.Policy.Requirements)
+	p.line(1, "What each requirement found")
+	p.json(2, d.Explanation)
+	if d.Challenge != nil {
+		p.challenge(*d.Challenge)
+	}
+	if d.Hold != nil {
+		p.hold(*d.Hold)
+	}
+	if d.Proof != nil {
+		p.proof(*d.Proof)
+	}
+	if d.Outcome != nil {
+		p.line(1, "Outcome %s, reported %s", *d.Outcome, value(d.OutcomeAt))
+	}
+}
+
+func (p *printer) evidence(e Evidence) {
+	p.line(1, "Evidence: coverage %s, %d windows, %.1f active seconds, %s; session %s; model %s", e.Coverage, e.Windows, e.Active,
+		list(e.Modalities), value(e.Session), or(e.Model, "-"))
+	if e.FreshnessMS != nil {
+		p.line(2, "%d ms old", *e.FreshnessMS)
+	}
+	for _, c := range e.Claims {
+		p.line(2, "%s: %s (coverage %s; %s)", c.Name, c.Status, c.Coverage, list(c.ReasonCodes))
+	}
+}
+
+func (p *printer) challenge(c Challenge) {
+	p.line(1, "Challenge %s: %s", c.ID, c.Status)
+	p.line(2, "settled %s, method %s, strength %s, %d refused attempts, would expire %s", value(c.SettledAt), value(c.Method), value(c.Strength),
+		c.Failures, c.ExpiresAt)
+	p.line(2, "the person was shown:")
+	p.json(3, c.Display)
+	if c.Child != nil {
+		p.line(2, "decided again as %s", *c.Child)
+	}
+}
+
+func (p *printer) hold(h Hold) {
+	p.line(1, "Review: %s, opened %s, due %s, %d approval(s) wanted", h.Status, h.OpenedAt, h.DueAt, h.Required)
+	for _, r := range h.Reviews {
+		p.line(2, "%s: %s by %s, note %s", r.At, r.Resolution, r.Reviewer, value(r.NoteDigest))
+	}
+	if h.ResolvedAt != nil {
+		p.line(2, "resolved %s by %s", *h.ResolvedAt, value(h.ResolvedBy))
+	}
+	if h.Child != nil {
+		p.line(2, "decided again as %s", *h.Child)
+	}
+}
+
+func (p *printer) proof(f Proof) {
+	p.line(1, "Proof %s: %s", f.ID, f.Status)
+	p.line(2, "issued %s under key %s, good until %s", f.IssuedAt, f.Key, f.ExpiresAt)
+	if f.ConsumedAt != nil {
+		p.line(2, "consumed %s by %s", *f.ConsumedAt, value(f.ConsumedBy))
+	}
+	if f.RevokedAt != nil {
+		p.line(2, "revoked %s: %s", *f.RevokedAt, value(f.RevokedReason))
+	}
+}
+
+func (p *printer) json(indent int, raw json.RawMessage) {
+	var out bytes.Buffer
+	prefix := strings.Repeat("  ", indent)
+	if err := json.Indent(&out, raw, prefix, "  "); err != nil {
+		p.line(indent, "%s", raw)
+		return
+	}
+	p.line(indent, "%s", out.String())
+}
+
+func list(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+func value(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,254 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Trail is the account of one authorization: what was decided, on what evidence, under which policy text, who resolved it
+// and when, and what became of the proof.
+type Trail struct {
+	Environment   string            `json:"environment"`
+	Authorization string            `json:"authorization"` // the one that was asked for
+	Subject       string            `json:"subject"`       // empty where it was erased
+	Action        string            `json:"action"`
+	Decisions     []Decision        `json:"decisions"` // the chain it belongs to, the first one first
+	Log           []LogLine         `json:"log"`
+	Workflows     []WorkflowHistory `json:"workflows"`
+}
+
+// Decision is one decision of the chain with all that hangs on it.
+type Decision struct {
+	ID             string          `json:"id"`
+	Parent         *string         `json:"parent"`
+	At             string          `json:"at"`
+	Decision       string          `json:"decision"`
+	Mode           string          `json:"mode"`
+	ReasonCodes    []string        `json:"reason_codes"`
+	Credential     string          `json:"credential"`
+	Audience       string          `json:"audience"`
+	ResourceType   string          `json:"resource_type"`
+	ResourceDigest string          `json:"resource_digest"`
+	ContextDigest  string          `json:"context_digest"`
+	ActionHash     string          `json:"action_hash"`
+	Evidence       Evidence        `json:"evidence"`
+	Explanation    json.RawMessage `json:"explanation"`
+	Policy         Policy          `json:"policy"`
+	Challenge      *Challenge      `json:"challenge"`
+	Hold           *Hold           `json:"hold"`
+	Proof          *Proof          `json:"proof"`
+	Outcome        *string         `json:"outcome"`
+	OutcomeAt      *string         `json:"outcome_reported_at"`
+}
+
+// Evidence sums up the assurance profile of a decision.
+type Evidence struct {
+	Session      *string  `json:"session"`
+	Coverage     string   `json:"coverage"`
+	Insufficient bool     `json:"insufficient_evidence"`
+	Windows      int      `json:"evidence_windows"`
+	Active       float64  `json:"active_seconds"`
+	FreshnessMS  *int64   `json:"freshness_ms"`
+	Modalities   []string `json:"modalities_present"`
+	Model        string   `json:"model_version"`
+	Claims       []Claim  `json:"claims"`
+}
+
+// Claim is one claim of the profile.
+type Claim struct {
+	Name        string   `json:"claim"`
+	Status      string   `json:"status"`
+	Coverage    string   `json:"coverage"`
+	ReasonCodes []string `json:"reason_codes"`
+}
+
+// Policy is the contract a decision was made under.
+type Policy struct {
+	Version      int             `json:"version"`
+	ContentHash  string          `json:"content_hash"`
+	Requirements json.RawMessage `json:"requirements"`
+	ActivatedAt  *string         `json:"activated_at"`
+	ActivatedBy  *string         `json:"activated_by"`
+}
+
+// Challenge is the step-up that a decision asked for.
+type Challenge struct {
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Display   json.RawMessage `json:"display"` // what the person was shown
+	ExpiresAt string          `json:"expires_at"`
+	SettledAt *string         `json:"settled_at"`
+	Method    *string         `json:"method"`
+	Strength  *string         `json:"strength"`
+	Failures  int             `json:"failures"`
+	Child     *string         `json:"child_authorization"`
+}
+
+// Hold is the review that a decision asked for.
+type Hold struct {
+	Status     string   `json:"status"`
+	OpenedAt   string   `json:"opened_at"`
+	DueAt      string   `json:"due_at"`
+	Required   int      `json:"approvals_required"`
+	ResolvedAt *string  `json:"resolved_at"`
+	ResolvedBy *string  `json:"resolved_by"`
+	Child      *string  `json:"child_authorization"`
+	Reviews    []Review `json:"reviews"`
+}
+
+// Review is what one reviewer said.
+type Review struct {
+	Reviewer   string  `json:"reviewer"`
+	Resolution string  `json:"resolution"`
+	At         string  `json:"at"`
+	NoteDigest *string `json:"note_digest"`
+}
+
+// Proof is the fate of a proof; its compact form is never shown.
+type Proof struct {
+	ID            string  `json:"id"`
+	Status        string  `json:"status"`
+	Key           string  `json:"kid"`
+	IssuedAt      string  `json:"issued_at"`
+	ExpiresAt     string  `json:"expires_at"`
+	ConsumedAt    *string `json:"consumed_at"`
+	ConsumedBy    *string `json:"consumed_by"`
+	RevokedAt     *string `json:"revoked_at"`
+	RevokedReason *string `json:"revoked_reason"`
+}
+
+// LogLine is one entry of the event log about the chain.
+type LogLine struct {
+	Event     string  `json:"event"`
+	At        string  `json:"at"`
+	Type      string  `json:"type"`
+	Actor     string  `json:"actor"`
+	RequestID *string `json:"request_id"`
+	Workflow  *string `json:"workflow_id"`
+}
+
+// WorkflowHistory is what a run's history shows of the chain.
+type WorkflowHistory struct {
+	ID     string         `json:"id"`
+	Run    string         `json:"run"`
+	Status string         `json:"status"` // "unknown" where the history is past its retention
+	Lines  []HistoryEvent `json:"events"`
+}
+
+// HistoryEvent is one event of a run.
+type HistoryEvent struct {
+	At     string `json:"at"`
+	Type   string `json:"type"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Histories reads workflow histories. It answers a run that is unknown with the status "unknown".
+type Histories interface {
+	Histories(ctx context.Context, challenges, holds []string) ([]WorkflowHistory, error)
+}
+
+// TrailOf puts the account of an authorization together. Histories may be nil: then it is Postgres's account alone.
+func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h Histories) (Trail, error) {
+	var rows store.Trail
+	err := st.Read(ctx, func(q *store.Q) (err error) {
+		rows, err = q.Trail(ctx, s, id)
+		return err
+	})
+	if err != nil {
+		return Trail{}, err
+	}
+	t := Trail{Environment: s.Environment, Authorization: id, Subject: rows.Subject, Action: rows.Authorizations[0].ActionKey,
+		Workflows: []WorkflowHistory{}}
+	var challenges, holds []string
+	for _, a := range rows.Authorizations {
+		d := decisionOf(a, rows)
+		if d.Challenge != nil {
+			challenges = append(challenges, d.Challenge.ID)
+		}
+		if d.Hold != nil {
+			holds = append(holds, a.ID)
+		}
+		t.Decisions = append(t.Decisions, d)
+	}
+	for _, e := range rows.Events {
+		t.Log = append(t.Log, LogLine{e.ID, wire.Time(e.At), e.Type, e.Actor, e.RequestID, e.WorkflowID})
+	}
+	if h != nil && len(challenges)+len(holds) > 0 {
+		t.Workflows, err = h.Histories(ctx, challenges, holds)
+	}
+	return t, err
+}
+
+func decisionOf(a models.Authorization, rows store.Trail) Decision {
+	d := Decision{
+		ID: a.ID, Parent: a.ParentID, At: wire.Time(a.DecidedAt), Decision: a.Decision, Mode: string(a.Mode), ReasonCodes: a.ReasonCodes,
+		Credential: a.CredentialID, Audience: a.Audience, ResourceType: a.ResourceType, ResourceDigest: a.ResourceDigest,
+		ContextDigest: a.ContextDigest, ActionHash: a.ActionHash, Evidence: evidenceOf(a), Explanation: document(a.Explanation),
+		Policy: policyOf(a, rows.Policies), Outcome: a.Outcome, OutcomeAt: wire.OptionalTime(a.OutcomeReportedAt),
+	}
+	for _, c := range rows.Challenges {
+		if c.AuthorizationID == a.ID {
+			d.Challenge = &Challenge{c.ID, string(c.Status), document(c.Display), wire.Time(c.ExpiresAt), wire.OptionalTime(c.SettledAt),
+				c.MethodUsed, c.Strength, c.Failures, c.ChildAuthorizationID}
+		}
+	}
+	for _, h := range rows.Holds {
+		if h.AuthorizationID == a.ID {
+			d.Hold = holdOf(h, rows.Reviews)
+		}
+	}
+	for _, p := range rows.Proofs {
+		if p.AuthorizationID == a.ID {
+			d.Proof = &Proof{p.JTI, string(p.Status), p.KID, wire.Time(p.IssuedAt), wire.Time(p.ExpiresAt), wire.OptionalTime(p.ConsumedAt),
+				p.ConsumedBy, wire.OptionalTime(p.RevokedAt), p.RevokedReason}
+		}
+	}
+	return d
+}
+
+func evidenceOf(a models.Authorization) Evidence {
+	e := Evidence{Coverage: a.Coverage, Insufficient: a.Insufficient}
+	// A profile written by another version is shown as far as it is understood.
+	_ = json.Unmarshal(a.Assurance, &e)
+	e.Session = a.SessionID
+	return e
+}
+
+func policyOf(a models.Authorization, versions []models.PolicyVersion) Policy {
+	p := Policy{Version: a.PolicyVersion, ContentHash: a.PolicyHash, Requirements: document(nil)}
+	for _, v := range versions {
+		if v.Version == a.PolicyVersion {
+			p.Requirements, p.ActivatedAt, p.ActivatedBy = document(v.Requirements), wire.OptionalTime(v.ActivatedAt), v.ActivatedBy
+		}
+	}
+	return p
+}
+
+func holdOf(h models.Hold, reviews []models.Review) *Hold {
+	out := &Hold{Status: string(h.Status), OpenedAt: wire.Time(h.OpenedAt), DueAt: wire.Time(h.DueAt), Required: h.ApprovalsRequired,
+		ResolvedAt: wire.OptionalTime(h.ResolvedAt), ResolvedBy: h.ResolvedBy, Child: h.ChildAuthorizationID, Reviews: []Review{}}
+	for _, r := range reviews {
+		if r.AuthorizationID == h.AuthorizationID {
+			out.Reviews = append(out.Reviews, Review{r.Reviewer, r.Resolution, wire.Time(r.At), r.NoteDigest})
+		}
+	}
+	return out
+}
+
+func document(raw models.JSON) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(raw)
+}
+
+// describe is the catalogue's sentence for a type.
+func describe(t string) string {
+	d, _ := events.Lookup(events.Type(t))
+	return d.Description
+}

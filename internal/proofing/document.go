@@ -1,0 +1,34 @@
+package proofing
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/internal/proof"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// SignDocument signs a document that is no proof with the environment's active key.
+func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ string, payload []byte) (string, error) {
+	k, err := s.environment(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	return k.signer.SignDocument(typ, payload)
+}
+
+// VerifyDocument checks what any key of the environment signed, retired ones too: a document outlives the key.
+func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, compact string) ([]byte, error) {
+	rows, err := s.store.AllSigningKeys(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	keys := proof.KeySet{}
+	for _, row := range rows {
+		private, err := s.open(row)
+		if err != nil {
+			return nil, err
+		}
+		keys[row.KID] = &private.PublicKey
+	}
+	return proof.VerifyDocument(compact, keys, typ)
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Trail is everything on record about one authorization: the chain of decisions it belongs to, what stood in between,
+// and under which policies.
+type Trail struct {
+	Authorizations []models.Authorization // the first decision first
+	Policies       []models.PolicyVersion
+	Challenges     []models.Challenge
+	Holds          []models.Hold
+	Reviews        []models.Review
+	Proofs         []models.Proof
+	Events         []models.Event
+	Subject        string // the relying party's own id; empty where the subject was erased
+}
+
+// Trail reads the record of an authorization; ErrNotFound where the scope has none.
+func (q *Q) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
+	var t Trail
+	if err := q.with(ctx).Raw(`with recursive up as (
+			select a.* from authorizations a where a.tenant_id = ? and a.environment_id = ? and a.id = ?
+			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = up.environment_id
+		), down as (
+			select * from up
+			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = down.environment_id
+		) select * from down order by decided_at, id`, s.Tenant, s.Environment, id).Scan(&t.Authorizations).Error; err != nil {
+		return t, err
+	}
+	if len(t.Authorizations) == 0 {
+		return t, ErrNotFound
+	}
+	ids := make([]string, len(t.Authorizations))
+	for i, a := range t.Authorizations {
+		ids[i] = a.ID
+	}
+	first := t.Authorizations[0]
+	for _, read := range []error{
+		q.with(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
+		q.with(ctx).Where("authorization_id in ?", ids).Order("created_at").Find(&t.Challenges).Error,
+		q.with(ctx).Where("authorization_id in ?", ids).Order("opened_at").Find(&t.Holds).Error,
+		q.with(ctx).Where("authorization_id in ?", ids).Order("at").Find(&t.Reviews).Error,
+		q.with(ctx).Where("authorization_id in ?", ids).Order("issued_at").Find(&t.Proofs).Error,
+		q.with(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Scan(&t.Subject).Error,
+	} {
+		if read != nil {
+			return t, read
+		}
+	}
+	var err error
+	t.Events, err = q.EventsOfAuthorization(ctx, s, ids)
+	return t, err
+}
