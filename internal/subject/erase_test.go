@@ -1,0 +1,252 @@
+package subject_test
+
+import (
+	"context"
+	"encoding"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const canary = "canary-person-7f3a"
+
+// traces searches every column of every table, bytes too, for the text.
+func (b *bundle) traces(t *testing.T, text string) []string {
+	t.Helper()
+	var found []string
+	tables := b.texts(t, "select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'")
+	require.Greater(t, len(tables), 20)
+	for _, table := range tables {
+		n := b.texts(t, "select count(*)::text from "+table+" x where x::text like '%' || $1 || '%' or x::text like '%' || $2 || '%'",
+			text, hex.EncodeToString([]byte(text)))
+		if n[0] != "0" {
+			found = append(found, table+": "+n[0])
+		}
+	}
+	return found
+}
+
+// erase runs an erasure to its end, as the workflow does.
+func (b *bundle) erase(t *testing.T, erasure string) {
+	t.Helper()
+	ctx := context.Background()
+	for more := true; more; {
+		var err error
+		more, err = b.service.Sweep(ctx, erasure)
+		require.NoError(t, err)
+	}
+	for more := true; more; {
+		var err error
+		more, err = b.service.Finish(ctx, erasure, "erasure/"+erasure, b.clock.Now())
+		require.NoError(t, err)
+	}
+}
+
+func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	s := b.seed(t, v.Subject)
+	r, err := b.service.Erase(ctx, b.principal, canary)
+	require.NoError(t, err)
+	require.Equal(t, subject.Receipt{Subject: canary, Erasure: r.Erasure, Status: subject.Erasing, RequestedAt: b.clock.Now()}, r)
+
+	_, err = b.service.Get(ctx, b.scope, canary)
+	require.Equal(t, problem.Absent(), problem.As(err))
+	_, err = b.service.Erase(ctx, b.principal, canary)
+	require.Equal(t, problem.Absent(), problem.As(err))
+	views, _, err := b.service.List(ctx, b.scope, store.SubjectFilter{}, store.Page{Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, views)
+	_, err = b.store.SubjectByUID(ctx, b.scope, v.UID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	again := b.create(t, canary)
+	require.NotEqual(t, v.UID, again.UID)
+	require.Empty(t, again.Passkeys)
+
+	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where jti = $1", s.proof))
+	require.Equal(t, []string{"cancelled"}, b.texts(t, "select status from challenges where id = $1", s.challenge))
+	require.Equal(t, []string{"challenge.settled", "erasure.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
+	run, waiting, err := b.service.Run(ctx, r.Erasure)
+	require.NoError(t, err)
+	require.True(t, waiting)
+	require.Equal(t, subject.Run{Erasure: r.Erasure, Environment: b.env.ID}, run)
+}
+
+func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	b.seed(t, v.Subject)
+	neighbour := b.create(t, "neighbour")
+	b.seed(t, neighbour.Subject)
+	seal := audit.Sealer{Store: b.store, Clock: b.clock}
+	before := b.texts(t, "select count(*)::text from events")
+
+	r, err := b.service.Erase(ctx, b.principal, canary)
+	require.NoError(t, err)
+	require.NotEmpty(t, b.traces(t, canary), "the search must be able to find it")
+	b.erase(t, r.Erasure)
+
+	require.Empty(t, b.traces(t, canary+`"`))
+	require.Empty(t, b.traces(t, v.UID))
+	require.Equal(t, []string{"idempotency_keys: 1"}, b.traces(t, canary), "the answer that names another, longer id stays")
+	for _, table := range tablesOfSubjects {
+		require.NotEqual(t, "0", b.texts(t, "select count(*)::text from "+table+" where subject_uid = $1", neighbour.UID)[0], table)
+	}
+	require.Len(t, b.texts(t, "select id from research_vectors"), 1)
+
+	e, err := b.store.Erasure(ctx, r.Erasure)
+	require.NoError(t, err)
+	require.Equal(t, subject.Completed, e.Status)
+	require.Nil(t, e.SubjectUID)
+	require.Nil(t, e.Subject)
+	require.Equal(t, b.principal.Actor(), e.RequestedBy)
+	var removed map[string]int
+	require.NoError(t, json.Unmarshal(e.Removed, &removed))
+	require.Equal(t, map[string]int{
+		"frames": 1, "templates": 1, "enrollments": 1, "sessions": 1, "client_tokens": 1, "registration_grants": 1, "passkeys": 1,
+		"recoveries": 1, "research_consents": 1, "proofs": 1, "challenges": 1, "holds": 1, "authorizations": 2, "research_vectors": 1,
+		"answers": 1, "events": 4,
+	}, removed)
+
+	require.NotEqual(t, before, b.texts(t, "select count(*)::text from events"), "events stay")
+	require.Eventually(t, func() bool {
+		_, err := seal.Seal(ctx, b.env.ID)
+		return err == nil && b.texts(t, "select count(*)::text from audit_chain")[0] == b.texts(t, "select count(*)::text from events")[0]
+	}, 10*time.Second, 20*time.Millisecond)
+	result, err := audit.Verify(ctx, b.store, b.scope, nil)
+	require.NoError(t, err)
+	require.True(t, result.Intact(), "%+v", result)
+}
+
+var tablesOfSubjects = []string{"frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys",
+	"recoveries", "research_consents", "proofs", "challenges", "holds", "authorizations"}
+
+// Each step may run again after it was done, as an activity whose answer was lost does.
+func TestErasureStepsAreSafeToRepeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	b.seed(t, v.Subject)
+	r, err := b.service.Erase(ctx, b.principal, canary)
+	require.NoError(t, err)
+	b.erase(t, r.Erasure)
+	b.erase(t, r.Erasure)
+	runs, err := b.service.Runs(ctx, r.Erasure, store.RunRef{})
+	require.NoError(t, err)
+	require.Empty(t, runs)
+	_, waiting, err := b.service.Run(ctx, r.Erasure)
+	require.NoError(t, err)
+	require.False(t, waiting)
+	require.Len(t, b.texts(t, "select id from events where type = 'subject.erased'"), 1)
+	_, err = b.service.Sweep(ctx, "ers_unknown")
+	require.NoError(t, err)
+}
+
+// A request that was under way when the subject was hidden adds rows after the sweep; the end finds them.
+func TestErasureRemovesWhatCameLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	r, err := b.service.Erase(ctx, b.principal, canary)
+	require.NoError(t, err)
+	_, err = b.service.Sweep(ctx, r.Erasure)
+	require.NoError(t, err)
+	v.ExternalID = canary
+	b.seedCredential(t, v.Subject, b.clock.Now())
+	b.seedDecisions(t, v.Subject, seeded{authorization: "azn_late", held: "azn_late_2", challenge: "chl_late", proof: "prf_late"}, b.clock.Now())
+	b.erase(t, r.Erasure)
+	require.Empty(t, b.traces(t, v.UID))
+	require.Empty(t, b.traces(t, "azn_late"))
+}
+
+func TestRunsOfAnErasureArePaged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	s := b.seed(t, v.Subject)
+	r, err := b.service.Erase(ctx, b.principal, canary)
+	require.NoError(t, err)
+	runs, err := b.service.Runs(ctx, r.Erasure, store.RunRef{})
+	require.NoError(t, err)
+	want := []store.RunRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
+	require.Equal(t, want, runs)
+	runs, err = b.service.Runs(ctx, r.Erasure, want[1])
+	require.NoError(t, err)
+	require.Equal(t, want[2:], runs)
+}
+
+func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	v := b.create(t, canary)
+	s := b.seed(t, v.Subject)
+	other := b.create(t, "somebody-else")
+	b.seed(t, other.Subject)
+
+	e, err := b.service.Export(ctx, b.principal, canary)
+	require.NoError(t, err)
+	require.Equal(t, canary, e.Subject)
+	digest, err := canonical.Digest(e.Data)
+	require.NoError(t, err)
+	require.Equal(t, digest, e.Digest, "a reader can recompute the digest from data")
+	require.NotContains(t, string(e.Data), "somebody-else")
+	require.NotContains(t, string(e.Data), v.UID, "our own id stays inside")
+	require.NotContains(t, string(e.Data), "a.b.c", "an open proof is not handed out a second time")
+
+	var data map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(e.Data, &data))
+	for name, raw := range data {
+		if name == "subject" {
+			continue
+		}
+		var rows []map[string]any
+		require.NoError(t, json.Unmarshal(raw, &rows), name)
+		require.NotEmpty(t, rows, name)
+	}
+	var sessions, templates []map[string]any
+	require.NoError(t, json.Unmarshal(data["sessions"], &sessions))
+	require.Equal(t, s.session, sessions[0]["id"])
+	require.Equal(t, "2026-03-01T09:00:00.000Z", sessions[0]["started_at"])
+	require.NoError(t, json.Unmarshal(data["templates"], &templates))
+	opened, err := plain{}.OpenTemplate(models.Template{})
+	require.NoError(t, err)
+	require.Equal(t, base64Of(t, opened), templates[0]["data"])
+	require.Equal(t, []string{e.Digest}, b.texts(t, "select data->>'digest' from events where type = 'subject.exported'"))
+}
+
+func base64Of(t *testing.T, v encoding.BinaryMarshaler) string {
+	t.Helper()
+	raw, err := v.MarshalBinary()
+	require.NoError(t, err)
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+func TestExportOfAnEmptySubject(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(t, "user-1")
+	e, err := b.service.Export(context.Background(), b.principal, "user-1")
+	require.NoError(t, err)
+	require.Contains(t, string(e.Data), `"sessions":[]`)
+	require.Contains(t, string(e.Data), `"research_vectors":[]`)
+}

@@ -1,0 +1,91 @@
+package subject_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// seeded are the ids of the rows that seed made.
+type seeded struct {
+	authorization, challenge, held, proof, session, recovery, enrollment string
+}
+
+// seed makes a row of the subject in every table that can hold one.
+func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
+	t.Helper()
+	now := b.clock.Now()
+	out := seeded{
+		authorization: ids.New(ids.Authorization), challenge: ids.New(ids.Challenge), held: ids.New(ids.Authorization),
+		proof: ids.New(ids.Proof), session: ids.New(ids.Session), recovery: ids.New(ids.Recovery), enrollment: ids.New(ids.Enrollment),
+	}
+	b.exec(t, `insert into sessions (id, tenant_id, environment_id, subject_uid, device_class, status, started_at, last_activity_at, state)
+		values ($1, $2, $3, $4, 'desktop', 'active', $5, $5, '\x01')`, out.session, s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector)
+		values ($1, 'f1', $2, $3, 'score', 'accepted', '{}', $4, $4, 1000, '\x02', '\x03')`, out.session, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
+		values ($1, $2, $3, $4, 'keystroke', 'desktop', 1, 'active', 'm1', '\x04', $5, $5)`, ids.New(ids.Template), s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into enrollments (id, tenant_id, environment_id, subject_uid, session_id, anchor, status, force, windows_accepted, created_at)
+		values ($1, $2, $3, $4, $5, 'none', 'pending', false, 3, $6)`, out.enrollment, s.TenantID, s.EnvironmentID, s.UID, out.session, now)
+	b.exec(t, `insert into recoveries (id, tenant_id, environment_id, subject_uid, status, anchor, created_at, ready_at, expires_at)
+		values ($1, $2, $3, $4, 'pending', 'none', $5, $5, $5)`, out.recovery, s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into research_consents (id, environment_id, subject_uid, consented, recorded_at) values ($1, $2, $3, true, $4)`,
+		ids.New(ids.Research), s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at) values ($1, $2, $3, 'desktop', '\x05', $4)`,
+		ids.New(ids.Research), s.EnvironmentID, subject.Pseudonym(b.keys, s.EnvironmentID, s.UID), now)
+	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at)
+		values ($1, 'grt_1', $2, $3, $4, $5, $6)`, []byte(s.UID), s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Minute))
+	b.seedPasskey(t, s.UID, ids.New(ids.Passkey), nil)
+	b.seedCredential(t, s, now)
+	b.seedDecisions(t, s, out, now)
+	return out
+}
+
+func (b *bundle) seedPasskey(t *testing.T, uid, id string, revoked *time.Time) {
+	t.Helper()
+	b.exec(t, `insert into passkeys (id, tenant_id, environment_id, subject_uid, credential_id, public_key, attestation_type, aaguid, transports,
+		sign_count, user_verified, backup_eligible, backup_state, created_at, revoked_at)
+		values ($1, $2, $3, $4, $5, '\x06', 'none', '\x07', '{internal}', 1, true, false, false, $6, $7)`,
+		id, b.env.TenantID, b.env.ID, uid, []byte(id), b.clock.Now(), revoked)
+}
+
+func (b *bundle) seedCredential(t *testing.T, s models.Subject, now time.Time) {
+	t.Helper()
+	b.exec(t, `insert into credentials (id, tenant_id, environment_id, scope, name, preview, created_at, created_by)
+		values ($1, $2, $3, 'server', '', 'sk_test_', $4, 'test') on conflict do nothing`, b.principal.CredentialID, s.TenantID, s.EnvironmentID, now)
+	b.exec(t, `insert into client_tokens (mac, id, tenant_id, environment_id, credential_id, subject_uid, origin, created_at, expires_at)
+		values ($1, 'ctk_1', $2, $3, $4, $5, 'https://shop.example', $6, $7)`,
+		[]byte(s.UID), s.TenantID, s.EnvironmentID, b.principal.CredentialID, s.UID, now, now.Add(time.Hour))
+	for key, body := range map[string]string{"names-it": `{"id":"` + s.ExternalID + `"}`, "names-another": `{"id":"` + s.ExternalID + `-2"}`} {
+		b.exec(t, `insert into idempotency_keys (credential_id, key, operation, request_hash, status, body, created_at)
+			values ($1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key+ids.New(ids.Request), []byte(body), now)
+	}
+}
+
+func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now time.Time) {
+	t.Helper()
+	for i, id := range []string{out.authorization, out.held} {
+		b.exec(t, `insert into authorizations (id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, actor, resource_type,
+			resource_digest, context_digest, action_hash, audience, nonce, idempotency_key, request_hash, requested_at, decided_at, latency_ms, trace_id,
+			mode, decision, reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
+			values ($1, $2, $3, $4, 'act_1', 'payment.release', $5, $6, 'payment', 'sha256:1', 'sha256:2', 'sha256:3', 'payments', $1, $1, '\x09', $7, $7,
+			3, 'trace', 'enforce', $8, '{}', 1, 'sha256:4', 'partial', false, $9, '[]', $10)`,
+			id, s.TenantID, s.EnvironmentID, b.principal.CredentialID, s.UID, s.ExternalID, now, []string{"challenge", "hold"}[i],
+			`{"subject": "`+s.ExternalID+`"}`, []byte(`{"subject": "`+s.ExternalID+`"}`))
+	}
+	b.exec(t, `insert into challenges (id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display, display_digest, action_hash,
+		random, created_at, expires_at) values ($1, $2, $3, $4, $5, 'open', '{passkey}', '{}', 'sha256:5', 'sha256:3', '\x0a', $6, $7)`,
+		out.challenge, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))
+	b.exec(t, `insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $3)`, []byte(out.challenge), out.challenge, now)
+	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
+		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
+	b.exec(t, `insert into reviews (authorization_id, reviewer, resolution, at) values ($1, 'person:ada', 'approve', $2)`, out.held, now)
+	b.exec(t, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, requested_at)
+		values ($1, '\x0b', $2, 'cancel', 'credential:x', 'req_1', $3)`, out.challenge, out.authorization, now)
+	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact, issued_at, expires_at)
+		values ($1, $2, $3, $4, $5, 'kid', 'payments', 'active', 'a.b.c', $6, $7)`,
+		out.proof, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))
+}
