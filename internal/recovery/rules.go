@@ -80,9 +80,9 @@ func next(r models.Recovery) time.Time {
 	case Over(r.Status):
 		return time.Time{}
 	case r.Status == models.RecoveryReady:
-		return r.ExpiresAt
+		return r.ExpiresAt.UTC()
 	default:
-		return r.ReadyAt
+		return r.ReadyAt.UTC()
 	}
 }
 
