@@ -1,0 +1,53 @@
+package worker_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+)
+
+// benchRate is how many completions a second are asked for, whether or not those before have been answered.
+const benchRate = 20
+
+// BenchmarkCompletion measures the time from the request to its receipt: the request row, the update through Temporal, the
+// transaction and the receipt. Runs exist already, as they do when a person answers.
+func BenchmarkCompletion(b *testing.B) {
+	s := setup(b)
+	s.run(nil)
+	challenges := make([]challenge.Run, b.N)
+	for i := range challenges {
+		run, _, err := s.challenges.Run(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+		require.NoError(b, err)
+		require.NoError(b, s.runs.StartChallenge(b.Context(), run))
+		challenges[i] = run
+	}
+	took := make([]time.Duration, b.N)
+	b.ResetTimer()
+	tick := time.NewTicker(time.Second / benchRate)
+	defer tick.Stop()
+	var all sync.WaitGroup
+	for i, run := range challenges {
+		due := <-tick.C
+		all.Go(func() {
+			p, err := s.challenges.PrepareCompletion(b.Context(), s.Principal("crd_1"), run.Challenge, challenge.MethodSandboxConfirm, nil)
+			require.NoError(b, err)
+			_, err = s.runs.CompleteChallenge(b.Context(), p.Run, p.Request)
+			require.NoError(b, err)
+			_, err = s.challenges.Receipt(b.Context(), s.Scope, run.Challenge, p.Request)
+			require.NoError(b, err)
+			took[i] = time.Since(due)
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.Log(describe(took))
+	b.ReportMetric(float64(percentile(took, .5).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(percentile(took, .99).Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+}

@@ -1,0 +1,131 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/fixture"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/internal/testenv/temporaltest"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// patience is how long a test waits for something that happens in milliseconds.
+const patience = 30 * time.Second
+
+// bundle is the service around challenges, holds and evaluations on a real Postgres and a real Temporal server. Only the
+// decision itself is made up.
+type bundle struct {
+	*fixture.World
+	t           testing.TB
+	temporal    client.Client
+	runs        *workflows.Client
+	challenges  *challenge.Service
+	holds       *hold.Service
+	evaluations *evaluation.Service
+}
+
+func setup(t testing.TB) *bundle {
+	t.Helper()
+	address, namespace := temporaltest.Namespace(t)
+	st := testenv.Store(t)
+	b := &bundle{t: t, World: fixture.New(t, st, clock.System().Now())}
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	b.temporal, err = workflows.Dial(workflows.DialOptions{Address: address, Namespace: namespace, Keyring: keys, Log: log})
+	require.NoError(t, err)
+	t.Cleanup(b.temporal.Close)
+	b.runs = workflows.NewClient(b.temporal, namespace)
+	b.challenges = &challenge.Service{Store: st, Clock: clock.System(), Keyring: keys,
+		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+			return b.Child(ctx, q, a.Parent, "allow")
+		}}
+	b.holds = &hold.Service{Store: st, Clock: clock.System(),
+		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+			child, err := b.Child(ctx, q, a.Parent, "allow")
+			return child, []byte(`{"id":"` + child.ID + `"}`), err
+		}}
+	b.evaluations = &evaluation.Service{Store: st, Clock: clock.System()}
+	return b
+}
+
+// work starts a worker and returns what stops it; the end of the test does too.
+func (b *bundle) work() (stop func()) {
+	b.t.Helper()
+	w := worker.New(worker.Deps{Temporal: b.temporal, Services: b.services()})
+	require.NoError(b.t, w.Start())
+	stop = sync.OnceFunc(w.Stop)
+	b.t.Cleanup(stop)
+	return stop
+}
+
+func (b *bundle) services() worker.Services {
+	return worker.Services{Challenges: b.challenges, Holds: b.holds, Evaluations: b.evaluations, Log: slog.New(slog.DiscardHandler)}
+}
+
+// run runs a whole worker process, relay included, until the test ends.
+func (b *bundle) run(deps func(d *worker.Deps)) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	d := worker.Deps{
+		Temporal: b.temporal, Services: b.services(), Log: slog.New(slog.DiscardHandler),
+		Relay: &outbox.Relay{Store: b.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler), Lanes: []outbox.Lane{
+			{Name: "runs", Handlers: worker.RunTopics(b.runs, b.challenges, b.holds, b.evaluations)},
+		}},
+	}
+	if deps != nil {
+		deps(&d)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx, d) }()
+	b.t.Cleanup(func() {
+		cancel()
+		require.NoError(b.t, <-ended)
+	})
+}
+
+// confirm prepares a completion by sandbox_confirm.
+func (b *bundle) confirm(t testing.TB, c models.Challenge) challenge.Prepared {
+	t.Helper()
+	p, err := b.challenges.PrepareCompletion(t.Context(), b.Principal("crd_1"), c.ID, challenge.MethodSandboxConfirm, nil)
+	require.NoError(t, err)
+	return p
+}
+
+func (b *bundle) review(t testing.TB, h models.Hold, reviewer, resolution string) hold.Prepared {
+	t.Helper()
+	p, err := b.holds.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, resolution, nil)
+	require.NoError(t, err)
+	return p
+}
+
+// eventually waits until the query answers n.
+func (b *bundle) eventually(t testing.TB, n int, query string, args ...any) {
+	t.Helper()
+	require.Eventually(t, func() bool { return b.Count(query, args...) == n }, patience, 10*time.Millisecond, query)
+}
+
+func percentile(all []time.Duration, p float64) time.Duration {
+	return all[min(int(p*float64(len(all))), len(all)-1)]
+}
+
+func describe(all []time.Duration) string {
+	return fmt.Sprintf("n=%d p50=%s p95=%s p99=%s max=%s", len(all), percentile(all, .5), percentile(all, .95), percentile(all, .99), all[len(all)-1])
+}
