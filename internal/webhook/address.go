@@ -91,7 +91,7 @@ func (p Policy) CheckURL(raw string) string {
 		return "url must not carry a user name or password."
 	case u.Fragment != "":
 		return "url must not have a fragment."
-	case u.Scheme != "https" && !(u.Scheme == "http" && p.AllowLoopback && loopbackName(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !p.AllowLoopback || !loopbackName(u.Hostname())):
 		return "url must be https."
 	}
 	return p.checkHost(u)

@@ -93,7 +93,8 @@ type result struct {
 func (r *run) loop(ctx context.Context, beat func()) error {
 	budget := time.NewTimer(or(r.Budget, 30*time.Second))
 	defer budget.Stop()
-	idleSince := time.Now()
+	idle := time.NewTimer(or(r.Linger, time.Second))
+	defer idle.Stop()
 	for {
 		beat()
 		if err := r.refresh(ctx); err != nil {
@@ -104,12 +105,12 @@ func (r *run) loop(ctx context.Context, beat func()) error {
 			return err
 		}
 		if started > 0 || len(r.underWay) > 0 {
-			idleSince = time.Now()
-		} else if r.breaker.Open || time.Since(idleSince) >= or(r.Linger, time.Second) {
+			idle.Reset(or(r.Linger, time.Second))
+		} else if r.breaker.Open || expired(idle) {
 			if more, err := r.leave(ctx); err != nil || !more {
 				return err
 			}
-			idleSince = time.Now()
+			idle.Reset(or(r.Linger, time.Second))
 			continue
 		}
 		select {
@@ -272,6 +273,15 @@ func (r *run) recordLast(ctx context.Context, res result) {
 	if err := r.record(ctx, []result{res}); err != nil && !errors.Is(err, errGone) {
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be made again",
 			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
+	}
+}
+
+func expired(t *time.Timer) bool {
+	select {
+	case <-t.C:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -62,7 +62,8 @@ func TestScheduleProperties(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	t.Parallel()
-	b, change := Breaker{}, Unchanged
+	var b Breaker
+	var change Change
 	for i := range Threshold - 1 {
 		b, change = b.Observe(false, noon, 0.5)
 		require.Equal(t, Unchanged, change, i)

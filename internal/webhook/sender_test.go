@@ -176,7 +176,7 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 			}
 		}, Outcome{Succeeded: true, StatusCode: 200}},
 		"a dripping body after 200 is a success": {func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, Outcome{Succeeded: true, StatusCode: 200}},
@@ -206,7 +206,7 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 }
 
 func TestAProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	url := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
+	url := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	t.Setenv("NO_PROXY", "none")
@@ -228,7 +228,7 @@ func TestLoopbackIsRefusedWhereItIsNotAllowed(t *testing.T) {
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int32
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(204) }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(http.StatusNoContent) }))
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	at, err := url.Parse(srv.URL)
