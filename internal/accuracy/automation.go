@@ -35,7 +35,7 @@ func runAutomation(e *env, set recordings.Set) error {
 }
 
 func reportAutomation(e *env, set, split string, sessions []recordings.PointerSession) {
-	m := scoring.Default()
+	m := e.opt.Model
 	caught := make([]bool, len(sessions))
 	parallel(len(sessions), func(i int) {
 		var frames []shot

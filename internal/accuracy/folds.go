@@ -17,7 +17,7 @@ type fold struct {
 
 // folds chooses the background of a set. learn learns one from the people of the given indices.
 func (e *env) folds(set recordings.Set, m features.Modality, people int, learn func(people []int) ([]background.Sample, background.Options)) ([]fold, error) {
-	embedded := scoring.Default().Background(m)
+	embedded := e.opt.Model.Background(m)
 	known, err := learnedFrom(embedded, set)
 	if err != nil {
 		return nil, err

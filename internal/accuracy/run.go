@@ -23,7 +23,8 @@ type Options struct {
 	MaxPeople  int    // most people tested as targets; 0 is 400
 	Bootstrap  int    // resamples of the error bars; 0 is 200
 	Seed       uint64
-	Log        func(string) // progress, one line a step; may be nil
+	Model      *scoring.Model // what is measured; nil is scoring.Default()
+	Log        func(string)   // progress, one line a step; may be nil
 }
 
 // Where the background of a measurement comes from. Auto takes the embedded one unless it was learned from the very
@@ -141,9 +142,12 @@ func newEnv(ctx context.Context, opt Options) (*env, error) {
 	if opt.Log == nil {
 		opt.Log = func(string) {}
 	}
+	if opt.Model == nil {
+		opt.Model = scoring.Default()
+	}
 	e := &env{ctx: ctx, opt: opt}
 	e.forget()
-	e.report.ModelVersion, e.report.RuleVersion = scoring.Default().Version(), scoring.RuleVersion
+	e.report.ModelVersion, e.report.RuleVersion = opt.Model.Version(), scoring.RuleVersion
 	e.report.SchemaVersion = features.SchemaVersion
 	return e, nil
 }

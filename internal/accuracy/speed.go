@@ -16,7 +16,7 @@ func runSpeed(e *env, set recordings.Set) error {
 	if people = having(people, enrolDays+1, 200); len(people) < 2 {
 		return errUnfit
 	}
-	m := scoring.Default()
+	m := e.opt.Model
 	subjects := enrolAll(m, people[:2])
 	frames := subjects[0].later[0]
 	play(m, subjects[0].templates, frames)

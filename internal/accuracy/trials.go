@@ -32,8 +32,8 @@ func shots(events []features.KeyEvent, keys, most int) []shot {
 
 // verdict is what the service says after a frame.
 type verdict struct {
-	continuity, automation, replay scoring.Status
-	seconds                        float64 // since the first frame began
+	continuity, automation, replay, presence scoring.Status
+	seconds                                  float64 // since the first frame began
 }
 
 // play feeds frames to a session of the service and notes what it says after each.
@@ -46,7 +46,7 @@ func play(m *scoring.Model, ts scoring.Templates, frames []shot) []verdict {
 		s, _ = m.Add(s, scoring.Input{Frame: f.frame, Timestamp: at, Duration: took + time.Second}, ts, at)
 		p := m.Assess(s, ts, at, scoring.AssessOptions{})
 		out = append(out, verdict{p.Claim(scoring.ClaimContinuity).Status, p.Claim(scoring.ClaimAutomation).Status,
-			p.Claim(scoring.ClaimReplay).Status, at.Sub(trialStart).Seconds()})
+			p.Claim(scoring.ClaimReplay).Status, p.Claim(scoring.ClaimPresence).Status, at.Sub(trialStart).Seconds()})
 	}
 	return out
 }

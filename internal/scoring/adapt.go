@@ -106,3 +106,19 @@ func (t *Template) holdNear(bg *Background, cells features.Vector, anchors []Ses
 		cells.M[i] = math.Min(math.Max(cells.M[i], center.M[i]-reach), center.M[i]+reach)
 	}
 }
+
+// Remember returns the templates with the session's frames added to what replays are compared with. It changes nothing
+// else. Only trusted sessions are remembered: others could be sent to push the gallery's frames out.
+func (m *Model) Remember(ts Templates, s State, profile Profile) Templates {
+	status := profile.Claim(ClaimContinuity).Status
+	if status != Confirmed && status != Likely {
+		return ts
+	}
+	out := append(Templates(nil), ts...)
+	for i, t := range out {
+		if t.Modality == features.Keystroke && t.Device == s.Device {
+			out[i].gallery = lastN(append(append([]fingerprint(nil), t.gallery...), s.Replay.prints...), galleryFrames)
+		}
+	}
+	return out
+}

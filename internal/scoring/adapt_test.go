@@ -85,3 +85,21 @@ func TestAdaptationKeepsTheFirstSessions(t *testing.T) {
 	require.Len(t, ts[0].Sessions, maxSessions)
 	require.Equal(t, anchors, ts[0].anchors())
 }
+
+func TestRememberedSessionsCannotBeReplayed(t *testing.T) {
+	t.Parallel()
+	m := Default()
+	owner := drawPerson(m.Background(features.Keystroke), 61)
+	ts := enrolled(m, owner)
+	day := owner.day()
+	captured := owner.frame(day, 50)
+	s, at := run(m, owner, ts, 5, NewState(Desktop), testStart.AddDate(0, 0, 9))
+	s, _ = m.Add(s, input(captured, at), ts, at)
+	p := m.Assess(s, ts, at, AssessOptions{})
+	require.True(t, trustedStatus(p.Claim(ClaimContinuity).Status))
+
+	_, ack := m.Add(NewState(Desktop), input(captured, at), ts, at)
+	require.NotContains(t, ack.Reasons, ReasonReplayNear)
+	_, ack = m.Add(NewState(Desktop), input(captured, at), m.Remember(ts, s, p), at)
+	require.Contains(t, ack.Reasons, ReasonReplayNear)
+}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -31,8 +32,13 @@ func Attacks() []Attack {
 		{"victim's times shuffled", false, true, shuffled},
 		{"population digraph means", true, false, populationDigraphs},
 		{"victim's digraph means", true, true, victimDigraphs},
-		{"replay with 5 ms jitter", true, true, jittered(5)},
+		Replay(5),
 	}
+}
+
+// Replay plays a recording again with Gaussian jitter on every time.
+func Replay(jitterMS float64) Attack {
+	return Attack{fmt.Sprintf("replay with %g ms jitter", jitterMS), true, true, jittered(jitterMS)}
 }
 
 type sampler func(*rand.Rand) float64
