@@ -62,7 +62,7 @@ func writeStream(conn net.Conn, w *bufio.Writer, sub *stream.Subscription, beat 
 		return
 	}
 	for {
-		if err := conn.SetWriteDeadline(time.Now().Add(beat + writeWait)); err != nil {
+		if err := conn.SetWriteDeadline(time.Now().Add(beat + writeWait)); err != nil { //nolint:forbidigo // a socket's deadline
 			return
 		}
 		if err := w.Flush(); err != nil {

@@ -90,15 +90,15 @@ type Message struct {
 
 // Send makes one try and never takes longer than its deadlines.
 func (s *Sender) Send(ctx context.Context, m Message) Outcome {
-	start := time.Now() // measures a duration; what is stored as a time comes from the caller's clock
-	o := s.send(ctx, m)
+	start := time.Now() //nolint:forbidigo // measures how long the try took
+	o := s.send(ctx, m, start)
 	if o.Latency == 0 {
 		o.Latency = time.Since(start)
 	}
 	return o
 }
 
-func (s *Sender) send(ctx context.Context, m Message) Outcome {
+func (s *Sender) send(ctx context.Context, m Message, start time.Time) Outcome {
 	if s.policy.CheckURL(m.URL) != "" {
 		return Outcome{Error: ErrorURL}
 	}
@@ -112,13 +112,12 @@ func (s *Sender) send(ctx context.Context, m Message) Outcome {
 		"Content-Type": {"application/json"}, "User-Agent": {"Countersign-Webhooks/1"}, "Accept-Encoding": {"identity"},
 		headerID: {m.ID}, headerTimestamp: {strconv.FormatInt(m.At.Unix(), 10)}, headerSignature: {sign(m.Secrets, m.ID, m.At, m.Body)},
 	}
-	start := time.Now()
 	res, err := s.client.Do(req)
 	if err != nil {
 		return Outcome{Error: word(err)}
 	}
 	defer func() { _ = res.Body.Close() }()
-	o := judge(res, time.Now())
+	o := judge(res, m.At)
 	o.Latency = time.Since(start)
 	stop := time.AfterFunc(answerTimeout, cancel)
 	defer stop.Stop()
