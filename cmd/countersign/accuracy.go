@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/accuracy"
+)
+
+func accuracyCommand() *cobra.Command {
+	o := accuracy.Options{}
+	cmd := &cobra.Command{
+		Use:   "accuracy",
+		Short: "Measure the scorer on recorded people and attacks",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Log = func(line string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "-", line) }
+			report, err := accuracy.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), report.Markdown())
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Data, "data", "../shared/data", "`folder` searched for recordings")
+	f.StringVar(&o.Protocol, "protocol", "all", "one protocol, or all that fit the recordings")
+	f.StringVar(&o.Out, "out", "", "`folder` for accuracy.md, accuracy.json and the curves; empty writes none")
+	f.StringVar(&o.Background, "background", accuracy.BackgroundAuto, "where the model of other people comes from: auto, embedded or split")
+	f.IntVar(&o.MaxPeople, "max-people", 0, "most people tested as targets; 0 is 400")
+	f.IntVar(&o.Bootstrap, "bootstrap", 0, "resamples of the error bars; 0 is 200")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of every random choice")
+	return cmd
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/dev"
+)
+
+// banner tells what is where, and a request to try.
+func (m *machine) banner() {
+	s := m.state
+	sandbox, live := s.Environments.Sandbox, s.Environments.Live
+	_, _ = fmt.Fprintf(m.out, `
+Countersign is up.
+
+  API           %s          contract: %s/docs
+  operations    %s/metrics, /livez, /readyz
+  Temporal      %s        UI: %s
+  keys          %s (rate limits raised to %d requests an hour)
+
+  sandbox       %s
+    server      %s
+    admin       %s
+    publishable %s
+  live          %s
+    server      %s
+    admin       %s
+    publishable %s
+
+Try:
+
+  curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
+
+make demo, in another terminal, shows decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
+`, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), dev.StatePath(m.o.dir), devRateLimit,
+		sandbox.Environment, sandbox.ServerKey, sandbox.AdminKey, sandbox.PublishableKey,
+		live.Environment, live.ServerKey, live.AdminKey, live.PublishableKey,
+		s.BaseURL, sandbox.ServerKey, m.o.dir)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not started here"
+	}
+	return s
+}
+
+// probe asks one authenticated question of the API.
+func probe(ctx context.Context, url, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %d", url, resp.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func credentialCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "credential", Short: "Issue, list, rotate and revoke API keys", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(credentialCreateCommand(), credentialListCommand(), credentialRotateCommand(), credentialRevokeCommand())
+	return cmd
+}
+
+// onEnvironment is a command that works on the environment named by --environment.
+func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error) *cobra.Command {
+	var s settings
+	var environment string
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		c, err := openCLI(cmd.Context(), &s)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		scope, err := scopeOf(cmd, c, environment)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, scope, args)
+	}}
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
+	bind(cmd, s.database(), s.master(), s.public())
+	return cmd
+}
+
+func credentialCreateCommand() *cobra.Command {
+	var scope, name string
+	var limit int
+	var life time.Duration
+	cmd := onEnvironment("create", "Issue an API key; it is printed this once", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			in := identity.Issue{Scope: models.Scope(scope), Name: name}
+			switch in.Scope {
+			case models.ScopeClient, models.ScopeServer, models.ScopeAdmin:
+			default:
+				return usage("--scope is %q: want client, server or admin", scope)
+			}
+			if limit < 0 || life < 0 {
+				return usage("--rate-limit and --expires-in must not be negative")
+			}
+			if limit > 0 {
+				in.RateLimit = &limit
+			}
+			if life > 0 {
+				ends := c.Clock.Now().Add(life)
+				in.ExpiresAt = &ends
+			}
+			issued, err := c.Identity.Issue(cmd.Context(), env, in, actor(cmd), "")
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", issued.ID, issued.Key)
+			return err
+		})
+	cmd.Flags().StringVar(&scope, "scope", "server", "client, server or admin")
+	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
+	cmd.Flags().IntVar(&limit, "rate-limit", 0, "requests an hour; 0 is the environment's default")
+	cmd.Flags().DurationVar(&life, "expires-in", 0, "how long the key works; 0 is until it is revoked")
+	return cmd
+}
+
+func credentialListCommand() *cobra.Command {
+	return onEnvironment("list", "List an environment's API keys", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tNAME\tKEY\tCREATED\tSTATE", func(w io.Writer) error {
+				page := store.Page{Limit: 200}
+				for {
+					rows, next, err := c.Identity.List(cmd.Context(), env, page)
+					if err != nil {
+						return err
+					}
+					for _, r := range rows {
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, r.Name, r.Preview, wire.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
+					}
+					if next == "" {
+						return nil
+					}
+					page.After = next
+				}
+			})
+		})
+}
+
+func stateOf(c models.Credential, now time.Time) string {
+	switch {
+	case c.RevokedAt != nil:
+		return "revoked"
+	case c.ExpiresAt != nil && !now.Before(*c.ExpiresAt):
+		return "expired"
+	default:
+		return "active"
+	}
+}
+
+func credentialRotateCommand() *cobra.Command {
+	var overlap time.Duration
+	cmd := onEnvironment("rotate CREDENTIAL", "Give a credential a new key; the old one works until the overlap ends", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+			if overlap < 0 {
+				return usage("--overlap must not be negative")
+			}
+			issued, err := c.Identity.Rotate(cmd.Context(), env, args[0], overlap, actor(cmd), "")
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", issued.ID, issued.Key)
+			return err
+		})
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key works on")
+	return cmd
+}
+
+func credentialRevokeCommand() *cobra.Command {
+	return onEnvironment("revoke CREDENTIAL", "End a credential at once", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+			return c.Identity.Revoke(cmd.Context(), env, args[0], actor(cmd), "")
+		})
+}

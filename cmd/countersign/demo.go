@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/demo"
+	"github.com/countersign-dev/countersign/internal/dev"
+)
+
+func demoCommand() *cobra.Command {
+	var o devOptions
+	var data string
+	var people int
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show enrollment, decisions, a challenge, holds and a proof on recorded people, through the HTTP API",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if people < 2 || people > 20 {
+				return usage("--people must be between 2 and 20")
+			}
+			shown, err := demo.Load(data, people)
+			if err != nil {
+				return err
+			}
+			return runDemo(cmd.Context(), o, shown, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	devFlags(cmd, &o)
+	cmd.Flags().StringVar(&data, "data", "../shared/data", "`folder` searched for recorded typing; people are simulated where there is none")
+	cmd.Flags().IntVar(&people, "people", 5, "how many people to show")
+	bind(cmd, append(o.logging(), o.database(), o.ownTemporal())...)
+	return cmd
+}
+
+// runDemo uses the service that runs on the folder, or starts one for the time of the demonstration.
+func runDemo(ctx context.Context, o devOptions, people demo.People, out, progress io.Writer) error {
+	show := func(ctx context.Context, s dev.State) error {
+		return demo.Run(ctx, demo.Options{
+			BaseURL: s.BaseURL, Key: s.Environments.Sandbox.ServerKey, People: people, Now: clock.System().Now, Out: out,
+		})
+	}
+	state, err := dev.ReadState(o.dir)
+	if err != nil {
+		return err
+	}
+	if state.BaseURL != "" && probe(ctx, state.BaseURL+"/api/v1/credential", state.Environments.Sandbox.ServerKey) == nil {
+		return show(ctx, state)
+	}
+	return runDev(ctx, o, progress, show)
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/dev"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	settings
+	dir      string
+	devstack string
+	port     int
+	opsPort  int
+	quiet    bool
+}
+
+func devCommand() *cobra.Command {
+	var o devOptions
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run the whole service on this machine: Postgres, Temporal, API and worker",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDev(cmd.Context(), o, cmd.ErrOrStderr(), nil)
+		},
+	}
+	devFlags(cmd, &o)
+	bind(cmd, append(o.logging(), o.database(), o.ownTemporal())...)
+	return cmd
+}
+
+func devFlags(cmd *cobra.Command, o *devOptions) {
+	cmd.Flags().StringVar(&o.dir, "dir", ".data", "`folder` of databases, keys and logs")
+	cmd.Flags().StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of the devstack binary (make devstack)")
+	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one where it is taken")
+	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
+}
+
+// ownTemporal names a Temporal server to use instead of a private one.
+func (o *devOptions) ownTemporal() setting {
+	return setting{"temporal-address", "COUNTERSIGN_TEMPORAL_ADDRESS", "", "host:port of a Temporal server to use instead of a private one",
+		&o.temporalAddress}
+}
+
+// machine is a running development machine, and what has to be stopped, last thing first.
+type machine struct {
+	o     devOptions
+	out   io.Writer
+	log   *slog.Logger
+	state dev.State
+	stops []func()
+	fails chan error
+}
+
+// runDev brings everything up, calls whenUp (which may be nil) once it answers, and takes everything down when ctx ends.
+func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx context.Context, s dev.State) error) error {
+	started := time.Now() //nolint:forbidigo // measured for the banner
+	m := &machine{o: o, out: out, fails: make(chan error, 8)}
+	defer m.down()
+	if err := m.up(ctx); err != nil {
+		if ctx.Err() != nil && whenUp == nil {
+			return nil // asked to stop while starting
+		}
+		return err
+	}
+	m.say("ready after %.1f s", time.Since(started).Seconds())
+	if whenUp != nil {
+		return whenUp(ctx, m.state)
+	}
+	m.banner()
+	select {
+	case <-ctx.Done():
+		m.say("stopping")
+		return nil
+	case err := <-m.fails:
+		return err
+	}
+}
+
+func (m *machine) say(format string, args ...any) {
+	if !m.o.quiet {
+		_, _ = fmt.Fprintf(m.out, "- "+format+"\n", args...)
+	}
+}
+
+// onStop adds a step to the way down.
+func (m *machine) onStop(f func()) { m.stops = append(m.stops, f) }
+
+func (m *machine) down() {
+	for i := len(m.stops) - 1; i >= 0; i-- {
+		m.stops[i]()
+	}
+}
+
+func (m *machine) up(ctx context.Context) error {
+	dir, err := filepath.Abs(m.o.dir)
+	if err != nil {
+		return err
+	}
+	m.o.dir = dir
+	lock, err := dev.Acquire(dir)
+	if err != nil {
+		return err
+	}
+	m.onStop(lock.Release)
+	if err := m.openLog(); err != nil {
+		return err
+	}
+	if m.state, err = dev.ReadState(dir); err != nil {
+		return err
+	}
+	key, err := dev.MasterKey(dir)
+	if err != nil {
+		return err
+	}
+	keys, err := keyring.Parse(key)
+	if err != nil {
+		return err
+	}
+	opsListeners, err := m.listen("the operations port", m.o.opsPort, &m.state.OpsURL)
+	if err != nil {
+		return err
+	}
+	apiListeners, err := m.listen("the API", m.o.port, &m.state.BaseURL)
+	if err != nil {
+		return err
+	}
+	if err := m.startStack(ctx); err != nil {
+		return err
+	}
+	return m.startService(ctx, keys, apiListeners, opsListeners)
+}
+
+// openLog sends the service's own log to a file: the terminal is for people.
+func (m *machine) openLog() error {
+	f, err := os.OpenFile(filepath.Join(m.o.dir, "countersign.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	m.onStop(func() { _ = f.Close() })
+	m.log, err = m.o.logger(f)
+	return err
+}
+
+// listen takes a port and writes down its URL.
+func (m *machine) listen(what string, preferred int, url *string) ([]net.Listener, error) {
+	listeners, port, err := dev.Listen(preferred)
+	if err != nil {
+		return nil, err
+	}
+	m.onStop(func() {
+		for _, l := range listeners {
+			_ = l.Close() // its server closed it already, unless that was never started
+		}
+	})
+	if preferred != 0 && port != preferred {
+		m.say("port %d is taken: %s listens on %d", preferred, what, port)
+	}
+	*url = dev.LocalURL(port)
+	return listeners, nil
+}
+
+func (m *machine) startStack(ctx context.Context) error {
+	if err := m.checkGiven(ctx); err != nil {
+		return err
+	}
+	m.say("starting Postgres and Temporal")
+	stack, err := dev.Up(ctx, dev.Options{
+		Dir: m.o.dir, Devstack: m.o.devstack, DatabaseURL: m.o.databaseURL, TemporalAddress: m.o.temporalAddress,
+		SearchAttributes: workflows.SearchAttributes(), CodecEndpoint: m.state.OpsURL + "/codec", Say: m.say,
+	})
+	if err != nil {
+		return err
+	}
+	stopping := make(chan struct{})
+	m.onStop(func() {
+		close(stopping)
+		if err := stack.Down(); err != nil {
+			m.say("%v", err)
+		}
+	})
+	go func() {
+		err := <-stack.Ended()
+		select {
+		case <-stopping:
+		default:
+			m.fails <- err
+		}
+	}()
+	m.state.DatabaseURL, m.state.TemporalAddress, m.state.TemporalUI = stack.DatabaseURL, stack.TemporalAddress, stack.TemporalUI
+	return nil
+}
+
+// checkGiven asks the servers that stand in for the private ones whether they are there, so that a wrong setting is told
+// by its name.
+func (m *machine) checkGiven(ctx context.Context) error {
+	if m.o.databaseURL != "" {
+		st, err := store.Open(ctx, m.o.databaseURL, store.Options{MaxConns: 1})
+		if err != nil {
+			return fmt.Errorf("COUNTERSIGN_DATABASE_URL: %w", err)
+		}
+		st.Close()
+	}
+	if m.o.temporalAddress != "" {
+		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", m.o.temporalAddress)
+		if err != nil {
+			return fmt.Errorf("COUNTERSIGN_TEMPORAL_ADDRESS: nothing answers at %s: %w", m.o.temporalAddress, err)
+		}
+		return conn.Close()
+	}
+	return nil
+}
+
+// startService migrates, makes the tenant and starts API and worker in this process.
+func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, operations []net.Listener) error {
+	c, err := wiring.Open(ctx, wiring.Settings{
+		Log: m.log, DatabaseURL: m.state.DatabaseURL, BaseURL: m.state.BaseURL, Keys: keys, MaxConns: 32,
+	})
+	if err != nil {
+		return err
+	}
+	m.onStop(c.Close)
+	before, after, err := c.Store.Migrate(ctx)
+	if err != nil {
+		return err
+	}
+	if before != after {
+		m.say("the schema went from version %d to %d", before, after)
+	}
+	had := m.state.Environments.Sandbox.ServerKey != ""
+	made, err := ensureTenant(ctx, c, &m.state, m.state.BaseURL)
+	if err != nil {
+		return err
+	}
+	if made && had {
+		m.say("the keys in dev.json were not of this database: new ones were made")
+	}
+	if err := dev.WriteState(m.o.dir, m.state); err != nil {
+		return err
+	}
+	p, err := wiring.New(c, wiring.Options{
+		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI,
+	})
+	if err != nil {
+		return err
+	}
+	m.onStop(p.Close)
+	return m.startProcess(ctx, p, api, operations)
+}
+
+func (m *machine) startProcess(ctx context.Context, p *wiring.Process, api, operations []net.Listener) error {
+	m.onStop(p.StartOps(m.fails, operations...))
+	m.onStop(p.StartWorker(ctx, m.fails))
+	stop, err := p.StartAPI(ctx, m.fails, api...)
+	if err != nil {
+		return err
+	}
+	m.onStop(stop)
+	return m.answered(ctx)
+}
+
+// answered returns once the API has answered a request.
+func (m *machine) answered(ctx context.Context) error {
+	for {
+		err := probe(ctx, m.state.BaseURL+"/api/v1/credential", m.state.Environments.Sandbox.ServerKey)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(errInterrupted, err)
+		case failed := <-m.fails:
+			return failed
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

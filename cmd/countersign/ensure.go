@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/dev"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/tenancy"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// devTenant is the name of the tenant that a development machine has.
+const devTenant = "Development"
+
+// devRateLimit is the quota of its credentials, in requests an hour: nobody runs into it by hand or by a load test.
+const devRateLimit = 100_000_000
+
+// ensureTenant makes the tenant of a development machine, or new keys where the stored ones are not of this database. It
+// reports whether keys were made.
+func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string) (made bool, err error) {
+	tenant, err := findDevTenant(ctx, c, state.Tenant)
+	if err != nil {
+		return false, err
+	}
+	if tenant == "" {
+		spec := tenancy.Spec{Name: devTenant, RPID: "localhost", Origins: []string{origin}, AllowLocal: true}
+		m, err := c.Tenancy.Create(ctx, spec, "cli:dev")
+		if err != nil {
+			return false, err
+		}
+		tenant = m.Tenant.ID
+	}
+	envs, err := c.Store.Environments(ctx, tenant)
+	if err != nil {
+		return false, err
+	}
+	state.Tenant = tenant
+	for _, env := range envs {
+		if err := allowOrigin(ctx, c, env, origin); err != nil {
+			return made, err
+		}
+		issued, err := ensureKeys(ctx, c, env, keysOf(state, env.Kind))
+		if err != nil {
+			return made, err
+		}
+		made = made || issued
+	}
+	return made, nil
+}
+
+// findDevTenant is the tenant of the stored keys if the database has it, or else the database's own development tenant.
+func findDevTenant(ctx context.Context, c *core, stored string) (string, error) {
+	tenants, err := c.Store.Tenants(ctx)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, t := range tenants {
+		if t.ID == stored {
+			return stored, nil
+		}
+		if t.Name == devTenant {
+			found = t.ID
+		}
+	}
+	return found, nil
+}
+
+func keysOf(state *dev.State, kind models.EnvironmentKind) *dev.Keys {
+	if kind == models.Live {
+		return &state.Environments.Live
+	}
+	return &state.Environments.Sandbox
+}
+
+// allowOrigin lets passkeys be used from where the API is this time.
+func allowOrigin(ctx context.Context, c *core, env models.Environment, origin string) error {
+	if slices.Contains(env.RPOrigins, origin) {
+		return nil
+	}
+	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
+	return c.Store.SetEnvironmentRP(ctx, scope, "localhost", append(env.RPOrigins, origin))
+}
+
+// ensureKeys issues what of an environment's keys is missing or does not work.
+func ensureKeys(ctx context.Context, c *core, env models.Environment, keys *dev.Keys) (made bool, err error) {
+	keys.Environment = env.ID
+	for _, k := range []struct {
+		scope models.Scope
+		key   *string
+	}{{models.ScopeServer, &keys.ServerKey}, {models.ScopeAdmin, &keys.AdminKey}, {models.ScopeClient, &keys.PublishableKey}} {
+		if p, err := c.Identity.Authenticate(ctx, *k.key); err == nil && p.EnvironmentID == env.ID && p.Scope == k.scope {
+			continue
+		}
+		limit := devRateLimit
+		in := identity.Issue{Scope: k.scope, Name: "make run", RateLimit: &limit}
+		issued, err := c.Identity.Issue(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in, "cli:dev", "")
+		if err != nil {
+			return made, fmt.Errorf("a %s key cannot be issued: %w", k.scope, err)
+		}
+		*k.key, made = issued.Key, true
+	}
+	return made, nil
+}

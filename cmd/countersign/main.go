@@ -1,0 +1,62 @@
+// Command countersign is the whole service in one binary: the API, the worker, the jobs around them, and dev, which runs
+// everything on one machine. The package reads flags and the environment, puts the parts together, and prints; it holds
+// no rule of the service.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "unknown"
+
+// errUsage marks an error in the command line itself: exit code 2.
+var errUsage = errors.New("usage")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The handler is taken away as soon as the first signal arrived, so that a second one ends the process at once.
+	context.AfterFunc(ctx, stop)
+	err := root().ExecuteContext(ctx)
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "countersign: %v\n", err)
+	if errors.Is(err, errUsage) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "countersign",
+		Short:         "Decides whether the person at the keyboard is the one who enrolled, and signs a proof of it",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), migrateCommand(), tenantCommand(),
+		credentialCommand(), keyCommand(), auditCommand(), accuracyCommand())
+	return cmd
+}
+
+// usageError is an error in the command line.
+type usageError struct{ text string }
+
+func (e usageError) Error() string        { return e.text }
+func (e usageError) Is(target error) bool { return target == errUsage }
+
+func usage(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }

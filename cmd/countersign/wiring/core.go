@@ -1,0 +1,54 @@
+// Package wiring puts the parts of the service together, for the binary and for the black-box tests alike. It is the one
+// place that knows every service; it holds no rule of any of them.
+package wiring
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/tenancy"
+)
+
+// Settings are what every part needs.
+type Settings struct {
+	Log         *slog.Logger
+	Clock       clock.Clock // nil: the machine's
+	DatabaseURL string
+	BaseURL     string // what the world calls the service, no slash at the end; part of every proof's issuer
+	Keys        *keyring.Keyring
+	MaxConns    int32 // database connections; 0 is the store's default
+}
+
+// Core is what every command that touches the database works with.
+type Core struct {
+	Settings
+	Store    *store.Store
+	Identity *identity.Service
+	Proofing *proofing.Service
+	Tenancy  *tenancy.Service
+}
+
+// Open connects to the database. The schema is not looked at: the caller migrates or checks.
+func Open(ctx context.Context, s Settings) (*Core, error) {
+	if s.Clock == nil {
+		s.Clock = clock.System()
+	}
+	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns})
+	if err != nil {
+		return nil, err
+	}
+	proofs := proofing.New(st, s.Keys, s.Clock, s.BaseURL)
+	return &Core{
+		Settings: s, Store: st, Proofing: proofs,
+		Identity: identity.New(st, s.Keys, s.Clock),
+		Tenancy:  tenancy.New(st, proofs, s.Clock),
+	}, nil
+}
+
+// Close lets the database go.
+func (c *Core) Close() { c.Store.Close() }

@@ -1,0 +1,116 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"go.temporal.io/sdk/client"
+
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// drainWithin bounds how long requests under way may take when the process is told to stop.
+const drainWithin = 15 * time.Second
+
+// Options are what a process that serves or works needs beyond the core.
+type Options struct {
+	Temporal workflows.DialOptions // Keyring and Log are filled in
+	// WebhookLoopback lets webhooks go to this machine; development only.
+	WebhookLoopback bool
+	// CodecOrigin is the Temporal UI that may have payloads opened at the operations port's /codec; empty for none.
+	CodecOrigin string
+	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
+	MaxFrameBytes int
+}
+
+// Process is the API, the worker, or both.
+type Process struct {
+	*Core
+	Ops      *Ops
+	Temporal client.Client
+	Flows    *workflows.Client
+
+	options  Options
+	services services
+}
+
+// New builds the services. It does not wait for Temporal.
+func New(c *Core, o Options) (*Process, error) {
+	o.Temporal.Keyring, o.Temporal.Log = c.Keys, c.Log
+	tc, err := workflows.Dial(o.Temporal)
+	if err != nil {
+		return nil, fmt.Errorf("the Temporal client: %w", err)
+	}
+	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewClient(tc, o.Temporal.Namespace), options: o}
+	p.Ops = NewOps(
+		Check{Name: "postgres", Run: c.Store.Ping},
+		Check{Name: "schema", Run: c.Store.CheckSchema},
+		Check{Name: "temporal", Run: p.Flows.Ping, Degrading: true},
+	)
+	if o.CodecOrigin != "" {
+		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
+	}
+	p.services = newServices(p)
+	return p, nil
+}
+
+// Close lets Temporal go.
+func (p *Process) Close() { p.Temporal.Close() }
+
+// StartOps serves the operations port; the returned function stops it.
+func (p *Process) StartOps(failed chan<- error, listeners ...net.Listener) (stop func()) {
+	p.Ops.Serve(failed, listeners...)
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
+		defer cancel()
+		p.Ops.Stop(ctx)
+	}
+}
+
+// StartAPI serves the API; the returned function lets requests under way finish and stops it.
+func (p *Process) StartAPI(ctx context.Context, failed chan<- error, listeners ...net.Listener) (stop func(), err error) {
+	base, cut := context.WithCancel(context.WithoutCancel(ctx))
+	app, err := p.newAPI(base)
+	if err != nil {
+		cut()
+		return nil, err
+	}
+	for _, l := range listeners {
+		go p.answer(app, l, failed)
+	}
+	loops := p.startLoops(base)
+	return func() {
+		p.Ops.Drain()
+		if err := app.ShutdownWithTimeout(drainWithin); err != nil {
+			p.Log.Warn("requests under way were cut off", "error", err)
+		}
+		cut()
+		loops()
+	}, nil
+}
+
+func (p *Process) answer(app *fiber.App, l net.Listener, failed chan<- error) {
+	if err := app.Listener(l); err != nil {
+		failed <- fmt.Errorf("the API at %s ended: %w", l.Addr(), err)
+	}
+}
+
+// StartWorker works on the task queue and relays the outbox; the returned function lets what is under way finish.
+func (p *Process) StartWorker(ctx context.Context, failed chan<- error) (stop func()) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := worker.Run(work, p.workerDeps()); err != nil && work.Err() == nil {
+			failed <- err
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

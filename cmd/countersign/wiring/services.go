@@ -1,0 +1,77 @@
+package wiring
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/assurance"
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/passkey"
+	"github.com/countersign-dev/countersign/internal/ratelimit"
+	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// services are what handlers and activities work with.
+type services struct {
+	limiter        *ratelimit.Limiter
+	actions        *action.Service
+	assessor       *assurance.Assessor
+	authorizations *authorization.Service
+	passkeys       *passkey.Service
+	challenges     *challenge.Service
+	holds          *hold.Service
+	evaluations    *evaluation.Service
+	subjects       *subject.Service
+	recoveries     *recovery.Service
+	sender         *webhook.Sender
+	endpoints      *webhook.Endpoints
+	hub            *stream.Hub
+}
+
+func newServices(p *Process) services {
+	s := services{
+		limiter:     ratelimit.New(p.Store, p.Clock),
+		actions:     action.New(p.Store, p.Clock),
+		assessor:    assurance.New(scoring.Default(), p.Keys),
+		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),
+		recoveries:  recovery.New(p.Store, p.Clock),
+		evaluations: &evaluation.Service{Store: p.Store, Clock: p.Clock},
+		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
+		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{}),
+	}
+	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
+	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
+	s.challenges = &challenge.Service{
+		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
+		LinkBase: p.BaseURL + "/challenge/",
+	}
+	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold}
+	s.endpoints = &webhook.Endpoints{
+		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log,
+	}
+	return s
+}
+
+// afterChallenge and afterHold tie the decision that follows to what it follows from. They are functions and not a shared
+// type so that authorization may read challenges and holds.
+func (s services) afterChallenge(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+	child, _, err := s.authorizations.DecideAgain(ctx, q, authorization.Again{
+		Parent: a.Parent, ChallengeMethod: a.Method, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+	})
+	return child, err
+}
+
+func (s services) afterHold(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+	return s.authorizations.DecideAgain(ctx, q, authorization.Again{
+		Parent: a.Parent, HoldApproved: true, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+	})
+}

@@ -1,0 +1,38 @@
+package wiring
+
+import (
+	"context"
+	"maps"
+
+	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/worker"
+)
+
+// workerDeps are the parts of the worker.
+func (p *Process) workerDeps() worker.Deps {
+	s := p.services
+	fanOut := &webhook.FanOut{Store: p.Store, Clock: p.Clock, Waker: p.Flows, Log: p.Log}
+	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
+	return worker.Deps{
+		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut),
+		Services: worker.Services{
+			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Log: p.Log,
+			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
+			Endpoints: &webhook.Deliverer{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log},
+		},
+		Background: []func(context.Context){fanOut.Run, sealer.Run},
+	}
+}
+
+// relay has a lane for what waits for Temporal and one for events: neither holds up the other.
+func (p *Process) relay(fanOut *webhook.FanOut) *outbox.Relay {
+	s := p.services
+	runs := worker.RunTopics(p.Flows, s.challenges, s.holds, s.evaluations)
+	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
+	return &outbox.Relay{
+		Store: p.Store, Clock: p.Clock, Log: p.Log,
+		Lanes: []outbox.Lane{{Name: "runs", Handlers: runs}, {Name: "events", Handlers: worker.EventTopics(fanOut)}},
+	}
+}
