@@ -24,14 +24,14 @@ var (
 )
 
 type bundle struct {
-	t    *testing.T
+	t    testing.TB
 	st   *store.Store
 	hub  *stream.Hub
 	stop context.CancelFunc
 	time *clock.Fake
 }
 
-func setup(t *testing.T, o stream.Options) *bundle {
+func setup(t testing.TB, o stream.Options) *bundle {
 	t.Helper()
 	if o.Every == 0 {
 		o.Every = 5 * time.Millisecond
