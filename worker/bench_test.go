@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ func BenchmarkCompletion(b *testing.B) {
 		challenges[i] = run
 	}
 	took := make([]time.Duration, b.N)
+	stopStarts := startAlong(b, s)
+	defer stopStarts()
 	b.ResetTimer()
 	tick := time.NewTicker(time.Second / benchRate)
 	defer tick.Stop()
@@ -50,4 +53,29 @@ func BenchmarkCompletion(b *testing.B) {
 	b.ReportMetric(float64(percentile(took, .5).Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(percentile(took, .99).Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+}
+
+// startAlong starts runs at the same rate as others are completed, as authorize does, until it is told to stop.
+func startAlong(b *testing.B, s *bundle) (stop func()) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(time.Second / benchRate)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			run, _, err := s.challenges.Run(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+			require.NoError(b, err)
+			require.NoError(b, s.runs.StartChallenge(b.Context(), run))
+		}
+	})
+	return func() {
+		cancel()
+		all.Wait()
+	}
 }

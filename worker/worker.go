@@ -32,9 +32,10 @@ const stickyCache = 2000
 // stopTimeout is how long activities under way may take when the process is told to stop.
 const stopTimeout = 10 * time.Second
 
-// Options are the worker's settings. With the SDK's two pollers an update waits whenever one of them sits on the shared
-// queue while the other carries a task: on two cores p99 was above a second (docs/operations.md has the measurement).
-// Pollers only wait, so more of them cost next to nothing.
+// Options are the worker's settings. A poller that waits at the shared queue takes nothing from the sticky one and the other
+// way round, so two of them (the SDK's default) leave an update waiting when starts come in bursts; waiting pollers cost
+// next to nothing. A worker that is gone is noticed after the sticky timeout, which is why it is short.
+// BenchmarkCompletion is what these were tried with.
 func Options() sdkworker.Options {
 	sdkworker.SetStickyWorkflowCacheSize(stickyCache)
 	return sdkworker.Options{
