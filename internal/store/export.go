@@ -18,7 +18,7 @@ var exportSections = []exportSection{
 		"sessions where subject_uid = ? order by started_at, id"},
 	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector",
 		"frames where subject_uid = ? order by received_at, session_id, frame_id"},
-	{"templates", "id modality device_class version status model_version provisional @created_at @updated_at #data",
+	{"templates", "id modality device_class version status model_version provisional limitations @created_at @updated_at #data",
 		"templates where subject_uid = ? order by created_at, id"},
 	{"enrollments", "id session_id anchor status force windows_accepted limitations @created_at @completed_at",
 		"enrollments where subject_uid = ? order by created_at, id"},
