@@ -2,6 +2,8 @@ package recovery_test
 
 import (
 	"context"
+	"os"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -362,4 +364,26 @@ func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
 	_, waiting, err := b.service.Run(context.Background(), "rcv_unknown")
 	require.NoError(t, err)
 	require.False(t, waiting)
+}
+
+// docs/recovery.md tells the terms that are in force.
+func TestDocumentedTerms(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/recovery.md")
+	require.NoError(t, err)
+	for _, anchor := range []string{"none", "customer_session", "idp", "verified_identity", "passkey"} {
+		live, sandbox := recovery.TermsOf(models.Live, anchor), recovery.TermsOf(models.Sandbox, anchor)
+		row := regexp.MustCompile(`(?m)^\| ` + "`" + anchor + "`" + ` \|[^|]*\| (\S+) \| (\S+) \| ?(\S*) \| ?(\S*) ?\|$`).FindStringSubmatch(string(raw))
+		require.NotNil(t, row, anchor)
+		require.Equal(t, []string{live.CoolDown.String(), sandbox.CoolDown.String(), capOf(live), capOf(sandbox)}, row[1:], anchor)
+		require.Contains(t, string(raw), live.Life.String()+" (14 days)")
+		require.Contains(t, string(raw), sandbox.Life.String()+" in sandbox")
+	}
+}
+
+func capOf(t recovery.Terms) string {
+	if t.Cap == 0 {
+		return ""
+	}
+	return t.Cap.String()
 }
