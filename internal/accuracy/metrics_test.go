@@ -35,3 +35,21 @@ func TestFiguresOfMeritStayInRange(t *testing.T) {
 		}
 	})
 }
+
+func TestResamplingSweepAgreesWithTheDefinitions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.Float64Range(-5, 5), 1, 12)
+		people := make([]Person, rapid.IntRange(1, 5).Draw(t, "people"))
+		weights := make([]float64, len(people))
+		for p := range people {
+			people[p] = Person{scores.Draw(t, "genuine"), scores.Draw(t, "impostor")}
+			weights[p] = 1
+		}
+		g, i := pool(people)
+		got, ok := rank(people).figures(weights)
+		require.True(t, ok)
+		require.InDelta(t, EER(g, i), got.eer, 1e-9)
+		require.InDelta(t, AUC(g, i), got.auc, 1e-9)
+	})
+}

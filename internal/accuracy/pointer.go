@@ -139,6 +139,13 @@ func (e *env) pointerFolds(set recordings.Set, people []mover, cut cutter) ([]fo
 	})
 }
 
+// learnPointer learns a background of frames of 15 s.
+func learnPointer(people []mover) (*scoring.Background, error) {
+	opt := background.DefaultOptions(features.Pointer)
+	opt.MinPeople = 10
+	return background.Learn(pointerSamples(people, byTime), opt)
+}
+
 func pointerSamples(people []mover, cut cutter) []background.Sample {
 	var out []background.Sample
 	for _, p := range people {

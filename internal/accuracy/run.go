@@ -52,6 +52,7 @@ func protocols() []protocol {
 		{"claims", recordings.Keystrokes, runClaims},
 		{"leave-one-out", recordings.Keystrokes, runLeaveOneOut},
 		{"attacks", recordings.Keystrokes, runAttacks},
+		{"fusion", recordings.Keystrokes, runFusion},
 		{"fixed-text", recordings.Vectors, runFixedText},
 		{"pointer", recordings.Pointer, runPointer},
 		{"automation", recordings.Pointer, runAutomation},
@@ -193,22 +194,21 @@ func (e *env) note(format string, args ...any) {
 func (e *env) verification(f Figure, people []Person, compare string) {
 	g, i := pool(people)
 	f.Sample = fmt.Sprintf("%d people, %d genuine, %d impostor", len(people), len(g), len(i))
-	add := func(metric, unit, note string, stat func([]Person) float64) {
-		lo, hi := interval(people, e.opt.Bootstrap, e.opt.Seed, stat)
+	add := func(metric, unit, note string, value, lo, hi float64) {
 		f.Metric, f.Unit, f.Note = metric, unit, note
-		f.Value, f.Low, f.High = Number(stat(people)), Number(lo), Number(hi)
+		f.Value, f.Low, f.High = Number(value), Number(lo), Number(hi)
 		e.report.Figures = append(e.report.Figures, f)
 	}
-	add("EER per user", "%", compare, func(p []Person) float64 { return mean(perPerson(p, EER)) })
-	pooled := func(stat func(g, i []float64) float64) func([]Person) float64 {
-		return func(p []Person) float64 { return stat(pool(p)) }
-	}
-	add("EER pooled", "%", "", pooled(EER))
-	add("AUC pooled", "", "", pooled(AUC))
-	add("FNMR at FMR 1 %", "%", "", pooled(func(g, i []float64) float64 { return FNMRAt(g, i, .01) }))
-	add("FNMR at FMR 0.1 %", "%", "", pooled(func(g, i []float64) float64 { return FNMRAt(g, i, .001) }))
+	each := perPerson(people, EER)
+	lo, hi := interval(each, e.opt.Bootstrap, e.opt.Seed, mean)
+	add("EER per user", "%", compare, mean(each), lo, hi)
+	low, high := pooledIntervals(people, e.opt.Bootstrap, e.opt.Seed)
+	add("EER pooled", "%", "", EER(g, i), low.eer, high.eer)
+	add("AUC pooled", "", "", AUC(g, i), low.auc, high.auc)
+	add("FNMR at FMR 1 %", "%", "", FNMRAt(g, i, .01), low.fnmr1, high.fnmr1)
+	add("FNMR at FMR 0.1 %", "%", "", FNMRAt(g, i, .001), low.fnmr01, high.fnmr01)
 	e.report.Curves = append(e.report.Curves, Curve{Protocol: f.Protocol, Set: f.Set, Case: f.Case, Points: tradeOff(g, i)})
-	e.logf("%s on %s, %s: EER per user %.2f %%, pooled %.2f %%", f.Protocol, f.Set, f.Case, 100*mean(perPerson(people, EER)), 100*EER(g, i))
+	e.logf("%s on %s, %s: EER per user %.2f %%, pooled %.2f %%", f.Protocol, f.Set, f.Case, 100*mean(each), 100*EER(g, i))
 }
 
 // share reports a proportion with its interval over groups of trials, one group a person.

@@ -203,7 +203,7 @@ func (e *evidence) byKeys() Status {
 // pointerShare is what the pointer adds to the keystroke ratio: damped, because its background stands on few people,
 // and bounded, because a pointer never decides alone.
 func (e *evidence) pointerShare() float64 {
-	if !e.pointed || e.pointerMS < pointerLikelyMS {
+	if !e.pointed || e.pointerMS < partialPointer {
 		return 0
 	}
 	return math.Min(math.Max(fusionWeight*e.pointer, -fusionLoss), fusionGain)
