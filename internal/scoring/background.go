@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/features"
@@ -227,27 +228,31 @@ func Default() *Model { return defaultModel() }
 // Background returns the background of a modality, nil where the model has none.
 func (m *Model) Background(mod features.Modality) *Background { return m.backgrounds[mod] }
 
-// Version names the backgrounds in force; every profile is stamped with it.
-func (m *Model) Version() string {
-	out := ""
+// ordered are the backgrounds in schema order.
+func (m *Model) ordered() []*Background {
+	var out []*Background
 	for _, mod := range features.Modalities() {
 		if b := m.backgrounds[mod]; b != nil {
-			if out != "" {
-				out += "+"
-			}
-			out += b.Version
+			out = append(out, b)
 		}
 	}
 	return out
 }
 
+// Version names the backgrounds in force; every profile is stamped with it.
+func (m *Model) Version() string {
+	var names []string
+	for _, b := range m.ordered() {
+		names = append(names, b.Version)
+	}
+	return strings.Join(names, "+")
+}
+
 // Cards returns the model cards of the backgrounds in force, in schema order.
 func (m *Model) Cards() []Card {
 	var out []Card
-	for _, mod := range features.Modalities() {
-		if b := m.backgrounds[mod]; b != nil {
-			out = append(out, b.Card)
-		}
+	for _, b := range m.ordered() {
+		out = append(out, b.Card)
 	}
 	return out
 }
