@@ -12,13 +12,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
 
 const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerReplayed       = "Idempotent-Replayed"
-	idempotencyPurpose   = "idempotency"
+	idempotencyPurpose   = subject.AnswerPurpose
 	// abandonedAfter is when a request that reserved its key and never finished is taken to have died.
 	abandonedAfter = time.Minute
 )

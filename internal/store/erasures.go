@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"gorm.io/gorm/clause"
@@ -72,14 +71,21 @@ func (q *Q) EraseRows(ctx context.Context, uid string, limit int) (removed map[s
 	return removed, more, nil
 }
 
-// EraseAnswers removes the answers kept for the Idempotency-Key header that name the subject.
-func (q *Q) EraseAnswers(ctx context.Context, environment, subject string) (int64, error) {
-	quoted, err := json.Marshal(subject)
-	if err != nil {
-		return 0, err
-	}
-	return q.exec(ctx, `delete from idempotency_keys i using credentials c where c.id = i.credential_id and c.environment_id = $1
-		and position(convert_to($2, 'UTF8') in coalesce(i.body, '')) > 0`, environment, string(quoted))
+// Answers lists the answers kept for the Idempotency-Key header in an environment, behind after, by credential and key.
+func (q *Q) Answers(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
+	var rows []models.IdempotencyKey
+	err := q.with(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
+		where c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
+		order by i.credential_id, i.key limit @limit`, map[string]any{
+		"environment": environment, "credential": after.CredentialID, "key": after.Key, "limit": limit,
+	}).Scan(&rows).Error
+	return rows, err
+}
+
+// DeleteAnswer removes one kept answer.
+func (q *Q) DeleteAnswer(ctx context.Context, k models.IdempotencyKey) error {
+	_, err := q.exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2", k.CredentialID, k.Key)
+	return err
 }
 
 // EraseEventsOfSubject removes the personal part of at most limit of the subject's events. The rows stay, and with them

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,9 @@ const (
 
 // What one step of an erasure touches at most, so that no transaction is long.
 const (
-	eraseRows = 2000
-	eraseRuns = 100
+	eraseRows    = 2000
+	eraseRuns    = 100
+	eraseAnswers = 500 // a page
 )
 
 // Receipt is ErasureReceipt.
@@ -119,13 +121,47 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 		if err != nil {
 			return err
 		}
-		answers, err := q.EraseAnswers(ctx, e.EnvironmentID, *e.Subject)
-		if err != nil {
-			return err
+		var answers int64
+		if !more { // once, at the end: it looks at every answer of the environment
+			if answers, err = s.eraseAnswers(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
+				return err
+			}
 		}
 		return count(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": answers})
 	})
 	return more, err
+}
+
+// AnswerPurpose is the keyring purpose under which the answers kept for the Idempotency-Key header are sealed, with the
+// credential's id, a space and the key as additional data.
+const AnswerPurpose = "idempotency"
+
+// eraseAnswers removes the kept answers that name the subject as a JSON string. They are sealed, so each is opened.
+func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
+	name, err := json.Marshal(subject)
+	if err != nil {
+		return 0, err
+	}
+	var removed int64
+	var last models.IdempotencyKey
+	for {
+		rows, err := q.Answers(ctx, environment, last, eraseAnswers)
+		if err != nil || len(rows) == 0 {
+			return removed, err
+		}
+		for _, r := range rows {
+			last = r
+			body, err := s.keys.Open(AnswerPurpose, r.Body, []byte(r.CredentialID+" "+r.Key))
+			// What cannot be opened can be replayed to nobody; it goes too.
+			if err == nil && !bytes.Contains(body, name) {
+				continue
+			}
+			if err := q.DeleteAnswer(ctx, r); err != nil {
+				return removed, err
+			}
+			removed++
+		}
+	}
 }
 
 // Finish erases the personal part of the subject's events and, once nothing is left, the subject itself. It reports

@@ -102,9 +102,9 @@ func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
 	require.NotEmpty(t, b.traces(t, canary), "the search must be able to find it")
 	b.erase(t, r.Erasure)
 
-	require.Empty(t, b.traces(t, canary+`"`))
+	require.Empty(t, b.traces(t, canary))
 	require.Empty(t, b.traces(t, v.UID))
-	require.Equal(t, []string{"idempotency_keys: 1"}, b.traces(t, canary), "the answer that names another, longer id stays")
+	require.Equal(t, []string{"3"}, b.texts(t, "select count(*)::text from idempotency_keys"), "answers that name others stay")
 	for _, table := range tablesOfSubjects {
 		require.NotEqual(t, "0", b.texts(t, "select count(*)::text from "+table+" where subject_uid = $1", neighbour.UID)[0], table)
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
@@ -59,10 +61,18 @@ func (b *bundle) seedCredential(t *testing.T, s models.Subject, now time.Time) {
 	b.exec(t, `insert into client_tokens (mac, id, tenant_id, environment_id, credential_id, subject_uid, origin, created_at, expires_at)
 		values ($1, 'ctk_1', $2, $3, $4, $5, 'https://shop.example', $6, $7)`,
 		[]byte(s.UID), s.TenantID, s.EnvironmentID, b.principal.CredentialID, s.UID, now, now.Add(time.Hour))
-	for key, body := range map[string]string{"names-it": `{"id":"` + s.ExternalID + `"}`, "names-another": `{"id":"` + s.ExternalID + `-2"}`} {
-		b.exec(t, `insert into idempotency_keys (credential_id, key, operation, request_hash, status, body, created_at)
-			values ($1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key+ids.New(ids.Request), []byte(body), now)
+	for _, body := range []string{`{"id":"` + s.ExternalID + `"}`, `{"id":"` + s.ExternalID + `-2"}`} {
+		b.seedAnswer(t, ids.New(ids.Request), body, now)
 	}
+}
+
+// seedAnswer keeps an answer for the Idempotency-Key header as the API does.
+func (b *bundle) seedAnswer(t *testing.T, key, body string, now time.Time) {
+	t.Helper()
+	sealed, err := b.keys.Seal(subject.AnswerPurpose, []byte(body), []byte(b.principal.CredentialID+" "+key))
+	require.NoError(t, err)
+	b.exec(t, `insert into idempotency_keys (credential_id, key, operation, request_hash, status, body, created_at)
+		values ($1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key, sealed, now)
 }
 
 func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now time.Time) {
