@@ -92,7 +92,7 @@ func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 		return outcomeOf(row)
 	}
 	// Counting may take seconds over millions of decisions: it is done before the row is locked.
-	counted, err := s.measure(ctx, s.Store.Q, row, m.At)
+	counted, err := s.measure(ctx, row, m.At, closeWithin)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -62,11 +62,17 @@ func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Rep
 	if err != nil {
 		return Report{}, err
 	}
-	m, err := s.measure(ctx, s.Store.Q, row, s.Clock.Now())
+	m, err := s.measure(ctx, row, s.Clock.Now(), readWithin)
 	return Report{View: v, Metrics: m.Metrics, Checks: m.Checks, Result: m.Result}, err
 }
 
-func (s *Service) measure(ctx context.Context, q *store.Q, row models.Evaluation, now time.Time) (measured, error) {
+// How long the counting may take: while a caller waits for a report, and in the background when the evaluation closes.
+const (
+	readWithin  = 8 * time.Second
+	closeWithin = 110 * time.Second
+)
+
+func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.Time, within time.Duration) (measured, error) {
 	var m measured
 	if row.Status == models.EvaluationClosed {
 		if err := json.Unmarshal(row.Report, &m); err != nil {
@@ -82,7 +88,8 @@ func (s *Service) measure(ctx context.Context, q *store.Q, row models.Evaluation
 	if row.EndsAt != nil && row.EndsAt.Before(until) {
 		until = *row.EndsAt
 	}
-	t, err := q.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.ActionIDs, row.StartsAt, until)
+	t, err := s.Store.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
+		store.Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, within)
 	if err != nil {
 		return m, err
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/countersign-dev/countersign/models"
@@ -113,12 +114,28 @@ select jsonb_build_object(
 	'p99', (select min(latency_ms) from ranks where upto >= 0.99 * total))
 from sums`
 
-// TallyDecisions counts the decisions of the actions (ids) from since (inclusive) to until (exclusive).
-func (q *Q) TallyDecisions(ctx context.Context, s Scope, actions models.Strings, since, until time.Time) (Tally, error) {
-	var raw []byte
-	if err := q.queryRow(ctx, tally, s.Tenant, s.Environment, actions, since, until).Scan(&raw); err != nil {
-		return Tally{}, err
-	}
+// Window is the decisions of some actions (ids) from Since (inclusive) to Until (exclusive).
+type Window struct {
+	Actions models.Strings
+	Since   time.Time
+	Until   time.Time
+}
+
+// TallyDecisions counts the decisions of a window. A million take about a second, so that the statement gets a time of its
+// own: what the process allows any statement may be too short.
+func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit time.Duration) (Tally, error) {
 	var t Tally
-	return t, json.Unmarshal(raw, &t)
+	err := s.Read(ctx, func(q *Q) error {
+		var set string
+		err := q.queryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
+		if err != nil {
+			return err
+		}
+		var raw []byte
+		if err := q.queryRow(ctx, tally, scope.Tenant, scope.Environment, w.Actions, w.Since, w.Until).Scan(&raw); err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &t)
+	})
+	return t, err
 }
