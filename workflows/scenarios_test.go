@@ -36,7 +36,7 @@ const (
 func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
-		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), erasureScenarios(),
+		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), erasureScenarios(), endpointScenarios(),
 	} {
 		for name, s := range some {
 			all[name] = s
