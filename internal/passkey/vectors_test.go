@@ -73,7 +73,7 @@ func TestW3CVectors(t *testing.T) {
 	}
 }
 
-func (v w3cVector) passkey(t *testing.T) models.Passkey {
+func (v w3cVector) passkey(t testing.TB) models.Passkey {
 	t.Helper()
 	response := map[string]any{"clientDataJSON": encode(v.Registration.ClientDataJSON), "attestationObject": encode(v.Registration.AttestationObject)}
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(v.publicKeyCredential(t, response))
@@ -86,7 +86,7 @@ func (v w3cVector) passkey(t *testing.T) models.Passkey {
 	}
 }
 
-func (v w3cVector) assertion(t *testing.T, signature []byte) []byte {
+func (v w3cVector) assertion(t testing.TB, signature []byte) []byte {
 	t.Helper()
 	return v.publicKeyCredential(t, map[string]any{
 		"clientDataJSON": encode(v.Authentication.ClientDataJSON), "authenticatorData": encode(v.Authentication.AuthenticatorData),
@@ -94,7 +94,7 @@ func (v w3cVector) assertion(t *testing.T, signature []byte) []byte {
 	})
 }
 
-func (v w3cVector) publicKeyCredential(t *testing.T, response map[string]any) []byte {
+func (v w3cVector) publicKeyCredential(t testing.TB, response map[string]any) []byte {
 	t.Helper()
 	id := encode(v.Registration.CredentialID)
 	raw, err := json.Marshal(map[string]any{

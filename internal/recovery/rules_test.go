@@ -1,0 +1,58 @@
+package recovery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// order is how far a recovery has come.
+var order = map[models.RecoveryStatus]int{
+	models.RecoveryPending: 0, models.RecoveryCoolingDown: 1, models.RecoveryReady: 2, models.RecoveryExpired: 3, models.RecoveryCompleted: 3,
+}
+
+// However the steps fall in time: a recovery only goes forward, one state at a time, never before its time, and ends.
+func TestMovesGoForwardAndInTime(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+		r := models.Recovery{
+			Status: models.RecoveryPending, CreatedAt: begun,
+			ReadyAt:   begun.Add(time.Duration(rapid.Int64Range(1, 1000).Draw(t, "cool-down"))),
+			ExpiresAt: begun.Add(time.Duration(rapid.Int64Range(1001, 2000).Draw(t, "life"))),
+		}
+		now := begun
+		for range rapid.IntRange(1, 10).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, 700).Draw(t, "wait")))
+			for to, ok := due(r, now); ok; to, ok = due(r, now) {
+				require.Equal(t, order[r.Status]+1, order[to])
+				require.False(t, to == models.RecoveryReady && now.Before(r.ReadyAt))
+				require.False(t, to == models.RecoveryExpired && now.Before(r.ExpiresAt))
+				r.Status = to
+			}
+			require.Equal(t, Effective(r, now), r.Status, "what is shown is where the moves lead")
+			if !Over(r.Status) {
+				require.True(t, next(r).After(now), "there is a time to look again")
+			}
+		}
+		_, ok := due(models.Recovery{Status: models.RecoveryCompleted}, now.Add(time.Hour))
+		require.False(t, ok, "a completed recovery never expires")
+	})
+}
+
+// What is shown before the run has looked is what the run will find.
+func TestEffectiveDoesNotWaitForTheTimer(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	for _, stored := range []models.RecoveryStatus{models.RecoveryPending, models.RecoveryCoolingDown} {
+		r := models.Recovery{Status: stored, ReadyAt: begun.Add(time.Hour), ExpiresAt: begun.Add(2 * time.Hour)}
+		require.Equal(t, stored, Effective(r, begun.Add(time.Hour-1)))
+		require.Equal(t, models.RecoveryReady, Effective(r, begun.Add(time.Hour)))
+		require.Equal(t, models.RecoveryReady, Effective(r, begun.Add(2*time.Hour-1)))
+		require.Equal(t, models.RecoveryExpired, Effective(r, begun.Add(2*time.Hour)))
+	}
+}
