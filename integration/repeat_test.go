@@ -1,0 +1,123 @@
+package integration_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// count runs a query that answers one number.
+func count(t *testing.T, query string, args ...any) int {
+	t.Helper()
+	var n int
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+func TestAHundredTimesTheSameRequestIsOne(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	body := request(w.subject(t), action)
+	const n = 100
+	answers := make([]answer, n)
+	errs := make([]error, n)
+	together(n, func(i int) { answers[i], errs[i] = w.Server.send("POST", "/api/v1/authorize", body) })
+	fresh := 0
+	for i, a := range answers {
+		require.NoError(t, errs[i])
+		a.t = t
+		a.is(200)
+		require.Equal(t, string(answers[0].body), string(a.body), "byte for byte the same")
+		if a.header.Get("Idempotent-Replayed") == "" {
+			fresh++
+		}
+	}
+	require.Equal(t, 1, fresh)
+	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
+	require.Equal(t, 1, count(t, "select count(*) from proofs where environment_id = $1", w.ID))
+}
+
+func TestKeysAndNoncesAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	body := request(w.subject(t), action)
+	w.Server.post(t, "/api/v1/authorize", body).is(200)
+
+	other := maps.Clone(body)
+	other["audience"] = audience
+	other["context"] = object{"amount": 1}
+	w.Server.post(t, "/api/v1/authorize", other).problem(409, "idempotency_key_reused")
+
+	again := maps.Clone(body)
+	again["idempotency_key"] = "another-" + unique()
+	w.Server.post(t, "/api/v1/authorize", again).problem(409, "nonce_replayed")
+	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
+}
+
+func TestStaleRequestsAndWrongResources(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	for _, at := range []int64{time.Now().Add(-10 * time.Minute).Unix(), time.Now().Add(10 * time.Minute).Unix()} {
+		body := request(subject, action)
+		body["requested_at"] = at
+		require.Contains(t, w.Server.post(t, "/api/v1/authorize", body).faults(), `["body","requested_at"] stale_request`)
+	}
+	body := request(subject, action)
+	body["resource"] = object{"type": "other", "id": "1"}
+	require.Contains(t, w.Server.post(t, "/api/v1/authorize", body).faults(), `["body","resource","type"] resource_type_mismatch`)
+	body = request(subject, action)
+	body["mandate_ref"] = "mandate"
+	require.NotEmpty(t, w.Server.post(t, "/api/v1/authorize", body).faults())
+	body = request("nobody", action)
+	w.Server.post(t, "/api/v1/authorize", body).problem(404, "not_found")
+	body = request(subject, action)
+	body["audience"] = "somebody-else"
+	w.Server.post(t, "/api/v1/authorize", body).problem(403, "audience_not_allowed")
+	require.Zero(t, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
+}
+
+func TestNoActivePolicyIsAConflict(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	key := "payment.bare_" + unique()
+	w.Server.post(t, "/api/v1/actions", object{
+		"key": key, "name": "n", "consequence": "c", "allowed_audiences": []string{audience},
+	}).is(201)
+	w.Server.post(t, "/api/v1/authorize", request(w.subject(t), key)).problem(409, "no_active_policy")
+}
+
+func TestIdempotencyKeyHeader(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	keyed := w.Server.with("Idempotency-Key", "make-one-"+unique())
+	first := keyed.post(t, "/api/v1/sessions", object{"subject": w.subject(t)})
+	require.Equal(t, 201, first.status)
+	subject := w.subject(t)
+	fresh := w.Server.with("Idempotency-Key", "make-many-"+unique())
+	const n = 20
+	ids := make([]string, n)
+	together(n, func(i int) {
+		for {
+			a, err := fresh.send("POST", "/api/v1/sessions", object{"subject": subject})
+			a.t = t
+			if err != nil || a.status == 409 && a.string("code") == "idempotency_in_flight" {
+				continue // the first of them still runs
+			}
+			if a.status == 201 {
+				ids[i] = a.string("id")
+			}
+			return
+		}
+	})
+	for _, id := range ids {
+		require.Equal(t, ids[0], id)
+	}
+	require.NotEmpty(t, ids[0])
+	fresh.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "mobile"}).problem(409, "idempotency_key_reused")
+}
