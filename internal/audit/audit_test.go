@@ -172,7 +172,7 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.log(5)
-	n, err := b.st.EraseEvents(t.Context(), "sub_3", noon)
+	n, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", noon, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	r := b.verify(nil)

@@ -97,17 +97,3 @@ func (q *Q) EventsAfter(ctx context.Context, environments []string, after Positi
 		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
 	return rows, err
 }
-
-// EraseEvents removes the personal part of a subject's events. The rows stay, and with them the audit chain.
-func (q *Q) EraseEvents(ctx context.Context, subjectUID string, at time.Time) (int64, error) {
-	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
-		where subject_uid = $1`, subjectUID, at)
-}
-
-// EraseEventsBefore removes the personal part of an environment's events older than t, at most limit of them, and
-// answers how many.
-func (q *Q) EraseEventsBefore(ctx context.Context, s Scope, t, at time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $4
-		where id in (select id from events where tenant_id = $1 and environment_id = $2 and at < $3 and erased_at is null limit $5)`,
-		s.Tenant, s.Environment, t, at, limit)
-}

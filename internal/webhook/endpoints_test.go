@@ -93,7 +93,7 @@ func TestErasedEventsAreNotTold(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.happen(events.SubjectCreated, "user-1")
-	_, err := b.st.EraseEvents(t.Context(), "sub_user-1", b.time.Now())
+	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_user-1", b.time.Now(), 10)
 	require.NoError(t, err)
 	b.deliver(e, Breaker{})
 	require.Empty(t, b.receiver.take())
