@@ -74,7 +74,7 @@ func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 
 // Run follows the log until ctx ends, then ends every stream.
 func (h *Hub) Run(ctx context.Context) {
-	defer h.end()
+	defer h.Stop()
 	go h.store.Listen(ctx, []string{store.ChannelEvents, store.ChannelCredential}, h.heard)
 	tick := time.NewTicker(h.options.Every)
 	defer tick.Stop()
@@ -120,7 +120,8 @@ func (h *Hub) endCredential(id string) {
 	}
 }
 
-func (h *Hub) end() {
+// Stop ends every stream and takes no more: a process that stops calls it before it waits for its requests.
+func (h *Hub) Stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
