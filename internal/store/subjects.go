@@ -136,8 +136,20 @@ func (q *Q) CancelChallengesOfSubject(ctx context.Context, s Scope, uid string, 
 	return rows, err
 }
 
-// RevokeClientTokensOfSubject ends the browsers' credentials of a subject.
-func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
-	return q.exec(ctx, `update client_tokens set revoked_at = $4
-		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and revoked_at is null`, uid, s.Tenant, s.Environment, at)
+// RevokeClientTokensOfSubject ends the browsers' credentials of a subject and tells the caches.
+func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) error {
+	var issuers []string
+	err := q.with(ctx).Raw(`with revoked as (
+			update client_tokens set revoked_at = @at
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
+			returning credential_id)
+		select distinct credential_id from revoked`, map[string]any{
+		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
+	}).Scan(&issuers).Error
+	for _, id := range issuers {
+		if err := q.Notify(ctx, ChannelCredential, id); err != nil {
+			return err
+		}
+	}
+	return err
 }

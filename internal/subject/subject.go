@@ -116,7 +116,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		if err != nil {
 			return err
 		}
-		if _, err := q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now); err != nil {
+		if err := q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now); err != nil {
 			return err
 		}
 		data := withReason(map[string]any{"proofs_revoked": proofs}, reason)
