@@ -85,6 +85,7 @@ func (p *Process) StartAPI(ctx context.Context, failed chan<- error, listeners .
 	loops := p.startLoops(base)
 	return func() {
 		p.Ops.Drain()
+		p.services.hub.Stop() // streams never end by themselves
 		if err := app.ShutdownWithTimeout(drainWithin); err != nil {
 			p.Log.Warn("requests under way were cut off", "error", err)
 		}

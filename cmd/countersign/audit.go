@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// errTampered is the end of a verification that found something: exit code 1, what was found is printed.
+var errTampered = errors.New("the audit log is not what was sealed")
+
+func auditCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "audit", Short: "Verify and export the audit log; tell the story of an authorization", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(auditVerifyCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
+	return cmd
+}
+
+func auditVerifyCommand() *cobra.Command {
+	var headFile string
+	cmd := onEnvironment("verify", "Walk an environment's hash chain and say what was altered, removed, inserted or reordered", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			earlier, err := readHead(cmd.Context(), c, env, headFile)
+			if err != nil {
+				return err
+			}
+			result, err := audit.Verify(cmd.Context(), c.Store, env, earlier)
+			if err != nil {
+				return err
+			}
+			if err := printJSON(cmd.OutOrStdout(), result); err != nil {
+				return err
+			}
+			if !result.Intact() {
+				return errTampered
+			}
+			return nil
+		})
+	cmd.Flags().StringVar(&headFile, "head", "", "file with a head exported earlier: the chain must still contain it")
+	return cmd
+}
+
+// readHead reads a head exported earlier and checks its signature; nil where none is given.
+func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audit.Head, error) {
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(file) //nolint:gosec // the operator's own file
+	if err != nil {
+		return nil, err
+	}
+	var head audit.Head
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("%s holds no head: %w", file, err)
+	}
+	return &head, audit.CheckHead(ctx, env, c.Proofing, head)
+}
+
+func auditHeadCommand() *cobra.Command {
+	return onEnvironment("head", "Print the head of an environment's chain, signed by its key, to be kept elsewhere", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Proofing, c.Clock)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), head)
+		})
+}
+
+func auditExportCommand() *cobra.Command {
+	var since, until string
+	cmd := onEnvironment("export", "Write an environment's sealed entries as JSON Lines", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			var r audit.Range
+			var err error
+			if r.Since, err = timeFlag("since", since); err != nil {
+				return err
+			}
+			if r.Until, err = timeFlag("until", until); err != nil {
+				return err
+			}
+			n, err := audit.Export(cmd.Context(), c.Store, env, r, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return events.Append(cmd.Context(), c.Store.Q, events.Entry{Scope: env, Type: events.AuditExported, At: c.Clock.Now(),
+				Actor: actor(cmd), Data: map[string]any{"entries": n}})
+		})
+	cmd.Flags().StringVar(&since, "since", "", "nothing older than this RFC 3339 time")
+	cmd.Flags().StringVar(&until, "until", "", "nothing at or after this RFC 3339 time")
+	return cmd
+}
+
+func timeFlag(name, text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, usage("--%s is %q: want an RFC 3339 time such as 2026-03-01T00:00:00Z", name, text)
+	}
+	return &t, nil
+}
+
+func auditTrailCommand() *cobra.Command {
+	var s settings
+	var environment string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "trail AUTHORIZATION",
+		Short: "Tell what was decided, on what evidence, under which policy, who resolved it, and what became of the proof",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openCLI(cmd.Context(), &s)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			env, err := scopeOf(cmd, c, environment)
+			if err != nil {
+				return err
+			}
+			histories, done, err := openHistories(&s, c)
+			if err != nil {
+				return err
+			}
+			defer done()
+			trail, err := audit.TrailOf(cmd.Context(), c.Store, env, args[0], histories)
+			if errors.Is(err, store.ErrNotFound) {
+				return usage("environment %s has no authorization %q", environment, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), trail)
+			}
+			return trail.WriteText(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	bind(cmd, append([]setting{s.database(), s.master(), s.public()}, s.temporal()...)...)
+	return cmd
+}
+
+// openHistories dials Temporal where its address is given; without it the account is Postgres's alone.
+func openHistories(s *settings, c *core) (audit.Histories, func(), error) {
+	if s.temporalAddress == "" {
+		return nil, func() {}, nil
+	}
+	tlsConfig, err := s.tlsConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := workflows.Dial(workflows.DialOptions{
+		Address: s.temporalAddress, Namespace: s.temporalNamespace, APIKey: s.temporalAPIKey, TLS: tlsConfig, Keyring: c.Keys, Log: c.Log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return wiring.Histories{Client: client}, client.Close, nil
+}
+
+func printJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
