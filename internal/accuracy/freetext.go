@@ -26,7 +26,7 @@ func runGallery(e *env, set recordings.Set) error {
 	if err != nil {
 		return err
 	}
-	if people = having(people, gallerySessions+querySessions, 8); len(people) < 20 || medianKeys(people) > 3*frameKeys {
+	if people = having(people, gallerySessions+querySessions, 8); len(people) < 20 || medianKeys(people) > 3*frameKeys || phrase(people) {
 		return errUnfit
 	}
 	folds, err := e.keyFolds(set, people)

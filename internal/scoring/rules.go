@@ -17,7 +17,7 @@ const (
 // Windows. A chunk is the shortest evidence scored alone; the long window is the last chunks of the session.
 const (
 	chunkKeys       = 40
-	windowKeys      = 300
+	windowKeys      = 500
 	windowMS        = 10 * 60_000
 	chunkActiveMS   = 15_000
 	windowActiveMS  = 60_000
@@ -37,7 +37,7 @@ const (
 const (
 	pointerLikelyShortLLR = 14 // under a minute
 	pointerLikelyLongLLR  = 15
-	pointerRejectLLR      = -14
+	pointerRejectLLR      = -6
 	pointerLikelyMS       = 30_000
 	fusionWeight          = 0.5 // of the pointer's ratio in the sum; its background stands on few people
 	fusionGain            = 3   // most a pointer may add

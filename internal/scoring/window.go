@@ -18,7 +18,8 @@ type window struct {
 	Shorts      []float64 `json:"shorts,omitempty"` // ratios of the last complete chunks, newest last
 	Long        float64   `json:"long"`
 	Scored      bool      `json:"scored"`
-	WasOperator bool      `json:"was_operator"` // the window once matched the enrolled person
+	Restarted   bool      `json:"restarted,omitempty"` // the oldest chunk is one that did not match
+	WasOperator bool      `json:"was_operator"`        // the window once matched the enrolled person
 }
 
 const maxRefs = 4
@@ -132,12 +133,27 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 		w.Shorts = w.Shorts[max(0, len(w.Shorts)-recentVerdicts):]
 		if s < revokeLLR && t.Modality == features.Keystroke {
 			w.chunks = w.chunks[len(w.chunks)-1:]
+			w.Restarted = true
 		}
 	}
+	w = w.forgive(bg, t)
 	w.Long = llr(bg, t.posterior, w.merged(bg.Dim()))
 	w.Scored = true
 	if w.Long > operatorWasLLR && w.keys() >= likelyKeys {
 		w.WasOperator = true
+	}
+	return w
+}
+
+// forgive drops the chunk a window was restarted at once what came after it would confirm a session of its own: one odd
+// passage must not weigh on its person for the rest of the day.
+func (w window) forgive(bg *Background, t *Template) window {
+	if !w.Restarted || len(w.chunks) < 2 {
+		return w
+	}
+	after := window{chunks: w.chunks[1:]}
+	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR {
+		w.chunks, w.Restarted = after.chunks, false
 	}
 	return w
 }
