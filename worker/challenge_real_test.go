@@ -126,11 +126,11 @@ func TestChallengeMovesAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		for i, err := range results {
 			won := (row.Status == models.ChallengeCompleted) == (i%2 == 0)
-			if won {
-				require.NoError(t, err)
+			if won && err == nil {
 				continue
 			}
-			require.True(t, errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ChallengeClosed), "%v", err)
+			// A run that has just closed may not know a repeated request any more: the record says that it won.
+			require.True(t, errors.Is(err, workflows.ErrClosed) || (!won && problem.Is(err, problem.ChallengeClosed)), "%v", err)
 		}
 	}
 	require.Equal(t, 5, b.Events("challenge.completed")+b.Events("challenge.cancelled"))

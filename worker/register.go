@@ -31,6 +31,7 @@ type Services struct {
 	Evaluations activities.EvaluationMoves
 	Subjects    Subjects
 	Endpoints   activities.EndpointSender
+	Upkeep      activities.UpkeepTasks
 	Log         *slog.Logger
 }
 
@@ -43,6 +44,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameRecovery:   workflows.Recovery,
 		workflows.NameErasure:    workflows.Erasure,
 		workflows.NameEndpoint:   workflows.Endpoint,
+		workflows.NameUpkeep:     workflows.Upkeep,
 	} {
 		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
 	}
@@ -53,6 +55,7 @@ func Register(r Registry, s Services) {
 	RegisterWorkflows(r)
 	registerSubjects(r, s)
 	registerEndpoints(r, s)
+	registerUpkeep(r, s)
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}

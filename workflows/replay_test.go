@@ -102,7 +102,11 @@ func TestRecordHistories(t *testing.T) {
 			w := worker.New(worker.Deps{Temporal: c, Services: s.services})
 			require.NoError(t, w.Start())
 			defer w.Stop()
-			s.drive(t, workflows.NewClient(c, namespace))
+			if s.start != nil {
+				s.start(t, c)
+			} else {
+				s.drive(t, workflows.NewClient(c, namespace))
+			}
 			require.NoError(t, c.GetWorkflow(t.Context(), s.id, "").Get(t.Context(), nil))
 			record(t, c, s.id, filepath.Join(dir, name+".json"))
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"github.com/countersign-dev/countersign/internal/challenge"
 	"github.com/countersign-dev/countersign/internal/evaluation"
@@ -24,6 +25,7 @@ type scenario struct {
 	id       string
 	services worker.Services
 	drive    func(t *testing.T, c *workflows.Client)
+	start    func(t *testing.T, c client.Client) // instead of drive, for what only a schedule starts
 }
 
 // soon is a deadline that a real server reaches while a test waits, and distant one that it does not.
@@ -37,6 +39,7 @@ func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
 		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), erasureScenarios(), endpointScenarios(),
+		upkeepScenarios(),
 	} {
 		for name, s := range some {
 			all[name] = s

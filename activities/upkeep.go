@@ -1,0 +1,44 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// UpkeepRun is the name under which the activity of upkeep is registered.
+const UpkeepRun = "upkeep.run"
+
+// UpkeepTasks does work that recurs (internal/upkeep).
+type UpkeepTasks interface {
+	Run(ctx context.Context, task string, at time.Time, by string) (done int, more bool, err error)
+}
+
+// UpkeepBatch asks for one batch of a task.
+type UpkeepBatch struct {
+	Task string
+	At   time.Time // the workflow's time
+}
+
+// UpkeepProgress says how much was done and whether there may be more.
+type UpkeepProgress struct {
+	Done int
+	More bool
+}
+
+// Upkeep is the activity of upkeep.
+type Upkeep struct {
+	Tasks UpkeepTasks
+	Log   *slog.Logger
+}
+
+// Run does one batch of a task.
+func (a *Upkeep) Run(ctx context.Context, in UpkeepBatch) (UpkeepProgress, error) {
+	done, more, err := a.Tasks.Run(ctx, in.Task, in.At, activity.GetInfo(ctx).WorkflowExecution.ID)
+	if err != nil {
+		return UpkeepProgress{}, report(ctx, a.Log, err)
+	}
+	return UpkeepProgress{Done: done, More: more}, nil
+}

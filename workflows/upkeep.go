@@ -1,0 +1,88 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/countersign-dev/countersign/activities"
+	"github.com/countersign-dev/countersign/internal/upkeep"
+)
+
+// NameUpkeep is the name under which the workflow is registered. Histories refer to it: it is never renamed.
+const NameUpkeep = "upkeep"
+
+// UpkeepID is the id of the schedule of a task; its runs have the time added.
+func UpkeepID(task string) string { return NameUpkeep + "/" + task }
+
+// upkeepBatches bounds one run; what is left is done by the next.
+const upkeepBatches = 200
+
+// UpkeepInput starts one run of a task. Fields are added, never changed.
+type UpkeepInput struct {
+	Task string
+}
+
+// UpkeepResult is what a run did.
+type UpkeepResult struct {
+	Done int
+}
+
+// Upkeep does a task batch by batch until there is no more of it.
+func Upkeep(ctx workflow.Context, in UpkeepInput) (UpkeepResult, error) {
+	var out UpkeepResult
+	for range upkeepBatches {
+		var batch activities.UpkeepProgress
+		err := workflow.ExecuteActivity(slowStep(ctx, in.Task), activities.UpkeepRun,
+			activities.UpkeepBatch{Task: in.Task, At: workflow.Now(ctx)}).Get(ctx, &batch)
+		if err != nil {
+			// No endless trying here: the schedule comes round again.
+			return out, err
+		}
+		out.Done += batch.Done
+		if !batch.More {
+			break
+		}
+	}
+	return out, becomes(ctx, "done", "")
+}
+
+// EnsureSchedules makes a schedule for each task, or brings the one there is up to date. Any number of processes may do it at
+// once.
+func (c *Client) EnsureSchedules(ctx context.Context, tasks []upkeep.Task) error {
+	for _, t := range tasks {
+		if err := c.ensureSchedule(ctx, t); err != nil {
+			return fmt.Errorf("schedule %s: %w", UpkeepID(t.Name), err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) ensureSchedule(ctx context.Context, t upkeep.Task) error {
+	spec := client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: t.Every}}, Jitter: t.Every / 10}
+	action := &client.ScheduleWorkflowAction{
+		ID: UpkeepID(t.Name), Workflow: NameUpkeep, Args: []any{UpkeepInput{Task: t.Name}}, TaskQueue: TaskQueue,
+		TypedSearchAttributes: temporal.NewSearchAttributes(AttributeKind.ValueSet(NameUpkeep), AttributeState.ValueSet("running")),
+		StaticSummary:         t.About,
+	}
+	_, err := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: UpkeepID(t.Name), Spec: spec, Action: action,
+		// After an outage a task is done once, however often it was missed.
+		CatchupWindow: max(t.Every, time.Minute),
+	})
+	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return err
+	}
+	return c.temporal.ScheduleClient().GetHandle(ctx, UpkeepID(t.Name)).Update(ctx, client.ScheduleUpdateOptions{
+		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			s := in.Description.Schedule
+			s.Spec, s.Action = &spec, action
+			return &client.ScheduleUpdate{Schedule: &s}, nil
+		},
+	})
+}
