@@ -3,6 +3,7 @@
 -- +goose Up
 create index events_list on events (environment_id, at desc, id desc);
 create index events_type on events (environment_id, type, at desc, id desc);
+create index events_decision on events (environment_id, decision, at desc, id desc) where decision in ('challenge', 'hold', 'deny');
 create index events_authorization on events (authorization_id) where authorization_id is not null;
 
 alter table webhook_endpoints add column quiet_until timestamptz;
@@ -13,4 +14,4 @@ create index webhook_attempts_age on webhook_attempts (at);
 -- +goose Down
 drop index webhook_attempts_age, webhook_deliveries_age, webhook_deliveries_waiting;
 alter table webhook_endpoints drop column quiet_until;
-drop index events_authorization, events_type, events_list;
+drop index events_authorization, events_decision, events_type, events_list;
