@@ -91,6 +91,11 @@ test-unit: ## the tests that need no server
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## only the black-box tests over HTTP
 	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
 
+.PHONY: test-containers
+test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## every test, with Postgres and Temporal as containers where a Docker engine answers
+	@go build -o $(BIN)/containers ./internal/testenv/containers
+	@$(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+
 FUZZTIME ?= 10s
 .PHONY: fuzz
 fuzz: ## every fuzz target for a short while each (FUZZTIME=10s)

@@ -3,11 +3,16 @@ package wiring
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/store"
 )
+
+// sweepEvery is how often leases on quotas that nobody uses are given back.
+const sweepEvery = 5 * time.Second
 
 // newAPI builds the HTTP face. Its requests end when base does.
 func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
@@ -17,9 +22,51 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	})
 }
 
-// startLoops runs what the API does in the background until base ends; the returned function waits for that.
+// startLoops runs what the API does in the background until base ends; the returned function waits for that, and gives
+// back what was leased of the quotas.
 func (p *Process) startLoops(base context.Context) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() { p.services.hub.Run(base) })
-	return running.Wait
+	running.Go(func() { p.followNotices(base) })
+	running.Go(func() { p.sweepQuotas(base) })
+	return func() {
+		running.Wait()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(base), drainWithin)
+		defer cancel()
+		if err := p.services.limiter.Drain(ctx); err != nil {
+			p.Log.Warn("leases on quotas were not given back; they end with their hour", "error", err)
+		}
+	}
+}
+
+// followNotices drops what is cached of a credential or a policy as soon as another replica changed it. An empty channel
+// means that notices may have been missed.
+func (p *Process) followNotices(ctx context.Context) {
+	p.Store.Listen(ctx, []string{store.ChannelCredential, store.ChannelPolicy}, func(channel, payload string) {
+		switch channel {
+		case store.ChannelCredential:
+			p.Identity.Forget(payload)
+		case store.ChannelPolicy:
+			p.services.actions.Forget(payload)
+		default:
+			p.Identity.Forget("")
+			p.services.actions.Forget("")
+			p.Proofing.Forget()
+		}
+	})
+}
+
+func (p *Process) sweepQuotas(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := p.services.limiter.Sweep(ctx); err != nil && ctx.Err() == nil {
+			p.Log.Warn("leases on quotas were not given back", "error", err)
+		}
+	}
 }
