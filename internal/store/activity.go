@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -37,12 +39,7 @@ func (q *Q) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]
 	if f.Decision != "" {
 		tx = tx.Where("decision = ?", f.Decision)
 	}
-	if f.Since != nil {
-		tx = tx.Where("at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		tx = tx.Where("at < ?", *f.Until)
-	}
+	tx = between(tx, f.Since, f.Until)
 	tx, err := paginate(tx, p, "at", "id")
 	if err != nil {
 		return nil, "", err
@@ -59,6 +56,17 @@ func (q *Q) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]
 	}
 	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
 	return rows, next, nil
+}
+
+// between keeps what happened from since on (inclusive) and before until (exclusive); nil is unbounded.
+func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
+	if since != nil {
+		tx = tx.Where("at >= ?", *since)
+	}
+	if until != nil {
+		tx = tx.Where("at < ?", *until)
+	}
+	return tx
 }
 
 // Event finds one event.

@@ -142,12 +142,7 @@ func (q *Q) Audit(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditL
 	if f.Type != "" {
 		tx = tx.Where("type = ?", f.Type)
 	}
-	if f.Since != nil {
-		tx = tx.Where("at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		tx = tx.Where("at < ?", *f.Until)
-	}
+	tx = between(tx, f.Since, f.Until)
 	tx, err := paginate(tx, p, "at", "id")
 	if err != nil {
 		return nil, "", err

@@ -179,12 +179,7 @@ func (q *Q) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, typ
 	if f.Event != "" {
 		tx = tx.Where("id = ?", f.Event)
 	}
-	if f.Since != nil {
-		tx = tx.Where("at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		tx = tx.Where("at < ?", *f.Until)
-	}
+	tx = between(tx, f.Since, f.Until)
 	var rows []models.Event
 	err := tx.Order("at, id").Limit(limit).Find(&rows).Error
 	return rows, err

@@ -175,12 +175,7 @@ func (q *Q) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Pa
 	if f.Event != "" {
 		rows = rows.Where("event_id = ?", f.Event)
 	}
-	if f.Since != nil {
-		rows = rows.Where("at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		rows = rows.Where("at < ?", *f.Until)
-	}
+	rows = between(rows, f.Since, f.Until)
 	rows, err := paginate(rows, p, "at", "id")
 	if err != nil {
 		return nil, "", err
