@@ -99,6 +99,9 @@ func (e *evidence) weigh(t *Template) {
 func (a *assessment) continuity() Claim {
 	e := a.gather()
 	status := a.continuityStatus(&e)
+	doubts := a.doubts()
+	e.limits.add(doubts...)
+	e.cap = e.cap || len(doubts) > 0
 	if status == Confirmed && (e.cap || a.opt.CapLikely || a.stale) {
 		status = Likely
 	}

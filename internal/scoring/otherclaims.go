@@ -85,24 +85,32 @@ func (a *assessment) mandate() Claim {
 	return c
 }
 
+// doubts name what makes the background a poor guide to this session. With any of them no claim of continuity is more
+// than likely: the ratio's scale was measured without them.
+func (a *assessment) doubts() []string {
+	s := a.state
+	codes := set{}
+	if s.Device == Mobile || s.Device == Tablet {
+		codes.add(ReasonOtherPopulation)
+	}
+	if s.ClockMS >= coarseClockMS {
+		codes.add(ReasonCoarseClock)
+	}
+	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
+		codes.add(ReasonOtherLanguage)
+	}
+	if s.Keystroke.keys() >= partialKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() < minFilledCells {
+		codes.add(ReasonFewCells)
+	}
+	return codes.list()
+}
+
 // generalLimits names what weakens the whole profile.
 func (a *assessment) generalLimits() {
 	s := a.state
 	a.limits.add(s.Oddities...)
 	if s.Device == UnknownDevice {
 		a.limits.add(ReasonDeviceUnknown)
-	}
-	if s.Device == Mobile || s.Device == Tablet {
-		a.limits.add(ReasonOtherPopulation)
-	}
-	if s.ClockMS >= coarseClockMS {
-		a.limits.add(ReasonCoarseClock)
-	}
-	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
-		a.limits.add(ReasonOtherLanguage)
-	}
-	if s.Keystroke.keys() >= partialKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() < minFilledCells {
-		a.limits.add(ReasonFewCells)
 	}
 	if s.Frames > 0 && s.Amounts[features.Keystroke]+s.Amounts[features.Pointer] == 0 {
 		a.limits.add(ReasonNotScored)
