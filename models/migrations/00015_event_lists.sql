@@ -10,8 +10,9 @@ alter table webhook_endpoints add column quiet_until timestamptz;
 create index webhook_deliveries_waiting on webhook_deliveries (next_attempt_at) where status = 'pending';
 create index webhook_deliveries_age on webhook_deliveries (created_at);
 create index webhook_attempts_age on webhook_attempts (at);
+create index webhook_attempts_delivery on webhook_attempts (delivery_id);
 
 -- +goose Down
-drop index webhook_attempts_age, webhook_deliveries_age, webhook_deliveries_waiting;
+drop index webhook_attempts_delivery, webhook_attempts_age, webhook_deliveries_age, webhook_deliveries_waiting;
 alter table webhook_endpoints drop column quiet_until;
 drop index events_authorization, events_decision, events_type, events_list;
