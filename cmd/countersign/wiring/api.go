@@ -25,6 +25,7 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 // startLoops runs what the API does in the background until base ends; the returned function waits for that, and gives
 // back what was leased of the quotas.
 func (p *Process) startLoops(base context.Context) (wait func()) {
+	streamGauge(p.Ops.Registry, p.services.hub.Count)
 	var running sync.WaitGroup
 	running.Go(func() { p.services.hub.Run(base) })
 	running.Go(func() { p.followNotices(base) })

@@ -14,25 +14,28 @@ import (
 func (p *Process) workerDeps() worker.Deps {
 	s := p.services
 	fanOut := &webhook.FanOut{Store: p.Store, Clock: p.Clock, Waker: p.Flows, Log: p.Log}
+	figures := newWorkerFigures(p.Ops.Registry)
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
 	return worker.Deps{
-		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut),
+		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures),
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Log: p.Log,
-			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
-			Endpoints: &webhook.Deliverer{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log},
+			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
+			Endpoints: &webhook.Deliverer{
+				Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log, Observer: figures,
+			},
 		},
 		Background: []func(context.Context){fanOut.Run, sealer.Run},
 	}
 }
 
 // relay has a lane for what waits for Temporal and one for events: neither holds up the other.
-func (p *Process) relay(fanOut *webhook.FanOut) *outbox.Relay {
+func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
 	runs := worker.RunTopics(p.Flows, s.challenges, s.holds, s.evaluations)
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
-		Store: p.Store, Clock: p.Clock, Log: p.Log,
+		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,
 		Lanes: []outbox.Lane{{Name: "runs", Handlers: runs}, {Name: "events", Handlers: worker.EventTopics(fanOut)}},
 	}
 }
