@@ -193,13 +193,18 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 	return runOf(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
 }
 
-// Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was not.
+// Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was resolved another
+// way, and unavailable while it is not resolved.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
 	h, err := s.Store.Hold(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.settled(ctx, h, Effective(h, s.Clock.Now()), resolution)
+	status := Effective(h, s.Clock.Now())
+	if status == models.HoldPending {
+		return nil, problem.Away("The hold is not settled yet. Ask again.", nil)
+	}
+	p, err := s.settled(ctx, h, status, resolution)
 	return p.Receipt, err
 }
 

@@ -264,11 +264,11 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, both, got)
 }
 
-func TestReceiptOfAnUnresolvedHoldIsRefused(t *testing.T) {
+func TestReceiptOfAnUnresolvedHold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
 	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Approve)
-	require.True(t, problem.Is(err, problem.ReviewResolved), "%v", err)
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 	require.Equal(t, json.RawMessage(nil), receipt)
 }

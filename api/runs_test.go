@@ -1,0 +1,301 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/fixture"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+var runsNow = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+// directRuns makes the moves without any run, or fails as the runs' client would.
+type directRuns struct {
+	b    *runsBundle
+	fail error // of every request
+	late error // after the move was made: the answer was lost on the way
+}
+
+func (r *directRuns) challenge(ctx context.Context, run challenge.Run, request string, move func(context.Context, challenge.Move) (challenge.Outcome, error)) (workflows.ChallengeResult, error) {
+	if r.fail != nil {
+		return workflows.ChallengeResult{}, r.fail
+	}
+	digest, _ := hex.DecodeString(request)
+	out, err := move(ctx, challenge.Move{ID: run.Challenge, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
+	return workflows.ChallengeResult{Status: string(out.Status), Authorization: out.Authorization}, errors.Join(err, r.late)
+}
+
+func (r *directRuns) CompleteChallenge(ctx context.Context, run challenge.Run, request string) (workflows.ChallengeResult, error) {
+	return r.challenge(ctx, run, request, r.b.challenges.Complete)
+}
+
+func (r *directRuns) CancelChallenge(ctx context.Context, run challenge.Run, request string) (workflows.ChallengeResult, error) {
+	return r.challenge(ctx, run, request, r.b.challenges.Cancel)
+}
+
+func (r *directRuns) ReviewHold(ctx context.Context, run hold.Run, _, request string) (workflows.HoldResult, error) {
+	if r.fail != nil {
+		return workflows.HoldResult{}, r.fail
+	}
+	digest, _ := hex.DecodeString(request)
+	out, err := r.b.holds.Review(ctx, hold.Move{ID: run.Authorization, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
+	return workflows.HoldResult{Status: string(out.Status), Approvals: out.Approvals, Required: out.Required}, errors.Join(err, r.late)
+}
+
+func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.Run, by workflows.EvaluationClose) (workflows.EvaluationResult, error) {
+	if r.fail != nil {
+		return workflows.EvaluationResult{}, r.fail
+	}
+	out, err := r.b.evaluations.Close(ctx, evaluation.Move{ID: run.Evaluation, Actor: by.Actor, At: r.b.clock.Now(), WorkflowID: "w"})
+	return workflows.EvaluationResult{Status: string(out.Status), Result: out.Result}, errors.Join(err, r.late)
+}
+
+// runsBundle is the handlers of what runs settle, on a real database, as one server credential.
+type runsBundle struct {
+	*fixture.World
+	clock       *clock.Fake
+	runs        *directRuns
+	challenges  *challenge.Service
+	holds       *hold.Service
+	evaluations *evaluation.Service
+	app         *fiber.App
+}
+
+func setupRuns(t *testing.T) *runsBundle {
+	t.Helper()
+	st := testenv.Store(t)
+	b := &runsBundle{World: fixture.New(t, st, runsNow), clock: clock.NewFake(runsNow)}
+	b.challenges = &challenge.Service{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+			return b.Child(ctx, q, a.Parent, "allow")
+		}}
+	b.holds = &hold.Service{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+			child, err := b.Child(ctx, q, a.Parent, "allow")
+			return child, []byte(`{"id":"` + child.ID + `"}`), err
+		}}
+	b.evaluations = &evaluation.Service{Store: st, Clock: b.clock}
+	b.runs = &directRuns{b: b}
+	b.app = fiber.New(fiber.Config{Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
+		p := toProblem(err)
+		return c.Status(problem.Of(p.Code).Status).JSON(fiber.Map{"code": p.Code})
+	}})
+	b.app.Use(func(c *fiber.Ctx) error {
+		c.Locals(localPrincipal, b.Principal("crd_1"))
+		return c.Next()
+	})
+	b.mount()
+	return b
+}
+
+func (b *runsBundle) mount() {
+	c := &challengeHandlers{Challenges: b.challenges, Runs: b.runs}
+	b.app.Get("/challenges/:challenge_id", c.get)
+	b.app.Post("/challenges/:challenge_id/complete", c.complete)
+	b.app.Post("/challenges/:challenge_id/cancel", c.cancel)
+	r := &reviewHandlers{Holds: b.holds, Runs: b.runs}
+	b.app.Get("/reviews", r.list)
+	b.app.Post("/authorizations/:authorization_id/review", r.review)
+	e := &evaluationHandlers{Evaluations: b.evaluations, Runs: b.runs}
+	b.app.Get("/evaluations", e.list)
+	b.app.Post("/evaluations", e.create)
+	b.app.Get("/evaluations/:evaluation_id", e.get)
+	b.app.Post("/evaluations/:evaluation_id/close", e.close)
+	b.app.Get("/evaluations/:evaluation_id/report", e.report)
+}
+
+// do sends a request and answers the status and the body; a list is under "list".
+func (b *runsBundle) do(t *testing.T, method, path, body string) (int, map[string]any) {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader([]byte(body)))
+	req.Header.Set("Content-Type", "application/json")
+	res, err := b.app.Test(req, -1)
+	require.NoError(t, err)
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	var out any
+	require.NoError(t, json.Unmarshal(raw, &out), "%s", raw)
+	if object, ok := out.(map[string]any); ok {
+		return res.StatusCode, object
+	}
+	return res.StatusCode, map[string]any{"list": out}
+}
+
+const confirmBody = `{"method":"sandbox_confirm"}`
+
+func TestChallengeHandlers(t *testing.T) {
+	t.Parallel()
+	b := setupRuns(t)
+	c := b.Challenge(time.Hour, "sandbox_confirm")
+	path := "/challenges/" + c.ID
+	status, body := b.do(t, http.MethodGet, path, "")
+	require.Equal(t, 200, status)
+	require.Equal(t, map[string]any{
+		"id": c.ID, "status": "open", "methods": []any{"sandbox_confirm"}, "expires_at": "2026-03-01T10:00:00.000Z",
+		"display": map[string]any{"action": "Send a transfer"},
+	}, body)
+
+	status, receipt := b.do(t, http.MethodPost, path+"/complete", confirmBody)
+	require.Equal(t, 200, status)
+	require.Equal(t, "completed", receipt["status"])
+	require.Len(t, receipt, 4, "a receipt tells no decision")
+	status, again := b.do(t, http.MethodPost, path+"/complete", confirmBody)
+	require.Equal(t, 200, status)
+	require.Equal(t, receipt, again)
+	status, body = b.do(t, http.MethodPost, path+"/cancel", "")
+	require.Equal(t, 409, status)
+	require.Equal(t, "challenge_closed", body["code"])
+	status, _ = b.do(t, http.MethodGet, "/challenges/chl_unknown", "")
+	require.Equal(t, 404, status)
+}
+
+// What the client of the runs says, and what the caller is told.
+func TestChallengeCompletionWhenTheRunFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fail, late error
+		status     int
+		code       any
+	}{
+		"Temporal is away":              {fail: problem.Away("away", nil), status: 503, code: "unavailable"},
+		"the run refuses":               {fail: problem.New(problem.AssertionRefused, "no"), status: 400, code: "assertion_refused"},
+		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503, code: "unavailable"},
+		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
+		"refused, but it was this":      {late: problem.New(problem.ChallengeClosed, "closed"), status: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupRuns(t)
+			b.runs.fail, b.runs.late = c.fail, c.late
+			status, body := b.do(t, http.MethodPost, "/challenges/"+b.Challenge(time.Hour, "sandbox_confirm").ID+"/complete", confirmBody)
+			require.Equal(t, c.status, status, "%v", body)
+			require.Equal(t, c.code, body["code"])
+		})
+	}
+}
+
+func TestChallengeCancelWhenTheRunHasClosed(t *testing.T) {
+	t.Parallel()
+	b := setupRuns(t)
+	c := b.Challenge(time.Hour, "sandbox_confirm")
+	status, body := b.do(t, http.MethodPost, "/challenges/"+c.ID+"/cancel", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, map[string]any{"id": c.ID, "status": "cancelled"}, body)
+
+	c = b.Challenge(time.Hour, "sandbox_confirm")
+	b.runs.fail = workflows.ErrClosed
+	status, _ = b.do(t, http.MethodPost, "/challenges/"+c.ID+"/cancel", "")
+	require.Equal(t, 503, status)
+	b.clock.Advance(time.Hour)
+	status, body = b.do(t, http.MethodPost, "/challenges/"+c.ID+"/cancel", "")
+	require.Equal(t, 409, status)
+	require.Equal(t, "challenge_expired", body["code"])
+}
+
+func TestReviewHandlers(t *testing.T) {
+	t.Parallel()
+	b := setupRuns(t)
+	h := b.Hold(time.Hour, 2)
+	status, queue := b.do(t, http.MethodGet, "/reviews?status=pending&limit=5", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, []any{map[string]any{
+		"authorization": h.AuthorizationID, "action": "payments.transfer", "subject": "user-4711", "risk_class": "high",
+		"reason_codes": []any{"insufficient_evidence"}, "opened_at": "2026-03-01T09:00:00.000Z", "due_at": "2026-03-01T10:00:00.000Z",
+		"review_status": "pending", "approvals": map[string]any{"given": 0.0, "required": 2.0},
+	}}, queue["list"])
+	status, _ = b.do(t, http.MethodGet, "/reviews?due_before=soon", "")
+	require.Equal(t, 422, status)
+
+	path := fmt.Sprintf("/authorizations/%s/review", h.AuthorizationID)
+	for range 2 {
+		status, pending := b.do(t, http.MethodPost, path, `{"resolution":"approve"}`)
+		require.Equal(t, 202, status)
+		require.Equal(t, map[string]any{"given": 1.0, "required": 2.0}, pending["approvals"])
+	}
+	status, rejected := b.do(t, http.MethodPost, path, `{"resolution":"reject","note":"no"}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, "reject", rejected["resolution"])
+	status, body := b.do(t, http.MethodPost, path, `{"resolution":"approve"}`)
+	require.Equal(t, 409, status)
+	require.Equal(t, "review_resolved", body["code"])
+}
+
+func TestReviewWhenTheRunFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fail, late error
+		status     int
+	}{
+		"Temporal is away":              {fail: problem.Away("away", nil), status: 503},
+		"accepted, and not finished":    {fail: problem.Away("later", workflows.ErrUnderWay), status: 202},
+		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503},
+		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupRuns(t)
+			b.runs.fail, b.runs.late = c.fail, c.late
+			status, body := b.do(t, http.MethodPost, "/authorizations/"+b.Hold(time.Hour, 1).AuthorizationID+"/review", `{"resolution":"approve"}`)
+			require.Equal(t, c.status, status, "%v", body)
+		})
+	}
+}
+
+func TestEvaluationHandlers(t *testing.T) {
+	t.Parallel()
+	b := setupRuns(t)
+	create := func(ends string) (int, map[string]any) {
+		return b.do(t, http.MethodPost, "/evaluations",
+			`{"name":"x","action_keys":["payments.transfer"],"ends_at":"`+ends+`","success_criteria":{"min_shadow_decisions":1}}`)
+	}
+	status, _ := create("2026-03-01T10:00:00+01:00")
+	require.Equal(t, 422, status, "it ends when it starts")
+	status, made := create("2026-03-01T12:00:00+01:00")
+	require.Equal(t, 201, status)
+	require.Equal(t, map[string]any{"min_shadow_decisions": 1.0, "min_outcome_coverage": 0.5, "max_abstention_rate": 0.5}, made["success_criteria"])
+	require.Equal(t, "2026-03-01T11:00:00.000Z", made["ends_at"])
+	path := fmt.Sprintf("/evaluations/%s", made["id"])
+	status, got := b.do(t, http.MethodGet, path, "")
+	require.Equal(t, 200, status)
+	require.Equal(t, made, got)
+	status, list := b.do(t, http.MethodGet, "/evaluations?status=open", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, []any{made}, list["list"])
+
+	b.runs.fail = problem.Away("later", workflows.ErrUnderWay)
+	status, got = b.do(t, http.MethodPost, path+"/close", "")
+	require.Equal(t, 202, status)
+	require.Equal(t, "open", got["status"])
+	b.runs.fail = nil
+	status, got = b.do(t, http.MethodPost, path+"/close", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, "closed", got["status"])
+	status, got = b.do(t, http.MethodPost, path+"/close", "")
+	require.Equal(t, 409, status)
+	require.Equal(t, "evaluation_closed", got["code"])
+	status, report := b.do(t, http.MethodGet, path+"/report", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, "failed", report["result"])
+}
