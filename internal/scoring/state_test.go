@@ -296,3 +296,62 @@ func BenchmarkTrain(b *testing.B) {
 		}
 	}
 }
+
+// Whatever was enrolled, training and scoring give numbers.
+func TestAnythingEnrolledGivesAHonestProfile(t *testing.T) {
+	t.Parallel()
+	m := Default()
+	rapid.Check(t, func(t *rapid.T) {
+		var sessions []SessionFrames
+		for range rapid.IntRange(0, 4).Draw(t, "sessions") {
+			var s SessionFrames
+			for range rapid.IntRange(0, 3).Draw(t, "frames") {
+				f := features.Frame{Blocks: map[features.Modality]features.Block{}}
+				for _, mod := range features.Modalities() {
+					if rapid.Bool().Draw(t, "has") {
+						f.Blocks[mod] = drawBlock(t, mod)
+					}
+				}
+				s.Frames = append(s.Frames, f)
+			}
+			sessions = append(sessions, s)
+		}
+		ts, limits, err := m.Train(sessions, TrainOptions{Device: Desktop, Force: rapid.Bool().Draw(t, "force")})
+		if err != nil {
+			require.ErrorIs(t, err, ErrTooLittle)
+			require.Contains(t, limits, ReasonTooLittle)
+			return
+		}
+		s, at := NewState(Desktop), testStart
+		for range 3 {
+			f := features.Frame{Blocks: map[features.Modality]features.Block{features.Keystroke: drawBlock(t, features.Keystroke)}}
+			at = at.Add(time.Minute)
+			in := input(f, at)
+			in.Duration = time.Minute
+			s, _ = m.Add(s, in, ts, at)
+		}
+		p := m.Assess(s, ts, at, AssessOptions{})
+		requireHonest(t, p)
+		if next, err := m.Adapt(ts, s, p); err == nil {
+			requireHonest(t, m.Assess(m.Rescore(s, next), next, at, AssessOptions{}))
+		}
+	})
+}
+
+func FuzzTemplateUnmarshal(f *testing.F) {
+	m := Default()
+	owner := drawPerson(m.Background(features.Keystroke), 15)
+	ts := enrolled(m, owner)
+	raw, err := ts[0].MarshalBinary()
+	require.NoError(f, err)
+	f.Add(raw)
+	frame := owner.frame(owner.day(), 60)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var tmpl Template
+		if tmpl.UnmarshalBinary(raw) != nil {
+			return
+		}
+		s, _ := m.Add(NewState(Desktop), input(frame, testStart), Templates{tmpl}, testStart)
+		requireHonest(t, m.Assess(s, Templates{tmpl}, testStart, AssessOptions{}))
+	})
+}
