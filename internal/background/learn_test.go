@@ -1,0 +1,93 @@
+package background_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/background"
+	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/simulate"
+)
+
+func samples(people, frames int) []background.Sample {
+	var out []background.Sample
+	for p := range people {
+		typist := simulate.NewTypist(uint64(p))
+		for range frames {
+			typist.NewDay()
+			keys := typist.Type(60)
+			out = append(out, background.Sample{Person: string(rune('a' + p)), Events: len(keys), Cells: features.ExactKeystroke(keys)})
+		}
+	}
+	return out
+}
+
+func TestLearningIsReproducible(t *testing.T) {
+	t.Parallel()
+	set := samples(24, 6)
+	digest := func() string {
+		bg, err := background.Learn(set, background.DefaultOptions(features.Keystroke))
+		require.NoError(t, err)
+		body, err := bg.Marshal()
+		require.NoError(t, err)
+		sum := sha256.Sum256(body)
+		return hex.EncodeToString(sum[:])
+	}
+	require.Equal(t, digest(), digest())
+}
+
+func TestLearnedBackgroundTellsPeopleApart(t *testing.T) {
+	t.Parallel()
+	bg, err := background.Learn(samples(40, 6), background.DefaultOptions(features.Keystroke))
+	require.NoError(t, err)
+	right := 0
+	for p := range 10 {
+		typist, other := simulate.NewTypist(uint64(900+p)), simulate.NewTypist(uint64(950+p))
+		var enrolled []features.Vector
+		for range 3 {
+			typist.NewDay()
+			b, _ := features.ExtractKeystroke(typist.Type(120))
+			enrolled = append(enrolled, bg.Weigh(b))
+		}
+		s, err := scoring.NewScorer(bg, enrolled)
+		require.NoError(t, err)
+		typist.NewDay()
+		own, _ := features.ExtractKeystroke(typist.Type(150))
+		foreign, _ := features.ExtractKeystroke(other.Type(150))
+		if s.LLR(bg.Weigh(own)) > s.LLR(bg.Weigh(foreign)) {
+			right++
+		}
+	}
+	require.GreaterOrEqual(t, right, 9)
+}
+
+func TestLearningFromStoredFramesBorrowsWhatTheyLack(t *testing.T) {
+	t.Parallel()
+	base := scoring.Default().Background(features.Keystroke)
+	var set []background.Sample
+	for p := range 24 {
+		typist := simulate.NewTypist(uint64(p))
+		for range 5 {
+			s, ok := background.FromFrame(base, string(rune('a'+p)), typist.Frame(60))
+			require.True(t, ok)
+			set = append(set, s)
+		}
+	}
+	opt := background.DefaultOptions(features.Keystroke)
+	opt.Base, opt.Version = base, "local-2"
+	bg, err := background.Learn(set, opt)
+	require.NoError(t, err)
+	require.Equal(t, base.Few, bg.Few)
+	require.Equal(t, 24, bg.Card.People)
+	require.Equal(t, "local-2", bg.Version)
+}
+
+func TestTooFewPeopleAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := background.Learn(samples(3, 3), background.DefaultOptions(features.Keystroke))
+	require.ErrorIs(t, err, background.ErrTooFew)
+}
