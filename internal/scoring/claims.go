@@ -12,7 +12,8 @@ type AssessOptions struct {
 	CapLikely bool // after a recovery without an anchor: no claim above likely
 }
 
-// Assess judges the session's state at a time. It never changes the state, and it says the same for the same arguments.
+// Assess judges the session's state at a time. Of the templates it needs the fields only, not the data behind them: what
+// they say was scored when the frames were added. It never changes the state, and it says the same for the same arguments.
 func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) Profile {
 	a := assessment{model: m, state: s, templates: ts, opt: opt, nowMS: now.UnixMilli(), limits: set{}}
 	a.presence = judgePresence(s.Presence)

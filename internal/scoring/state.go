@@ -131,23 +131,22 @@ func (m *Model) observeWindow(w window, mod features.Modality, in Input, ts Temp
 	return w.score(bg, m.usable(ts, mod, device), completed)
 }
 
-// usable is the template of the modality and device, if it was learned under the background in force.
-func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
-	t := m.current(ts, mod, device)
-	if t == nil || t.posterior.mean == nil {
-		return nil
-	}
-	return t
-}
-
-// current is the template that this model's scores of a session stand on. It asks for no more than a template's head
-// (modality, device, model version, provisional, limitations), so that judging need not load what scoring needs.
-func (m *Model) current(ts Templates, mod features.Modality, device DeviceClass) *Template {
+// matching is the template of the modality and device, if it was learned under the background in force. Its data may not
+// be loaded: that is enough to judge a state that was scored before.
+func (m *Model) matching(ts Templates, mod features.Modality, device DeviceClass) *Template {
 	t := ts.Find(mod, device)
 	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version {
 		return nil
 	}
 	return t
+}
+
+// usable is a matching template that can be scored against.
+func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
+	if t := m.matching(ts, mod, device); t != nil && t.posterior.mean != nil {
+		return t
+	}
+	return nil
 }
 
 // Rescore scores the windows of a state again, after templates were trained, adapted, rolled back or removed.

@@ -183,6 +183,23 @@ func TestStateAndTemplateSurviveStorage(t *testing.T) {
 	require.Equal(t, m.Assess(direct, ts, at, AssessOptions{}), m.Assess(stored, back, at, AssessOptions{}))
 }
 
+// Decisions are made from the stored state: the heads of templates, without their data, must give the same profile.
+func TestAssessNeedsOnlyTheHeadsOfTemplates(t *testing.T) {
+	t.Parallel()
+	m := Default()
+	owner := drawPerson(m.Background(features.Keystroke), 16)
+	ts := enrolled(m, owner)
+	s, at := run(m, owner, ts, 5, NewState(Desktop), testStart)
+	heads := make(Templates, len(ts))
+	for i, tmpl := range ts {
+		heads[i] = Template{Modality: tmpl.Modality, Device: tmpl.Device, ModelVersion: tmpl.ModelVersion,
+			Provisional: tmpl.Provisional, Limitations: tmpl.Limitations}
+	}
+	whole := m.Assess(s, ts, at, AssessOptions{})
+	require.True(t, trustedStatus(whole.Claim(ClaimContinuity).Status))
+	require.Equal(t, whole, m.Assess(s, heads, at, AssessOptions{}))
+}
+
 func TestTenThousandFramesStayBounded(t *testing.T) {
 	t.Parallel()
 	m := Default()
