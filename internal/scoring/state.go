@@ -131,9 +131,9 @@ func (m *Model) observeWindow(w window, mod features.Modality, in Input, ts Temp
 	return w.score(bg, m.usable(ts, mod, device), completed)
 }
 
-// matching is the template of the modality and device, if it was learned under the background in force. Its data may not
+// current is the template of the modality and device, if it was learned under the background in force. Its data may not
 // be loaded: that is enough to judge a state that was scored before.
-func (m *Model) matching(ts Templates, mod features.Modality, device DeviceClass) *Template {
+func (m *Model) current(ts Templates, mod features.Modality, device DeviceClass) *Template {
 	t := ts.Find(mod, device)
 	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version {
 		return nil
@@ -141,9 +141,9 @@ func (m *Model) matching(ts Templates, mod features.Modality, device DeviceClass
 	return t
 }
 
-// usable is a matching template that can be scored against.
+// usable is a current template that can be scored against.
 func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
-	if t := m.matching(ts, mod, device); t != nil && t.posterior.mean != nil {
+	if t := m.current(ts, mod, device); t != nil && t.posterior.mean != nil {
 		return t
 	}
 	return nil
