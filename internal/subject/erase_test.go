@@ -46,6 +46,12 @@ func (b *bundle) erase(t *testing.T, erasure string) {
 		more, err = b.service.Sweep(ctx, erasure)
 		require.NoError(t, err)
 	}
+	b.finish(t, erasure)
+}
+
+func (b *bundle) finish(t *testing.T, erasure string) {
+	t.Helper()
+	ctx := context.Background()
 	for more := true; more; {
 		var err error
 		more, err = b.service.Finish(ctx, erasure, "erasure/"+erasure, b.clock.Now())
@@ -172,7 +178,7 @@ func TestErasureRemovesWhatCameLate(t *testing.T) {
 	v.ExternalID = canary
 	b.seedCredential(t, v.Subject, b.clock.Now())
 	b.seedDecisions(t, v.Subject, seeded{authorization: "azn_late", held: "azn_late_2", challenge: "chl_late", proof: "prf_late"}, b.clock.Now())
-	b.erase(t, r.Erasure)
+	b.finish(t, r.Erasure)
 	require.Empty(t, b.traces(t, v.UID))
 	require.Empty(t, b.traces(t, "azn_late"))
 }
