@@ -12,10 +12,13 @@ import (
 // wrote it says.
 func (q *Q) ClaimOutbox(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
-	err := q.with(ctx).Raw(`update outbox o set attempts = o.attempts + 1, available_at = @until
-		from (select id from outbox where topic in @topics and (available_at <= @now or attempts = 0 and available_at = created_at)
-			order by id limit @limit for update skip locked) due
-		where o.id = due.id returning o.*`, map[string]any{
+	err := q.with(ctx).Raw(`with due as (select id from outbox where topic in @topics and available_at <= @now
+			order by available_at, id limit @limit for update skip locked),
+		ahead as (select id from outbox where topic in @topics and attempts = 0 and available_at > @now and available_at = created_at
+			limit @limit for update skip locked)
+		update outbox o set attempts = o.attempts + 1, available_at = @until
+		from (select id from due union all select id from ahead limit @limit) claimed
+		where o.id = claimed.id returning o.*`, map[string]any{
 		"until": now.Add(lease), "topics": topics, "now": now, "limit": limit,
 	}).Scan(&rows).Error
 	return rows, err
