@@ -119,3 +119,10 @@ func (q *Q) RunsOfSubject(ctx context.Context, uid string, after RunRef, limit i
 		map[string]any{"uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error
 	return rows, err
 }
+
+// UnfinishedErasures are erasures requested before t that are not completed, oldest first.
+func (q *Q) UnfinishedErasures(ctx context.Context, t time.Time, limit int) ([]models.Erasure, error) {
+	var rows []models.Erasure
+	err := q.with(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error
+	return rows, err
+}

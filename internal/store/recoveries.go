@@ -65,3 +65,12 @@ func (q *Q) RetireTemplatesOfSubject(ctx context.Context, s Scope, uid string, a
 	return q.exec(ctx, `update templates set status = 'retired', updated_at = $4
 		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
 }
+
+// OverdueRecoveries are recoveries that were due to move before t and have not.
+func (q *Q) OverdueRecoveries(ctx context.Context, t time.Time, limit int) ([]string, error) {
+	var ids []string
+	err := q.with(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
+		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,
+		map[string]any{"t": t, "limit": limit}).Scan(&ids).Error
+	return ids, err
+}
