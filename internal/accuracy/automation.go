@@ -1,9 +1,12 @@
 package accuracy
 
 import (
+	"math/rand/v2"
+
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/recordings"
 	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/simulate"
 )
 
 // runAutomation plays labelled pointer sessions through the service and asks whether each was taken for a program. The
@@ -31,21 +34,45 @@ func runAutomation(e *env, set recordings.Set) error {
 		return errUnfit
 	}
 	reportAutomation(e, set.Name, "people only", sessions)
+	reportPointerAttacks(e, set.Name)
 	return nil
 }
 
+const (
+	attackSessions  = 60
+	attackSessionMS = 60_000
+)
+
+// reportPointerAttacks plays a minute of each made-up program. They need no recordings; they stand beside the people who
+// must not be flagged.
+func reportPointerAttacks(e *env, set string) {
+	for k, attack := range simulate.PointerAttacks() {
+		caught := make([][]bool, attackSessions)
+		parallel(attackSessions, func(i int) {
+			rng := rand.New(rand.NewPCG(e.opt.Seed+uint64(i), uint64(k)))
+			caught[i] = []bool{flaggedPointer(e, attack.Make(rng, attackSessionMS))}
+		})
+		e.share(Figure{Protocol: "automation", Set: set, Case: "made-up programs"}, attack.Name+" caught in a minute", caught, "")
+	}
+}
+
+// flaggedPointer says whether the service takes a session for a program at any time.
+func flaggedPointer(e *env, events []features.PointerEvent) bool {
+	var frames []shot
+	for _, f := range byTime(events) {
+		frames = append(frames, shot{features.Extract(features.Raw{Pointer: f}), max(span(f)/1000, 1)})
+	}
+	for _, v := range play(e.opt.Model, nil, frames) {
+		if v.automation == scoring.Detected {
+			return true
+		}
+	}
+	return false
+}
+
 func reportAutomation(e *env, set, split string, sessions []recordings.PointerSession) {
-	m := e.opt.Model
 	caught := make([]bool, len(sessions))
-	parallel(len(sessions), func(i int) {
-		var frames []shot
-		for _, f := range byTime(sessions[i].Events) {
-			frames = append(frames, shot{features.Extract(features.Raw{Pointer: f}), max(span(f)/1000, 1)})
-		}
-		for _, v := range play(m, nil, frames) {
-			caught[i] = caught[i] || v.automation == scoring.Detected
-		}
-	})
+	parallel(len(sessions), func(i int) { caught[i] = flaggedPointer(e, sessions[i].Events) })
 	var correct, bots, people [][]bool
 	for i, s := range sessions {
 		bot := s.Label == "bot"

@@ -109,14 +109,6 @@ func mean(v []float64) float64 {
 	return sum / float64(n)
 }
 
-func deviation(v []float64) float64 {
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(max(len(v)-1, 1)))
-}
-
 func pool(people []Person) (genuine, impostor []float64) {
 	for _, p := range people {
 		genuine, impostor = append(genuine, p.Genuine...), append(impostor, p.Impostor...)

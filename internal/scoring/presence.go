@@ -17,6 +17,7 @@ const (
 	presenceFrames  = 6
 	regularFrames   = 3 // frames on which regularity is judged
 	tooRegular      = -1.0
+	blatantRules    = 4  // pointer rules broken at once that need no second frame
 	pointerFrameMin = 60 // pointer events a frame must have to be tested
 )
 
@@ -46,7 +47,7 @@ func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
 	}
 	if b, ok := f.Block(features.Pointer); ok && b.Events >= pointerFrameMin {
 		if _, ok := f.Presence.Get("sd_lv"); ok {
-			p.HasPointer, p.PointerRules = true, pointerRules(f.Presence)
+			p.HasPointer, p.PointerRules = true, pointerRules(f)
 		}
 	}
 	return p, p.Tested || p.HasPointer
@@ -76,16 +77,36 @@ var typingLimits = []limit{
 	{"skew_pp", -.35, math.Inf(1)},
 }
 
+// pointerLimits lie outside what 99.2 % of the frames of two sets of people show, widened a little: people's speed varies
+// within a stroke and from step to step, has slow ends, and does not run along axes. Polling intervals are left out: they
+// depend on the mouse and the browser.
 var pointerLimits = []limit{
-	{"sd_lv", .60, math.Inf(1)},
-	{"unit_steps", math.Inf(-1), .62},
-	{"uniq_steps", .12, math.Inf(1)},
-	{"axis_diag", math.Inf(-1), .96},
+	{"sd_lv", .80, 2.1},
+	{"unit_steps", .03, .62},
+	{"axis_diag", .12, .94},
+	{"uniq_steps", .10, .95},
+}
+
+// pointerCellLimits are the same for cells.
+var pointerCellLimits = []limit{
+	{"lvh#0", .01, .18},
+	{"lvratio", .30, 1.0},
+	{"scv", .45, 1.7},
 }
 
 func typingRanges(f features.Frame) int { return outside(f.Presence, typingLimits) }
 
-func pointerRules(p features.Presence) int { return outside(p, pointerLimits) }
+func pointerRules(f features.Frame) int {
+	n := outside(f.Presence, pointerLimits)
+	block, _ := f.Block(features.Pointer)
+	for _, l := range pointerCellLimits {
+		i := features.CellIndex(features.Pointer, l.name)
+		if v := block.Cells.M[i]; block.Cells.N[i] == features.CountMany && (v < l.lo || v > l.hi) {
+			n++
+		}
+	}
+	return n
+}
 
 func outside(p features.Presence, limits []limit) int {
 	n := 0
@@ -159,7 +180,7 @@ func typing(frames []presenceFrame, v *presenceVerdict) {
 }
 
 func pointing(frames []presenceFrame, v *presenceVerdict) {
-	tested, flagged, clean := 0, 0, 0
+	tested, flagged, clean, blatant := 0, 0, 0, false
 	for _, f := range frames {
 		if !f.HasPointer {
 			continue
@@ -168,12 +189,13 @@ func pointing(frames []presenceFrame, v *presenceVerdict) {
 		if f.PointerRules >= 2 {
 			flagged++
 		}
+		blatant = blatant || f.PointerRules >= blatantRules
 		if f.PointerRules == 0 {
 			clean++
 		}
 	}
 	switch {
-	case flagged > 0 && 2*flagged > tested:
+	case (flagged >= 2 || blatant) && 2*flagged > tested:
 		v.detected = append(v.detected, ReasonAutomationPointer)
 	case flagged > 0:
 		v.suspected = true
