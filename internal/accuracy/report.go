@@ -107,7 +107,7 @@ func (f Figure) interval() string {
 
 // Write writes accuracy.md, accuracy.json and one SVG a curve family into a directory, making it where it is missing.
 func (r Report) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("accuracy: %w", err)
 	}
 	body, err := json.MarshalIndent(r, "", " ")
@@ -124,7 +124,7 @@ func (r Report) Write(dir string) error {
 		files[name] = []byte(DET(curves))
 	}
 	for name, body := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), body, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), body, 0o600); err != nil {
 			return fmt.Errorf("accuracy: %w", err)
 		}
 	}

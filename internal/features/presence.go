@@ -52,10 +52,10 @@ func presenceSchema() []Scalar {
 
 // keySeries are the paired series the presence scalars are computed from.
 type keySeries struct {
-	pp, logPP, meanPP, resPP          []float64
-	hold, logHold, meanHold, resHold  []float64
-	holdBefore, resHoldBefore         []float64 // log hold and its residual of the first key of each pair in pp
-	pairs, known, rolled, transitions int
+	pp, logPP, meanPP, resPP         []float64
+	hold, logHold, meanHold, resHold []float64
+	holdBefore, resHoldBefore        []float64 // log hold and its residual of the first key of each pair in pp
+	known, rolled, transitions       int
 }
 
 func collectSeries(events []KeyEvent) keySeries {
