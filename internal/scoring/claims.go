@@ -150,7 +150,7 @@ func (a *assessment) continuityStatus(e *evidence) Status {
 	if a.stale {
 		e.limits.add(ReasonStale)
 	}
-	if e.keyed && e.keys >= likelyKeys {
+	if e.keyed && a.state.Keystroke.seenKeys() >= likelyKeys {
 		return e.byKeys()
 	}
 	return e.byPointer()
@@ -193,7 +193,7 @@ func (e *evidence) byKeys() Status {
 	case total > confirmLLR && e.long > likelyLLR && e.keys >= confirmKeys && recent:
 		e.reasons.add(ReasonMatch)
 		return Confirmed
-	case total > likelyLLR && e.long > 0 && recent:
+	case total > likelyLLR && e.long > 0 && e.keys >= likelyKeys && recent:
 		e.reasons.add(ReasonWeakMatch)
 		return Likely
 	}

@@ -202,3 +202,20 @@ func TestReasonsAreUniqueAndDescribed(t *testing.T) {
 		require.NotEmpty(t, r.Remedy, r.Code)
 	}
 }
+
+// A stranger whose chunks are short must be told apart all the same: a restart of the window takes evidence out of it, and
+// that evidence still counts as seen.
+func TestStrangerInShortFramesIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	m := scoring.Default()
+	ts := enrolOdd(t, m, simulate.NewTypist(31), nil)
+	stranger := simulate.NewTypist(331)
+	var frames []features.Frame
+	for range 16 {
+		frames = append(frames, features.Extract(features.Raw{Keys: stranger.Type(14)}))
+	}
+	p, _ := watch(m, ts, frames, scoring.Desktop)
+	require.Equal(t, scoring.NotConfirmed, p.Claim(scoring.ClaimContinuity).Status)
+	require.NotEqual(t, scoring.CoverageSparse, p.Coverage)
+	require.False(t, p.InsufficientEvidence)
+}

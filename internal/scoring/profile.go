@@ -82,7 +82,7 @@ func (s State) Coverage() Coverage {
 }
 
 func (s State) keyCoverage() Coverage {
-	keys := s.Keystroke.keys()
+	keys := s.Keystroke.seenKeys()
 	switch {
 	case keys >= sufficientKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() >= minFilledCells:
 		return CoverageSufficient

@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/features"
@@ -153,13 +154,12 @@ func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) 
 func (m *Model) Rescore(s State, ts Templates) State {
 	rescore := func(w window, mod features.Modality) window {
 		t, bg := m.usable(ts, mod, s.Device), m.backgrounds[mod]
-		w.Shorts, w.WasOperator = nil, false
 		chunks := w.chunks
-		for i := range chunks {
-			w.chunks = chunks[:i+1]
-			w = w.score(bg, t, complete(mod, chunks[i]))
+		w.chunks, w.Shorts, w.Restarted, w.WasOperator = nil, nil, false, false
+		for _, c := range chunks {
+			w.chunks = append(slices.Clone(w.chunks), c)
+			w = w.score(bg, t, complete(mod, c))
 		}
-		w.chunks = chunks
 		return w
 	}
 	s.Keystroke, s.Pointer = rescore(s.Keystroke, features.Keystroke), rescore(s.Pointer, features.Pointer)

@@ -15,11 +15,18 @@ type chunk struct {
 // window is the recent evidence of one modality and what it scored.
 type window struct {
 	chunks      []chunk
+	Aside       []aside   `json:"aside,omitempty"`  // chunks set aside by restarts
 	Shorts      []float64 `json:"shorts,omitempty"` // ratios of the last complete chunks, newest last
 	Long        float64   `json:"long"`
 	Scored      bool      `json:"scored"`
 	Restarted   bool      `json:"restarted,omitempty"` // the oldest chunk is one that did not match
 	WasOperator bool      `json:"was_operator"`        // the window once matched the enrolled person
+}
+
+// aside is a chunk a restart took out of the window: it still tells how much evidence there was.
+type aside struct {
+	Keys  int   `json:"keys"`
+	EndMS int64 `json:"end_ms"`
 }
 
 const maxRefs = 4
@@ -37,6 +44,26 @@ func (w window) keys() int {
 		total += c.Keys
 	}
 	return total
+}
+
+// seenKeys is the recent evidence, whether the window still stands on it or a restart has set it aside.
+func (w window) seenKeys() int {
+	total := w.keys()
+	for _, a := range w.Aside {
+		total += a.Keys
+	}
+	return min(total, windowKeys)
+}
+
+// setAside takes the first n chunks out of the window.
+func (w window) setAside(n int) window {
+	out := append(make([]aside, 0, maxChunks+n), w.Aside...)
+	for _, c := range w.chunks[:n] {
+		out = append(out, aside{c.Keys, c.EndMS})
+	}
+	w.Aside = lastN(out, maxChunks)
+	w.chunks = w.chunks[n:]
+	return w
 }
 
 func (w window) activeMS() float64 {
@@ -103,6 +130,10 @@ func (w window) push(mod features.Modality, b features.Block, atMS int64, ref st
 	}
 	chunks[last] = c
 	w.chunks = trim(mod, chunks, atMS)
+	w.Restarted = w.Restarted && len(w.chunks) == len(chunks) // its chunk is the oldest, the first to be trimmed
+	for len(w.Aside) > 0 && atMS-w.Aside[0].EndMS > windowMS {
+		w.Aside = w.Aside[1:]
+	}
 	return w, complete(mod, c)
 }
 
@@ -132,7 +163,7 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 		w.Shorts = append(append(make([]float64, 0, recentVerdicts+1), w.Shorts...), s)
 		w.Shorts = w.Shorts[max(0, len(w.Shorts)-recentVerdicts):]
 		if s < revokeLLR && t.Modality == features.Keystroke {
-			w.chunks = w.chunks[len(w.chunks)-1:]
+			w = w.setAside(len(w.chunks) - 1)
 			w.Restarted = true
 		}
 	}
@@ -153,7 +184,8 @@ func (w window) forgive(bg *Background, t *Template) window {
 	}
 	after := window{chunks: w.chunks[1:]}
 	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR {
-		w.chunks, w.Restarted = after.chunks, false
+		w = w.setAside(1)
+		w.Restarted = false
 	}
 	return w
 }
