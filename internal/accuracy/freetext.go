@@ -91,8 +91,6 @@ func galleryScores(e *env, bg *scoring.Background, people []typist, gallery int)
 // enrolDays is how many sessions are enrolled where people come back on other days.
 const enrolDays = 3
 
-var daysPublished = map[int]string{100: "target 4.5 %", 250: "target 2.0 %"}
-
 // runDays enrols the first three sessions and tests windows of later ones, everybody else an impostor.
 func runDays(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
@@ -106,33 +104,55 @@ func runDays(e *env, set recordings.Set) error {
 	if err != nil {
 		return err
 	}
-	for _, keys := range []int{50, 100, 250} {
+	for _, c := range dayCases {
 		var all []Person
 		for _, f := range folds {
-			some, err := dayScores(e, f.bg, pick(people, f.tested), keys)
+			some, err := dayScores(e, f.bg, pick(people, f.tested), c)
 			if err != nil {
 				return err
 			}
 			all = append(all, some...)
 		}
-		e.verification(Figure{Protocol: "days", Set: set.Name, Case: fmt.Sprintf("3 sessions enrolled, %d keys of later ones", keys)}, all, daysPublished[keys])
+		e.verification(Figure{Protocol: "days", Set: set.Name, Case: c.String()}, all, c.compare)
 	}
 	return nil
 }
 
-func dayScores(e *env, bg *scoring.Background, people []typist, keys int) ([]Person, error) {
+// dayCase says how much is enrolled and how much tested.
+type dayCase struct {
+	sessions, enrolled int // sessions, and keys of each; 0 is all
+	tested             int // keys
+	compare            string
+}
+
+var dayCases = []dayCase{
+	{3, 0, 50, ""}, {3, 0, 100, "target 4.5 %"}, {3, 0, 250, "target 2.0 %"},
+	{1, 100, 200, ""}, {1, 250, 200, ""}, {2, 100, 200, ""}, {3, 100, 200, ""}, {3, 250, 200, ""},
+}
+
+func (c dayCase) String() string {
+	enrolled := "sessions"
+	if c.enrolled > 0 {
+		enrolled = fmt.Sprintf("x %d keys", c.enrolled)
+	}
+	return fmt.Sprintf("%d %s enrolled, %d keys of later ones", c.sessions, enrolled, c.tested)
+}
+
+func dayScores(e *env, bg *scoring.Background, people []typist, c dayCase) ([]Person, error) {
 	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
 	failed := make([]error, len(people))
 	parallel(len(people), func(i int) {
 		var enrolled []features.Vector
 		for k, s := range people[i].sessions {
-			if k < enrolDays {
+			if k < c.sessions {
+				if c.enrolled > 0 {
+					s = s[:min(c.enrolled, len(s))]
+				}
 				enrolled = append(enrolled, mergedFrames(bg, s, frameKeys))
-				continue
 			}
-			for len(s) >= keys {
-				queries[i] = append(queries[i], mergedFrames(bg, s[:keys], frameKeys))
-				s = s[keys:]
+			for k >= enrolDays && len(s) >= c.tested {
+				queries[i] = append(queries[i], mergedFrames(bg, s[:c.tested], frameKeys))
+				s = s[c.tested:]
 			}
 		}
 		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)

@@ -31,7 +31,7 @@ func Ready(sessions []SessionAmount) Readiness {
 		}
 	}
 	r.Ready = r.Sessions >= readySessions
-	r.Provisional = !r.Ready && best >= provisionalKeys
+	r.Provisional = !r.Ready && (best >= provisionalKeys || r.Sessions >= provisionalSessions)
 	switch {
 	case r.Provisional:
 		r.Limitations = append(r.Limitations, ReasonProvisional)

@@ -58,7 +58,8 @@ const (
 const (
 	readySessions       = 3
 	readySessionKeys    = 100
-	provisionalKeys     = 250
+	provisionalKeys     = 250 // of one session, or
+	provisionalSessions = 2   // of readySessionKeys: two days tell more than one long one
 	maxSessions         = 5
 	anchorSessions      = 3 // enrolment sessions adaptation may never push out
 	pointerReadyMS      = 60_000
