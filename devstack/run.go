@@ -70,6 +70,7 @@ func serve(ctx context.Context, o options) error {
 	ui.start(o, ports.frontend(), uiBackend)
 	err = announce(ctx, o, ports, ui, started)
 	if err == nil {
+		logger.speak()
 		<-ctx.Done()
 	}
 	logger.hush()
