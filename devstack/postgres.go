@@ -83,7 +83,8 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 }
 
 // lockInstance keeps a second devstack off the same database, where the two would take the history shards from each
-// other for ever. The lock lives as long as conn does, so a killed process never leaves one behind.
+// other for ever. The lock lives as long as conn does, so a killed process never leaves one behind;
+// it guards the start, and is not taken again when Postgres itself was restarted meanwhile.
 func lockInstance(ctx context.Context, conn *pgx.Conn, name string) error {
 	deadline := time.Now().Add(instanceLockWait)
 	for {
