@@ -22,6 +22,7 @@ type Config struct {
 	BaseURL        string        // what the world calls the service, no slash at the end
 	MaxFrameBytes  int           // cap of an evidence body; default 256 KiB
 	RequestTimeout time.Duration // the deadline of a request; default 10 s
+	Version        string        // of the build, for /meta
 }
 
 // Deps are the services behind the handlers. All are required.
@@ -33,6 +34,7 @@ type Deps struct {
 	Identity *identity.Service
 	Limiter  *ratelimit.Limiter
 	Metrics  *Metrics
+	Services Services
 }
 
 // server holds what the chain and the handlers share.

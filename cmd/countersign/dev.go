@@ -255,7 +255,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		return err
 	}
 	p, err := wiring.New(c, wiring.Options{
-		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI,
+		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, Version: version,
 	})
 	if err != nil {
 		return err

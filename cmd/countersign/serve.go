@@ -103,7 +103,7 @@ func (s *settings) process(ctx context.Context) (*wiring.Process, error) {
 		c.Close()
 		return nil, err
 	}
-	p, err := wiring.New(c, wiring.Options{WebhookLoopback: loopback, Temporal: temporal})
+	p, err := wiring.New(c, wiring.Options{WebhookLoopback: loopback, Temporal: temporal, Version: version})
 	if err != nil {
 		c.Close()
 		return nil, err

@@ -87,6 +87,7 @@ create table templates (
     status         text        not null check (status in ('active', 'superseded', 'retired')),
     model_version  text        not null,
     provisional    boolean     not null default false,
+    limitations    text[]      not null default '{}',
     data           bytea       not null,
     created_at     timestamptz not null,
     updated_at     timestamptz not null,

@@ -16,10 +16,25 @@ const sweepEvery = 5 * time.Second
 
 // newAPI builds the HTTP face. Its requests end when base does.
 func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
-	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes}, api.Deps{
-		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: p.services.limiter,
+	v := p.services
+	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version}, api.Deps{
+		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter,
 		Metrics: api.NewMetrics(p.Ops.Registry),
+		Services: api.Services{
+			Actions: v.actions, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Evaluations: v.evaluations,
+			Proofs: p.Proofing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
+			AuditSigner: p.Proofing, Runs: p.Flows, Ready: p.capabilities,
+		},
 	})
+}
+
+// capabilities are the states of what needs Temporal, for /meta.
+func (p *Process) capabilities(ctx context.Context) map[string]string {
+	state := "available"
+	if p.Flows.Ping(ctx) != nil {
+		state = "unavailable"
+	}
+	return map[string]string{"challenges": state, "reviews": state, "enrollment": state, "recovery": state, "evaluations": state, "webhooks": state}
 }
 
 // startLoops runs what the API does in the background until base ends; the returned function waits for that, and gives

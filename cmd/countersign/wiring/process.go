@@ -25,6 +25,7 @@ type Options struct {
 	CodecOrigin string
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
+	Version       string // of the build
 }
 
 // Process is the API, the worker, or both.

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// actionHandlers answer for protected actions and their policy versions.
+type actionHandlers struct{ Actions *action.Service }
+
+type actionView struct {
+	ID                  string            `json:"id"`
+	Environment         string            `json:"environment"`
+	Key                 string            `json:"key"`
+	Name                string            `json:"name"`
+	Consequence         string            `json:"consequence"`
+	RiskClass           string            `json:"risk_class"`
+	ResourceType        string            `json:"resource_type"`
+	ContextSchema       json.RawMessage   `json:"context_schema"`
+	Mode                models.ActionMode `json:"mode"`
+	AllowedAudiences    []string          `json:"allowed_audiences"`
+	AllowedCallers      []string          `json:"allowed_callers"`
+	ProofTTLSeconds     int               `json:"proof_ttl_seconds"`
+	ActivePolicyVersion *int              `json:"active_policy_version"`
+	CreatedAt           string            `json:"created_at"`
+	UpdatedAt           string            `json:"updated_at"`
+}
+
+func viewAction(a models.Action) actionView {
+	return actionView{
+		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, RiskClass: a.RiskClass,
+		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: a.Mode,
+		AllowedAudiences: listed(a.AllowedAudiences), AllowedCallers: listed(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
+		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: wire.Time(a.CreatedAt), UpdatedAt: wire.Time(a.UpdatedAt),
+	}
+}
+
+// listed makes an array of what may be nil: the contract has no null lists.
+func listed(s models.Strings) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+func (h *actionHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Actions.List(requestContext(c), principal(c).Store(), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]actionView, len(rows))
+	for i, r := range rows {
+		views[i] = viewAction(r)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *actionHandlers) create(c *fiber.Ctx) error {
+	in, err := bind[action.Create](c)
+	if err != nil {
+		return err
+	}
+	a, err := h.Actions.Create(requestContext(c), principal(c), in)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, viewAction(a))
+}
+
+func (h *actionHandlers) get(c *fiber.Ctx) error {
+	a, err := h.Actions.Get(requestContext(c), principal(c).Store(), param(c, "action_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewAction(a))
+}
+
+func (h *actionHandlers) update(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Name        *string            `json:"name"`
+		Consequence *string            `json:"consequence"`
+		Mode        *models.ActionMode `json:"mode"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	change := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
+	a, err := h.Actions.Update(requestContext(c), principal(c), param(c, "action_id"), change)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewAction(a))
+}
+
+func (h *actionHandlers) archive(c *fiber.Ctx) error {
+	if err := h.Actions.Archive(requestContext(c), principal(c), param(c, "action_id")); err != nil {
+		return err
+	}
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+type policyView struct {
+	ID               string              `json:"id"`
+	Action           string              `json:"action"`
+	Version          int                 `json:"version"`
+	Status           models.PolicyStatus `json:"status"`
+	Requirements     json.RawMessage     `json:"requirements"`
+	ContextSchema    json.RawMessage     `json:"context_schema"`
+	AllowedAudiences []string            `json:"allowed_audiences"`
+	AllowedCallers   []string            `json:"allowed_callers"`
+	ProofTTLSeconds  int                 `json:"proof_ttl_seconds"`
+	ContentHash      string              `json:"content_hash"`
+	CreatedAt        string              `json:"created_at"`
+	ActivatedAt      *string             `json:"activated_at"`
+	RetiredAt        *string             `json:"retired_at"`
+}
+
+func viewPolicy(v models.PolicyVersion) policyView {
+	return policyView{
+		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: v.Status, Requirements: json.RawMessage(v.Requirements),
+		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: listed(v.AllowedAudiences), AllowedCallers: listed(v.AllowedCallers),
+		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: wire.Time(v.CreatedAt),
+		ActivatedAt: wire.OptionalTime(v.ActivatedAt), RetiredAt: wire.OptionalTime(v.RetiredAt),
+	}
+}
+
+func (h *actionHandlers) versions(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Actions.Versions(requestContext(c), principal(c).Store(), param(c, "action_id"), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]policyView, len(rows))
+	for i, r := range rows {
+		views[i] = viewPolicy(r)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
+	in, err := bind[action.CreateVersion](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Actions.CreateVersion(requestContext(c), principal(c), param(c, "action_id"), in)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, viewPolicy(v))
+}
+
+// versionParam is the {version} of a path; what is no version of anything is absent.
+func versionParam(c *fiber.Ctx) (int, error) {
+	n, err := strconv.Atoi(param(c, "version"))
+	if err != nil || n < 1 {
+		return 0, problem.Absent()
+	}
+	return n, nil
+}
+
+func (h *actionHandlers) version(c *fiber.Ctx) error {
+	n, err := versionParam(c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Actions.Version(requestContext(c), principal(c).Store(), param(c, "action_id"), n)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewPolicy(v))
+}
+
+func (h *actionHandlers) activate(c *fiber.Ctx) error {
+	n, err := versionParam(c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Actions.Activate(requestContext(c), principal(c), param(c, "action_id"), n)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewPolicy(v))
+}

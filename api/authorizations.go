@@ -1,0 +1,78 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// authorizationHandlers answer for decisions.
+type authorizationHandlers struct {
+	Authorizations *authorization.Service
+	Clock          clock.Clock
+}
+
+// authorize decides. A repeated idempotency key gets the stored answer, byte for byte.
+func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
+	start := h.Clock.Now()
+	in, err := bind[authorization.Request](c)
+	if err != nil {
+		return err
+	}
+	answer, err := h.Authorizations.Authorize(requestContext(c), principal(c), in, start)
+	if err != nil {
+		return err
+	}
+	if answer.Replayed {
+		c.Set(headerReplayed, "true")
+	}
+	return sendRaw(c, fiber.StatusOK, answer.Body)
+}
+
+func (h *authorizationHandlers) get(c *fiber.Ctx) error {
+	t, err := h.Authorizations.Get(requestContext(c), principal(c).Store(), param(c, "authorization_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, t)
+}
+
+func (h *authorizationHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	f := store.TraceFilter{
+		Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision"), Mode: query(c, "mode"),
+		ReviewStatus: models.HoldStatus(query(c, "review_status")),
+	}
+	if f.Since, err = timeQuery(c, "since"); err != nil {
+		return err
+	}
+	if f.Until, err = timeQuery(c, "until"); err != nil {
+		return err
+	}
+	rows, next, err := h.Authorizations.List(requestContext(c), principal(c).Store(), f, pg)
+	if err != nil {
+		return err
+	}
+	return sendList(c, rows, next)
+}
+
+func (h *authorizationHandlers) outcome(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Outcome string  `json:"outcome"`
+		Note    *string `json:"note"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	receipt, err := h.Authorizations.Outcome(requestContext(c), principal(c), param(c, "authorization_id"), in.Outcome, in.Note)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, receipt)
+}

@@ -1,0 +1,218 @@
+package api
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// credentialHandlers answer for API keys and client tokens.
+type credentialHandlers struct {
+	Identity *identity.Service
+	Store    *store.Store
+	Proofs   *proofing.Service
+}
+
+// defaultTokenTTL is the life of a client token in seconds where nothing is said (SPEC section 2).
+const defaultTokenTTL = 900
+
+// identity answers who is calling. It contains no secret.
+func (h *credentialHandlers) identity(c *fiber.Ctx) error {
+	p := principal(c)
+	return send(c, fiber.StatusOK, map[string]any{
+		"credential": p.CredentialID, "tenant": p.TenantID, "environment": p.EnvironmentID, "environment_kind": p.Kind,
+		"scope": p.Scope, "mode": p.Kind.Mode(), "proof_issuer": h.Proofs.Issuer(p.EnvironmentID),
+	})
+}
+
+type credentialView struct {
+	ID         string       `json:"id"`
+	Scope      models.Scope `json:"scope"`
+	Name       *string      `json:"name"`
+	Preview    string       `json:"preview"`
+	Key        string       `json:"key,omitempty"` // at creation and rotation only
+	RateLimit  *int         `json:"rate_limit"`
+	CreatedAt  string       `json:"created_at"`
+	ExpiresAt  *string      `json:"expires_at"`
+	LastUsedAt *string      `json:"last_used_at"`
+	RevokedAt  *string      `json:"revoked_at"`
+}
+
+func viewCredential(c models.Credential, key string) credentialView {
+	v := credentialView{
+		ID: c.ID, Scope: c.Scope, Preview: c.Preview, Key: key, RateLimit: c.RateLimit, CreatedAt: wire.Time(c.CreatedAt),
+		ExpiresAt: wire.OptionalTime(c.ExpiresAt), LastUsedAt: wire.OptionalTime(c.LastUsedAt), RevokedAt: wire.OptionalTime(c.RevokedAt),
+	}
+	if c.Name != "" {
+		v.Name = &c.Name
+	}
+	return v
+}
+
+func (h *credentialHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Identity.List(requestContext(c), principal(c).Store(), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]credentialView, len(rows))
+	for i, r := range rows {
+		views[i] = viewCredential(r, "")
+	}
+	return sendList(c, views, next)
+}
+
+func (h *credentialHandlers) create(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Scope     models.Scope `json:"scope"`
+		Name      string       `json:"name"`
+		RateLimit *int         `json:"rate_limit"`
+		ExpiresAt *string      `json:"expires_at"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	expires, err := bodyTime(in.ExpiresAt, "expires_at")
+	if err != nil {
+		return err
+	}
+	p := principal(c)
+	issued, err := h.Identity.Issue(requestContext(c), p.Store(), identity.Issue{
+		Scope: in.Scope, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: expires,
+	}, p.Actor(), p.RequestID)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, viewCredential(issued.Credential, issued.Key))
+}
+
+func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		OverlapSeconds *int `json:"overlap_seconds"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	overlap := defaultOverlap
+	if in.OverlapSeconds != nil {
+		overlap = time.Duration(*in.OverlapSeconds) * time.Second
+	}
+	p := principal(c)
+	issued, err := h.Identity.Rotate(requestContext(c), p.Store(), param(c, "credential_id"), overlap, p.Actor(), p.RequestID)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewCredential(issued.Credential, issued.Key))
+}
+
+func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
+	p := principal(c)
+	if err := h.Identity.Revoke(requestContext(c), p.Store(), param(c, "credential_id"), p.Actor(), p.RequestID); err != nil {
+		return err
+	}
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+// token makes a browser credential for one subject and one origin.
+func (h *credentialHandlers) token(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Subject    string `json:"subject"`
+		Origin     string `json:"origin"`
+		TTLSeconds *int   `json:"ttl_seconds"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	ttl := defaultTokenTTL
+	if in.TTLSeconds != nil {
+		ttl = *in.TTLSeconds
+	}
+	if !validOrigin(in.Origin) {
+		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and host, such as https://app.example.com.", "value_error")
+	}
+	p := principal(c)
+	subject, err := h.Store.Subject(requestContext(c), p.Store(), in.Subject)
+	if err != nil {
+		return err
+	}
+	if subject.Status != models.SubjectActive {
+		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
+	}
+	key, t, err := h.Identity.ClientToken(requestContext(c), p, subject, in.Origin, time.Duration(ttl)*time.Second)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusCreated, map[string]any{
+		"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000, "ttl_seconds": ttl, "origin": t.Origin,
+	})
+}
+
+// validOrigin is the form of an Origin header (RFC 6454): scheme, host and perhaps port, nothing after them.
+func validOrigin(origin string) bool {
+	rest, ok := strings.CutPrefix(origin, "https://")
+	if !ok {
+		rest, ok = strings.CutPrefix(origin, "http://")
+	}
+	return ok && rest != "" && !strings.ContainsAny(rest, "/?#@ \t\\")
+}
+
+// signingKeyHandlers answer for the keys that sign proofs.
+type signingKeyHandlers struct{ Proofs *proofing.Service }
+
+type signingKeyView struct {
+	KID         string           `json:"kid"`
+	Alg         string           `json:"alg"`
+	Status      models.KeyStatus `json:"status"`
+	CreatedAt   string           `json:"created_at"`
+	ActivatedAt *string          `json:"activated_at"`
+	RetiresAt   *string          `json:"retires_at"`
+}
+
+func viewSigningKey(k models.SigningKey) signingKeyView {
+	v := signingKeyView{
+		KID: k.KID, Alg: "ES256", Status: k.Status, CreatedAt: wire.Time(k.CreatedAt), ActivatedAt: wire.OptionalTime(k.ActivatedAt),
+	}
+	if k.RetiringAt != nil {
+		ends := k.RetiringAt.Add(proofing.Overlap)
+		v.RetiresAt = wire.OptionalTime(&ends)
+	}
+	return v
+}
+
+func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
+	keys, err := h.Proofs.Keys(requestContext(c), principal(c).Store())
+	if err != nil {
+		return err
+	}
+	views := make([]signingKeyView, len(keys))
+	for i, k := range keys {
+		views[i] = viewSigningKey(k)
+	}
+	return sendList(c, views, "")
+}
+
+// rotate answers the key that signs from now on.
+func (h *signingKeyHandlers) rotate(c *fiber.Ctx) error {
+	p := principal(c)
+	keys, err := h.Proofs.Rotate(requestContext(c), p.Store(), p.Actor())
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.Status == models.KeyActive {
+			return send(c, fiber.StatusOK, viewSigningKey(k))
+		}
+	}
+	return problem.New(problem.Conflict, "The environment has no active signing key.")
+}

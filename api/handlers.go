@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/passkey"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/webhook"
+)
+
+// Services are what the handlers of the resources work with.
+type Services struct {
+	Actions        *action.Service
+	Authorizations *authorization.Service
+	Challenges     *challenge.Service
+	Holds          *hold.Service
+	Evaluations    *evaluation.Service
+	Proofs         *proofing.Service
+	Subjects       *subject.Service
+	Passkeys       *passkey.Service
+	Recoveries     *recovery.Service
+	Endpoints      *webhook.Endpoints
+	Hub            *stream.Hub
+	AuditSigner    audit.Signer
+	Runs           Runs
+	Ready          func(ctx context.Context) map[string]string // state of each capability that can be away, for /meta
+}
+
+// Runs is the door to what runs in Temporal (workflows.Client).
+type Runs interface {
+	challengeRuns
+	holdRuns
+	evaluationRuns
+}
+
+// handlers are those of every resource.
+type handlers struct {
+	meta           *metaHandlers
+	credentials    *credentialHandlers
+	signing        *signingKeyHandlers
+	actions        *actionHandlers
+	authorizations *authorizationHandlers
+	proofs         *proofHandlers
+	challenges     *challengeHandlers
+	reviews        *reviewHandlers
+	evaluations    *evaluationHandlers
+	subjects       *subjectHandlers
+	passkeys       *passkeyHandlers
+	recoveries     *recoveryHandlers
+	webhooks       *webhookHandlers
+	activity       *activityHandlers
+	audit          *auditHandlers
+	stream         *streamHandlers
+}
+
+func newHandlers(s *server, d Deps) handlers {
+	v := d.Services
+	return handlers{
+		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, maxFrame: s.config.MaxFrameBytes},
+		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
+		signing:        &signingKeyHandlers{Proofs: v.Proofs},
+		actions:        &actionHandlers{Actions: v.Actions},
+		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock},
+		proofs:         &proofHandlers{Proofs: v.Proofs},
+		challenges:     &challengeHandlers{Challenges: v.Challenges, Runs: v.Runs},
+		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},
+		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
+		subjects:       &subjectHandlers{Subjects: v.Subjects},
+		passkeys:       &passkeyHandlers{Passkeys: v.Passkeys},
+		recoveries:     &recoveryHandlers{Recoveries: v.Recoveries},
+		webhooks:       &webhookHandlers{Endpoints: v.Endpoints},
+		activity:       &activityHandlers{Store: d.Store},
+		audit:          &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
+		stream:         &streamHandlers{Hub: v.Hub},
+	}
+}
+
+// panicked turns a panic into an error for answerError; the stack goes to the log alone.
+func (s *server) panicked(c *fiber.Ctx, r any) error {
+	s.log.LogAttrs(requestContext(c), slog.LevelError, "a handler panicked",
+		slog.String("request_id", requestID(c)), slog.String("route", routeName(c)), slog.String("stack", string(debug.Stack())))
+	return &problem.Error{
+		Code: problem.Internal, Detail: "The request failed on our side. Quote the request id to support.", Cause: fmt.Errorf("panic: %v", r),
+	}
+}
+
+// document answers the contract itself.
+func (s *server) document(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	c.Set(fiber.HeaderETag, openapi.ETag())
+	if c.Get(fiber.HeaderIfNoneMatch) == openapi.ETag() {
+		return c.SendStatus(fiber.StatusNotModified)
+	}
+	return sendRaw(c, fiber.StatusOK, openapi.Document())
+}

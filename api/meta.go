@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/reason"
+)
+
+// metaHandlers answer what the service can do.
+type metaHandlers struct {
+	version  string
+	ready    func(ctx context.Context) map[string]string
+	maxFrame int
+}
+
+// readyWithin bounds asking what is away.
+const readyWithin = time.Second
+
+// claimInfo describes one claim of an assurance profile.
+type claimInfo struct {
+	Claim       string   `json:"claim"`
+	Statuses    []string `json:"statuses"`
+	Description string   `json:"description"`
+}
+
+// claimInfos are all claims, each with the statuses it can have.
+var claimInfos = []claimInfo{
+	{policy.OperatorContinuity, []string{"confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"},
+		"The person at the keyboard is the one who enrolled."},
+	{policy.HumanPresence, []string{"confirmed", "likely", "uncertain", "not_confirmed"}, "A person makes the input."},
+	{policy.Automation, []string{"detected", "not_detected"}, "The input was made by a program."},
+	{policy.EvidenceReplay, []string{"detected", "not_detected"}, "Evidence was sent before."},
+	{policy.OperatorChange, []string{"detected", "not_detected", "insufficient_evidence"},
+		"Somebody else took over during the session. Experimental."},
+	{policy.AgentMandate, []string{"unsupported"}, "An agent acts under a mandate. Not supported."},
+}
+
+func (h *metaHandlers) get(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(requestContext(c), readyWithin)
+	defer cancel()
+	capabilities := map[string]string{
+		"authorize": "available", "evidence": "available", "proofs": "available", "challenges": "available", "reviews": "available",
+		"enrollment": "available", "recovery": "available", "evaluations": "available", "webhooks": "available", "event_stream": "available",
+		"audit": "available", "legacy": "available", "agent_mandates": "unsupported",
+	}
+	if h.ready != nil {
+		for name, state := range h.ready(ctx) {
+			capabilities[name] = state
+		}
+	}
+	return send(c, fiber.StatusOK, map[string]any{
+		"service": "countersign", "version": h.version, "contract_version": openapi.Version(), "capabilities": capabilities,
+		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze"},
+		"feature_schema": features.Schema(), "limits": h.limits(),
+		"legacy_states": []string{"LEARNING", "STABLE", "WATCH", "DEGRADED", "BROKEN", "ENDED"},
+	})
+}
+
+// limits are SPEC section 8, as this deployment keeps them.
+func (h *metaHandlers) limits() map[string]int {
+	return map[string]int{
+		"requests_per_hour_test": identity.SandboxQuota, "requests_per_hour_live": identity.LiveQuota,
+		"evidence_body_bytes": h.maxFrame, "body_bytes": maxBody, "list_max": maxLimit,
+	}
+}

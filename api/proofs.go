@@ -1,0 +1,66 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/wire"
+)
+
+// proofHandlers answer for proofs and the keys that verify them.
+type proofHandlers struct{ Proofs *proofing.Service }
+
+// keys publishes the key set. Verifiers may cache it for as long as a key is published before its first use.
+func (h *proofHandlers) keys(c *fiber.Ctx) error {
+	set, err := h.Proofs.Published(requestContext(c))
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, fmt.Sprintf("public, max-age=%d", int(set.MaxAge.Seconds())))
+	c.Set(fiber.HeaderETag, set.ETag)
+	if c.Get(fiber.HeaderIfNoneMatch) == set.ETag {
+		return c.SendStatus(fiber.StatusNotModified)
+	}
+	return sendRaw(c, fiber.StatusOK, set.Body)
+}
+
+func (h *proofHandlers) status(c *fiber.Ctx) error {
+	s, err := h.Proofs.Status(requestContext(c), principal(c).Store(), param(c, "jti"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, map[string]any{
+		"jti": s.JTI, "status": s.Status, "expires_at": wire.OptionalTime(s.ExpiresAt), "revoked_at": wire.OptionalTime(s.RevokedAt),
+	})
+}
+
+func (h *proofHandlers) verify(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Proof    string `json:"proof"`
+		Audience string `json:"audience"`
+		Action   string `json:"action"`
+		Resource *struct {
+			Type string `json:"type"`
+			ID   string `json:"id"`
+		} `json:"resource"`
+		Nonce   string `json:"nonce"`
+		Consume bool   `json:"consume"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	q := proofing.Question{Proof: in.Proof, Audience: in.Audience, Action: in.Action, Nonce: in.Nonce, Consume: in.Consume}
+	if in.Resource != nil {
+		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
+	}
+	v, err := h.Proofs.Verify(requestContext(c), principal(c), q)
+	if err != nil {
+		return err
+	}
+	if v.ReasonCodes == nil {
+		v.ReasonCodes = []string{}
+	}
+	return send(c, fiber.StatusOK, v)
+}

@@ -1,0 +1,72 @@
+package authorization
+
+import (
+	"context"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Again says why a decision is made anew.
+type Again struct {
+	Parent          models.Authorization
+	ChallengeMethod string // the method of the challenge that was completed; empty for a review
+	HoldApproved    bool
+	Actor           string
+	RequestID       string
+	WorkflowID      string
+}
+
+// DecideAgain decides the parent's request anew, in the caller's transaction: the subject is assessed as of now, under
+// the policy version that decided the parent, and the world is looked at again (action archived, subject revoked). The
+// child carries the parent's nonce and hashes and a proof of its own. It answers the child and its AuthorizeResponse.
+func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models.Authorization, []byte, error) {
+	now := s.clock.Now()
+	parent := in.Parent
+	scope := store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
+	act, err := q.AnyAction(ctx, scope, parent.ActionID)
+	if err != nil {
+		return parent, nil, err
+	}
+	force, err := s.actions.At(ctx, scope, act, parent.PolicyVersion)
+	if err != nil {
+		return parent, nil, err
+	}
+	env, err := s.environment(ctx, scope, now)
+	if err != nil {
+		return parent, nil, err
+	}
+	// The latest session, not the parent's: what the person did since counts.
+	facts, err := q.FactsAgain(ctx, scope, parent.SubjectUID, nil)
+	if errors.Is(err, store.ErrNotFound) {
+		return parent, nil, problem.Absent()
+	}
+	if err != nil {
+		return parent, nil, err
+	}
+	base := parent
+	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
+	base.Outcome, base.OutcomeReportedAt, base.OutcomeNoteDigest = nil, nil, nil
+	base.HoldApproved = base.HoldApproved || in.HoldApproved
+	if in.ChallengeMethod != "" {
+		base.ChallengeCompleted = &in.ChallengeMethod
+	}
+	d, body, err := s.decide(ctx, decisionInput{
+		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), archived: act.ArchivedAt != nil,
+		start: now, actor: in.Actor, requestID: in.RequestID, workflowID: in.WorkflowID,
+	}, now)
+	if err != nil {
+		return parent, nil, err
+	}
+	written, err := q.InsertDecision(ctx, d)
+	if err != nil {
+		return parent, nil, err
+	}
+	if !written {
+		return parent, nil, problem.Away("The subject was changed while the decision was made. Try again.", nil)
+	}
+	return d.Authorization, body, nil
+}

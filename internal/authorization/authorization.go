@@ -1,0 +1,135 @@
+// Package authorization makes and keeps decisions: it gathers the facts, lets internal/policy decide, and writes the
+// decision with everything that follows from it (proof, challenge, hold, events, runs to start) in one statement. It
+// holds no rule of its own about who may do what, and a decision once written is never changed: completing a challenge
+// or approving a hold makes a new one (Again).
+package authorization
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/assurance"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// maxAge is how far requested_at may be from now, either way.
+const maxAge = 300 * time.Second
+
+// maxAttempts bounds how often a decision is made again because the subject changed under it.
+const maxAttempts = 3
+
+// Service makes decisions.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	actions  *action.Service
+	assessor *assurance.Assessor
+	proofs   *proofing.Service
+	envs     environments
+}
+
+// New makes the service.
+func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *proofing.Service) *Service {
+	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, envs: environments{rows: map[string]cachedEnvironment{}}}
+}
+
+// Request is AuthorizeRequest.
+type Request struct {
+	Subject        string          `json:"subject"`
+	Action         string          `json:"action"`
+	Resource       Resource        `json:"resource"`
+	Audience       string          `json:"audience"`
+	RequestedAt    int64           `json:"requested_at"` // Unix seconds (milliseconds from 1e11 on)
+	Nonce          string          `json:"nonce"`
+	IdempotencyKey string          `json:"idempotency_key"`
+	Actor          *Actor          `json:"actor"`
+	Context        json.RawMessage `json:"context"`
+	Session        *string         `json:"session"`
+}
+
+// Resource is what the action is performed on.
+type Resource struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// Actor is who performs the action; the subject where it is left out.
+type Actor struct {
+	ID string `json:"id"`
+}
+
+// Response is AuthorizeResponse.
+type Response struct {
+	ID            string               `json:"id"`
+	Decision      policy.Effect        `json:"decision"`
+	Mode          models.ActionMode    `json:"mode"`
+	Action        string               `json:"action"`
+	ActionHash    string               `json:"action_hash"`
+	Environment   string               `json:"environment"`
+	PolicyVersion int                  `json:"policy_version"`
+	ReasonCodes   []string             `json:"reason_codes"`
+	HumanReadable policy.HumanReadable `json:"human_readable"`
+	Assurance     assurance.Profile    `json:"assurance"`
+	TraceID       string               `json:"trace_id"`
+	DecidedAt     string               `json:"decided_at"`
+	LatencyMS     int                  `json:"latency_ms"`
+	Challenge     *ChallengeDescriptor `json:"challenge"`
+	Proof         *string              `json:"proof"`
+	ProofID       *string              `json:"proof_id"`
+}
+
+// ChallengeDescriptor tells the relying party which step-up was opened.
+type ChallengeDescriptor struct {
+	ID        string          `json:"id"`
+	Methods   []policy.Method `json:"methods"`
+	ExpiresAt string          `json:"expires_at"`
+}
+
+// Display is what the subject is shown before confirming; its digest is part of what a passkey signs.
+type Display struct {
+	ActionKey             string `json:"action_key"`
+	Action                string `json:"action"`
+	Consequence           string `json:"consequence"`
+	ResourceType          string `json:"resource_type"`
+	ResourceDigest        string `json:"resource_digest"`
+	ContextDigest         string `json:"context_digest"`
+	Audience              string `json:"audience"`
+	RequestingApplication string `json:"requesting_application"`
+}
+
+// environments caches the settings of environments: they change by hand, rarely.
+type environments struct {
+	mu   sync.RWMutex
+	rows map[string]cachedEnvironment
+}
+
+type cachedEnvironment struct {
+	models.Environment
+	until time.Time
+}
+
+const environmentFor = 10 * time.Second
+
+func (s *Service) environment(ctx context.Context, scope store.Scope, now time.Time) (models.Environment, error) {
+	s.envs.mu.RLock()
+	hit, ok := s.envs.rows[scope.Environment]
+	s.envs.mu.RUnlock()
+	if ok && now.Before(hit.until) {
+		return hit.Environment, nil
+	}
+	env, err := s.store.Environment(ctx, scope)
+	if err != nil {
+		return env, err
+	}
+	s.envs.mu.Lock()
+	s.envs.rows[scope.Environment] = cachedEnvironment{env, now.Add(environmentFor)}
+	s.envs.mu.Unlock()
+	return env, nil
+}

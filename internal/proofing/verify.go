@@ -1,0 +1,171 @@
+package proofing
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/proof"
+	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Status is the contract's ProofStatus.
+type Status struct {
+	JTI       string             `json:"jti"`
+	Status    models.ProofStatus `json:"status"`
+	ExpiresAt *time.Time         `json:"-"`
+	RevokedAt *time.Time         `json:"-"`
+}
+
+// StatusOf is a proof's state at a time: what is stored, or expired.
+func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
+	if p.Status == models.ProofActive && !now.Before(p.ExpiresAt) {
+		return models.ProofExpired
+	}
+	return p.Status
+}
+
+// Status answers the state of a proof; one that is not on record in the scope is unknown. Asking consumes nothing.
+func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (Status, error) {
+	p, err := s.store.Proof(ctx, scope, jti)
+	if errors.Is(err, store.ErrNotFound) {
+		return Status{JTI: jti, Status: models.ProofUnknown}, nil
+	}
+	return Status{JTI: jti, Status: StatusOf(p, s.clock.Now()), ExpiresAt: &p.ExpiresAt, RevokedAt: p.RevokedAt}, err
+}
+
+// Question is what a verifier wants to know; empty fields are not checked.
+type Question struct {
+	Proof        string
+	Audience     string
+	Action       string
+	ResourceType string
+	ResourceID   string
+	Nonce        string
+	Consume      bool
+}
+
+// Verification is the answer. Claims are nil where nothing can be trusted of the proof.
+type Verification struct {
+	Valid       bool               `json:"valid"`
+	Status      models.ProofStatus `json:"status"`
+	ReasonCodes []string           `json:"reason_codes"`
+	Claims      *proof.Claims      `json:"claims"`
+}
+
+// Verify checks form, signature and claims, then the record. With Consume, of any number of callers one gets valid; the
+// others are told it is consumed. A proof that fails is never an error.
+func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
+	scope := p.Store()
+	k, err := s.environment(ctx, scope)
+	if err != nil {
+		return Verification{}, err
+	}
+	now := s.clock.Now()
+	claims, err := proof.Verify(in.Proof, k.public, now, proof.Expect{
+		Issuer: s.Issuer(scope.Environment), Environment: scope.Environment, Audience: in.Audience, Action: in.Action,
+		ResourceType: in.ResourceType, ResourceID: in.ResourceID, Nonce: in.Nonce,
+	})
+	var refused *proof.Error
+	if err != nil && !errors.As(err, &refused) {
+		return Verification{}, err
+	}
+	if claims.ID == "" {
+		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{refused.Code}}, nil
+	}
+	return s.onRecord(ctx, p, in, claims, refused, now)
+}
+
+// onRecord weighs a proof whose signature holds against its record.
+func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Question, claims proof.Claims, refused *proof.Error, now time.Time) (Verification, error) {
+	row, err := s.store.Proof(ctx, p.Store(), claims.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{reason.ProofUnknown}}, nil
+	}
+	if err != nil {
+		return Verification{}, err
+	}
+	v := Verification{Status: StatusOf(row, now), ReasonCodes: []string{}, Claims: &claims}
+	if refused != nil {
+		v.ReasonCodes = append(v.ReasonCodes, refused.Code)
+	}
+	if code, dead := deadCodes[v.Status]; dead {
+		if refused == nil || refused.Code != code {
+			v.ReasonCodes = append(v.ReasonCodes, code)
+		}
+		return v, nil
+	}
+	if refused != nil {
+		return v, nil
+	}
+	if !in.Consume {
+		v.Valid = true
+		return v, nil
+	}
+	return s.consume(ctx, p, row, v, now)
+}
+
+var deadCodes = map[models.ProofStatus]reason.Code{
+	models.ProofConsumed: reason.ProofConsumed, models.ProofRevoked: reason.ProofRevoked, models.ProofExpired: reason.ProofExpired,
+}
+
+func (s *Service) consume(ctx context.Context, p identity.Principal, row models.Proof, v Verification, now time.Time) (Verification, error) {
+	won := false
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		var err error
+		if won, err = q.ConsumeProof(ctx, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.ProofConsumed, At: now, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
+			RequestID: p.RequestID, Data: map[string]any{"proof_id": row.JTI},
+		})
+	})
+	if err != nil {
+		return v, err
+	}
+	if won {
+		v.Valid, v.Status = true, models.ProofConsumed
+		return v, nil
+	}
+	row, err = s.store.Proof(ctx, p.Store(), row.JTI)
+	if err != nil {
+		return v, err
+	}
+	v.Status = StatusOf(row, s.clock.Now())
+	v.ReasonCodes = append(v.ReasonCodes, deadCodes[v.Status])
+	return v, nil
+}
+
+// KeySet is the published key set with its ETag and how long it may be cached.
+type KeySet struct {
+	Body   []byte
+	ETag   string
+	MaxAge time.Duration
+}
+
+// Published is the key set of every environment: next, active and retiring keys.
+func (s *Service) Published(ctx context.Context) (KeySet, error) {
+	rows, err := s.store.PublishedKeys(ctx)
+	if err != nil {
+		return KeySet{}, err
+	}
+	keys := make([]json.RawMessage, len(rows))
+	for i, row := range rows {
+		keys[i] = json.RawMessage(row.PublicJWK)
+	}
+	var body bytes.Buffer
+	if err := json.NewEncoder(&body).Encode(map[string]any{"keys": keys}); err != nil {
+		return KeySet{}, err
+	}
+	sum := sha256.Sum256(body.Bytes())
+	return KeySet{Body: body.Bytes(), ETag: `"` + hex.EncodeToString(sum[:16]) + `"`, MaxAge: keySetMaxAge}, nil
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Trace is a stored decision with everything that followed from it; nil is what there is not.
+type Trace struct {
+	Authorization models.Authorization
+	Subject       string // the relying party's own id; empty once the subject is erased
+	Challenge     *models.Challenge
+	Hold          *models.Hold
+	Proof         *models.Proof
+}
+
+// TraceFilter narrows the list of decisions; empty fields do not. Now decides which pending holds have expired.
+type TraceFilter struct {
+	Subject      string // the relying party's own id
+	Action       string // key
+	Decision     string
+	Mode         string
+	ReviewStatus models.HoldStatus
+	Since, Until *time.Time // of decided_at: from, and before
+	Now          time.Time
+}
+
+// Trace reads one decision of the scope.
+func (q *Q) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
+	var a models.Authorization
+	a, err := one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+	if err != nil {
+		return Trace{}, err
+	}
+	traces, err := q.follow(ctx, []models.Authorization{a})
+	if err != nil {
+		return Trace{}, err
+	}
+	return traces[0], nil
+}
+
+// Traces lists decisions, newest first.
+func (q *Q) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
+	tx, err := paginate(f.narrow(q.with(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Authorization
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
+	traces, err := q.follow(ctx, rows)
+	return traces, next, err
+}
+
+func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
+	tx = tx.Where("authorizations.tenant_id = ? and authorizations.environment_id = ?", s.Tenant, s.Environment)
+	if f.Subject != "" {
+		tx = tx.Where("authorizations.subject_uid = (select uid from subjects where environment_id = ? and external_id = ?)", s.Environment, f.Subject)
+	}
+	for column, value := range map[string]string{"action_key": f.Action, "decision": f.Decision, "mode": f.Mode} {
+		if value != "" {
+			tx = tx.Where("authorizations."+column+" = ?", value)
+		}
+	}
+	if f.Since != nil {
+		tx = tx.Where("authorizations.decided_at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		tx = tx.Where("authorizations.decided_at < ?", *f.Until)
+	}
+	hold := "exists (select from holds h where h.authorization_id = authorizations.id and "
+	switch f.ReviewStatus {
+	case "":
+	case models.HoldPending:
+		tx = tx.Where(hold+"h.status = 'pending' and h.due_at > ?)", f.Now)
+	case models.HoldExpired:
+		tx = tx.Where(hold+"(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?))", f.Now)
+	default:
+		tx = tx.Where(hold+"h.status = ?)", string(f.ReviewStatus))
+	}
+	return tx
+}
+
+// follow reads what followed from decisions, one query a kind however many there are.
+func (q *Q) follow(ctx context.Context, rows []models.Authorization) ([]Trace, error) {
+	traces := make([]Trace, len(rows))
+	byID := make(map[string]*Trace, len(rows))
+	var ids, uids []string
+	for i, a := range rows {
+		traces[i].Authorization = a
+		byID[a.ID] = &traces[i]
+		ids, uids = append(ids, a.ID), append(uids, a.SubjectUID)
+	}
+	if len(ids) == 0 {
+		return traces, nil
+	}
+	var challenges []models.Challenge
+	var holds []models.Hold
+	var proofs []models.Proof
+	var subjects []models.Subject
+	for _, read := range []func() error{
+		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
+		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
+		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
+		func() error { return q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error },
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	external := make(map[string]string, len(subjects))
+	for _, s := range subjects {
+		external[s.UID] = s.ExternalID
+	}
+	for i := range traces {
+		traces[i].Subject = external[traces[i].Authorization.SubjectUID]
+	}
+	for i := range challenges {
+		byID[challenges[i].AuthorizationID].Challenge = &challenges[i]
+	}
+	for i := range holds {
+		byID[holds[i].AuthorizationID].Hold = &holds[i]
+	}
+	for i := range proofs {
+		byID[proofs[i].AuthorizationID].Proof = &proofs[i]
+	}
+	return traces, nil
+}
+
+// ReportOutcome records what became of a decision; false where the same or another outcome is recorded already.
+func (q *Q) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
+		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or outcome = 'unknown')`,
+		s.Tenant, s.Environment, id, outcome, noteDigest, at)
+	return n > 0, err
+}
