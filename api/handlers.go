@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/audit"
 	"github.com/countersign-dev/countersign/internal/authorization"
 	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/enrollment"
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/hold"
@@ -20,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/proofing"
 	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/webhook"
 )
@@ -27,6 +29,8 @@ import (
 // Services are what the handlers of the resources work with.
 type Services struct {
 	Actions        *action.Service
+	Sessions       *session.Service
+	Enrollments    *enrollment.Service
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Holds          *hold.Service
@@ -46,6 +50,7 @@ type Services struct {
 type Runs interface {
 	challengeRuns
 	holdRuns
+	enrollmentRuns
 	evaluationRuns
 }
 
@@ -61,6 +66,8 @@ type handlers struct {
 	reviews        *reviewHandlers
 	evaluations    *evaluationHandlers
 	subjects       *subjectHandlers
+	sessions       *sessionHandlers
+	enrollments    *enrollmentHandlers
 	passkeys       *passkeyHandlers
 	recoveries     *recoveryHandlers
 	webhooks       *webhookHandlers
@@ -81,6 +88,8 @@ func newHandlers(s *server, d Deps) handlers {
 		challenges:     &challengeHandlers{Challenges: v.Challenges, Runs: v.Runs},
 		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},
 		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
+		sessions:       &sessionHandlers{Sessions: v.Sessions},
+		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Runs: v.Runs},
 		subjects:       &subjectHandlers{Subjects: v.Subjects},
 		passkeys:       &passkeyHandlers{Passkeys: v.Passkeys},
 		recoveries:     &recoveryHandlers{Recoveries: v.Recoveries},

@@ -68,6 +68,8 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/export", Operation: "exportSubject", Access: AccessServer, Handler: s.subjects.export},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/research-consent", Operation: "setResearchConsent", Access: AccessServer, Handler: s.subjects.consent},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: AccessServer, Handler: s.subjects.revoke},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: AccessServer, Handler: s.enrollments.list},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: AccessServer, Handler: s.enrollments.complete},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Handler: s.passkeys.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/registration-grants", Operation: "createPasskeyGrant", Access: AccessServer, Handler: s.passkeys.grant},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/options", Operation: "passkeyRegisterOptions", Access: AccessServer, Handler: s.passkeys.options},
@@ -76,6 +78,14 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "getRecovery", Access: AccessServer, Handler: s.recoveries.get},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "beginRecovery", Access: AccessServer, Handler: s.recoveries.begin},
 		{Method: post, Path: "/api/v1/client-tokens", Operation: "createClientToken", Access: AccessServer, Handler: s.credentials.token},
+
+		{Method: get, Path: "/api/v1/sessions", Operation: "listSessions", Access: AccessServer, Handler: s.sessions.list},
+		{Method: post, Path: "/api/v1/sessions", Operation: "createSession", Access: AccessServer, Handler: s.sessions.create},
+		{Method: get, Path: "/api/v1/sessions/{session_id}", Operation: "getSession", Access: AccessServer, Handler: s.sessions.get},
+		{Method: get, Path: "/api/v1/sessions/{session_id}/status", Operation: "getSessionStatus", Access: AccessServer, Handler: s.sessions.status},
+		{Method: get, Path: "/api/v1/sessions/{session_id}/assessment", Operation: "getSessionAssessment", Access: AccessServer, Handler: s.sessions.assessment},
+		{Method: post, Path: "/api/v1/sessions/{session_id}/evidence", Operation: "submitEvidence", Access: AccessEvidence, Handler: s.sessions.evidence},
+		{Method: post, Path: "/api/v1/sessions/{session_id}/end", Operation: "endSession", Access: AccessServer, Handler: s.sessions.end},
 
 		{Method: get, Path: "/api/v1/evaluations", Operation: "listEvaluations", Access: AccessServer, Handler: s.evaluations.list},
 		{Method: post, Path: "/api/v1/evaluations", Operation: "createEvaluation", Access: AccessServer, Handler: s.evaluations.create},

@@ -29,6 +29,7 @@ type Services struct {
 	Challenges  activities.ChallengeMoves
 	Holds       activities.HoldMoves
 	Evaluations activities.EvaluationMoves
+	Enrollments activities.EnrollmentMoves
 	Subjects    Subjects
 	Endpoints   activities.EndpointSender
 	Upkeep      activities.UpkeepTasks
@@ -41,6 +42,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameChallenge:  workflows.Challenge,
 		workflows.NameHold:       workflows.Hold,
 		workflows.NameEvaluation: workflows.Evaluation,
+		workflows.NameEnrollment: workflows.Enrollment,
 		workflows.NameRecovery:   workflows.Recovery,
 		workflows.NameErasure:    workflows.Erasure,
 		workflows.NameEndpoint:   workflows.Endpoint,
@@ -58,6 +60,7 @@ func Register(r Registry, s Services) {
 	registerUpkeep(r, s)
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
+	enrollments := &activities.Enrollments{Moves: s.Enrollments, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
 	for name, a := range map[string]any{
 		activities.ChallengeComplete: challenges.Complete,
@@ -67,6 +70,7 @@ func Register(r Registry, s Services) {
 		activities.HoldRemind:        holds.Remind,
 		activities.HoldExpire:        holds.Expire,
 		activities.EvaluationClose:   evaluations.Close,
+		activities.EnrollmentTrain:   enrollments.Train,
 	} {
 		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
 	}

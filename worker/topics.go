@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/enrollment"
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/outbox"
@@ -45,4 +46,14 @@ func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), 
 		}
 		return start(ctx, run)
 	}
+}
+
+// enrollmentRuns look up what the run of an enrollment is started with.
+type enrollmentRuns interface {
+	Run(ctx context.Context, id string) (enrollment.Run, bool, error)
+}
+
+// EnrollmentTopics is the handler of the outbox rows that start the runs of enrollments.
+func EnrollmentTopics(c *workflows.Client, enrollments enrollmentRuns) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicEnrollmentStart: Starter(enrollments.Run, c.StartEnrollment)}
 }

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/enrollment"
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -38,7 +39,7 @@ const (
 func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
-		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), erasureScenarios(), endpointScenarios(),
+		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), enrollmentScenarios(), erasureScenarios(), endpointScenarios(),
 		upkeepScenarios(),
 	} {
 		for name, s := range some {
@@ -211,4 +212,27 @@ func erasureScenarios() map[string]func() scenario {
 			},
 		}
 	}}
+}
+
+// enrollmentRecord is an enrollment that trains at once.
+type enrollmentRecord struct{}
+
+func (enrollmentRecord) Train(context.Context, enrollment.Step) (models.EnrollmentStatus, error) {
+	return models.EnrollmentCompleted, nil
+}
+
+func enrollmentScenarios() map[string]func() scenario {
+	run := enrollment.Run{Enrollment: "enr_1", Environment: "env_1"}
+	return map[string]func() scenario{
+		"enrollment-completed": func() scenario {
+			return scenario{
+				id: workflows.EnrollmentID("enr_1"), services: worker.Services{Enrollments: enrollmentRecord{}},
+				drive: func(t *testing.T, c *workflows.Client) {
+					out, err := c.AwaitEnrollment(t.Context(), run)
+					require.NoError(t, err)
+					require.Equal(t, string(models.EnrollmentCompleted), out.Status)
+				},
+			}
+		},
+	}
 }

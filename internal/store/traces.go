@@ -108,7 +108,9 @@ func (q *Q) follow(ctx context.Context, rows []models.Authorization) ([]Trace, e
 		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
 		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
 		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
-		func() error { return q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error },
+		func() error {
+			return q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
+		},
 	} {
 		if err := read(); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/authorization"
 	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/enrollment"
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/hold"
@@ -14,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/ratelimit"
 	"github.com/countersign-dev/countersign/internal/recovery"
 	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/webhook"
@@ -30,6 +32,8 @@ type services struct {
 	challenges     *challenge.Service
 	holds          *hold.Service
 	evaluations    *evaluation.Service
+	sessions       *session.Service
+	enrollments    *enrollment.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -49,6 +53,8 @@ func newServices(p *Process) services {
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{}),
 	}
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
+	s.sessions = session.New(p.Store, p.Clock, s.assessor)
+	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
 	s.challenges = &challenge.Service{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,

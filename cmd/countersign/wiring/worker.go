@@ -19,7 +19,7 @@ func (p *Process) workerDeps() worker.Deps {
 	return worker.Deps{
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures),
 		Services: worker.Services{
-			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Log: p.Log,
+			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Log: p.Log,
 			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
 			Endpoints: &webhook.Deliverer{
 				Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log, Observer: figures,
@@ -33,6 +33,7 @@ func (p *Process) workerDeps() worker.Deps {
 func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
 	runs := worker.RunTopics(p.Flows, s.challenges, s.holds, s.evaluations)
+	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/enrollment"
+	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// sessionHandlers answer for observation sessions and their evidence.
+type sessionHandlers struct{ Sessions *session.Service }
+
+type sessionView struct {
+	ID             string               `json:"id"`
+	Subject        string               `json:"subject"`
+	Environment    string               `json:"environment"`
+	DeviceClass    string               `json:"device_class"`
+	Status         models.SessionStatus `json:"status"`
+	StartedAt      string               `json:"started_at"`
+	EndedAt        *string              `json:"ended_at"`
+	LastEvidenceAt *string              `json:"last_evidence_at"`
+}
+
+func viewSession(v store.SubjectSession) sessionView {
+	s := v.Session
+	return sessionView{
+		ID: s.ID, Subject: v.Subject.ExternalID, Environment: s.EnvironmentID, DeviceClass: s.DeviceClass, Status: s.Status,
+		StartedAt: wire.Time(s.StartedAt), EndedAt: wire.OptionalTime(s.EndedAt), LastEvidenceAt: wire.OptionalTime(s.LastEvidenceAt),
+	}
+}
+
+func (h *sessionHandlers) create(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Subject     string `json:"subject"`
+		DeviceClass string `json:"device_class"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Sessions.Start(requestContext(c), principal(c), in.Subject, in.DeviceClass)
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusCreated, viewSession(v))
+}
+
+func (h *sessionHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Sessions.List(requestContext(c), principal(c).Store(), query(c, "subject"), models.SessionStatus(query(c, "status")), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]sessionView, len(rows))
+	for i, r := range rows {
+		views[i] = viewSession(r)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *sessionHandlers) get(c *fiber.Ctx) error {
+	v, err := h.Sessions.Get(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, viewSession(v))
+}
+
+func (h *sessionHandlers) status(c *fiber.Ctx) error {
+	v, err := h.Sessions.Get(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	if err != nil {
+		return err
+	}
+	s := v.Session
+	return send(c, http.StatusOK, struct {
+		sessionView
+		Coverage        string   `json:"coverage"`
+		EvidenceWindows int      `json:"evidence_windows"`
+		ActiveSeconds   float64  `json:"active_seconds"`
+		Modalities      []string `json:"modalities_present"`
+		EnrollmentReady bool     `json:"enrollment_ready"`
+	}{viewSession(v), s.Coverage, s.EvidenceWindows, s.ActiveSeconds, listed(s.Modalities), s.EnrollmentReady})
+}
+
+func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
+	profile, err := h.Sessions.Assess(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, profile)
+}
+
+func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
+	in, err := bind[session.Frame](c)
+	if err != nil {
+		return err
+	}
+	ack, err := h.Sessions.Evidence(requestContext(c), principal(c), param(c, "session_id"), in)
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, ack)
+}
+
+func (h *sessionHandlers) end(c *fiber.Ctx) error {
+	v, err := h.Sessions.End(requestContext(c), principal(c), param(c, "session_id"))
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, viewSession(v))
+}
+
+// enrollmentRuns is the door to the runs of enrollments.
+type enrollmentRuns interface {
+	AwaitEnrollment(ctx context.Context, r enrollment.Run) (workflows.EnrollmentResult, error)
+}
+
+// enrollmentHandlers answer for enrollments.
+type enrollmentHandlers struct {
+	Enrollments *enrollment.Service
+	Runs        enrollmentRuns
+}
+
+type enrollmentView struct {
+	ID              string                  `json:"id"`
+	Subject         string                  `json:"subject"`
+	Anchor          string                  `json:"anchor"`
+	Status          models.EnrollmentStatus `json:"status"`
+	WindowsAccepted int                     `json:"windows_accepted"`
+	CreatedAt       string                  `json:"created_at"`
+	CompletedAt     *string                 `json:"completed_at"`
+	Limitations     []string                `json:"limitations"`
+}
+
+func viewEnrollment(v enrollment.View) enrollmentView {
+	out := enrollmentView{
+		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: v.Status, WindowsAccepted: v.WindowsAccepted,
+		CreatedAt: wire.Time(v.CreatedAt), Limitations: listed(v.Limitations),
+	}
+	if v.Status == models.EnrollmentCompleted {
+		out.CompletedAt = wire.OptionalTime(v.CompletedAt)
+	}
+	return out
+}
+
+// complete records the enrollment and waits for its run. What has not finished within the wait is 202: it is recorded, and
+// the outbox sees it through.
+func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Session string `json:"session"`
+		Force   bool   `json:"force"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Enrollments.Begin(requestContext(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
+	if err != nil {
+		return err
+	}
+	if v.Status == models.EnrollmentPending {
+		_, failed := h.Runs.AwaitEnrollment(requestContext(c), enrollment.Run{Enrollment: v.ID, Environment: v.EnvironmentID})
+		if v, err = h.Enrollments.Get(requestContext(c), v.ID, v.Subject); err != nil {
+			return err
+		}
+		if failed != nil && v.Status == models.EnrollmentPending {
+			return send(c, http.StatusAccepted, viewEnrollment(v))
+		}
+	}
+	return send(c, http.StatusOK, viewEnrollment(v))
+}
+
+func (h *enrollmentHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Enrollments.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]enrollmentView, len(rows))
+	for i, r := range rows {
+		views[i] = viewEnrollment(r)
+	}
+	return sendList(c, views, next)
+}

@@ -1,0 +1,263 @@
+// Package enrollment turns collected evidence into templates. Completing an enrollment records that it was asked for; its
+// run then trains, because training must survive a crash, and settles the record by one conditional update. The package
+// judges no session, and it reads vectors that were stored for enrolling and no others.
+package enrollment
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/assurance"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Service keeps enrollments.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	assessor *assurance.Assessor
+}
+
+// New makes the service.
+func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
+	return &Service{store: st, clock: c, assessor: assessor}
+}
+
+// View is an enrollment with its subject's own id.
+type View struct {
+	models.Enrollment
+	Subject string
+}
+
+// Begin records that an enrollment is to be completed, ending with the session. Asking again for the same session answers
+// the enrollment there is while it is pending or completed; after a failure it makes another.
+func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, session string, force bool) (View, error) {
+	now := s.clock.Now()
+	var out View
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		sub, err := q.LockSubject(ctx, p.Store(), subjectID)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if sub.Status != models.SubjectActive {
+			return problem.New(problem.SubjectRevoked, "The subject is revoked.")
+		}
+		v, err := q.Session(ctx, p.Store(), session)
+		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		prior, err := q.EnrollmentOf(ctx, p.Store(), sub.UID, session)
+		if err == nil && prior.Status != models.EnrollmentFailed {
+			out = View{prior, sub.ExternalID}
+			return nil
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		out, err = s.begin(ctx, q, p, sub, session, force, now)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, session string, force bool, now time.Time) (View, error) {
+	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, now); err != nil {
+		return View{}, err
+	}
+	anchor, err := q.OpenAnchor(ctx, sub.UID)
+	if err != nil {
+		return View{}, err
+	}
+	e := models.Enrollment{
+		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: session,
+		Anchor: anchor, Status: models.EnrollmentPending, Force: force, Limitations: models.Strings{}, CreatedAt: now,
+	}
+	if err := q.CreateEnrollment(ctx, e); err != nil {
+		return View{}, err
+	}
+	return View{e, sub.ExternalID}, outbox.Add(ctx, q, outbox.Item{
+		Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: now,
+	})
+}
+
+// Get answers an enrollment by its id, for whoever began it.
+func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
+	e, err := s.store.EnrollmentByID(ctx, id)
+	return View{e, subject}, err
+}
+
+// List answers the enrollments of a subject, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
+	sub, err := s.store.Subject(ctx, scope, subjectID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, "", problem.Absent()
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := s.store.Enrollments(ctx, scope, sub.UID, p)
+	out := make([]View, len(rows))
+	for i, r := range rows {
+		out[i] = View{r, sub.ExternalID}
+	}
+	return out, next, err
+}
+
+// Run is what the run of an enrollment is started with.
+type Run struct {
+	Enrollment  string
+	Environment string
+}
+
+// Run looks up what the run is started with; false where the enrollment is settled.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	e, err := s.store.EnrollmentByID(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return Run{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
+}
+
+// Step asks for the training of one enrollment.
+type Step struct {
+	ID         string
+	At         time.Time
+	WorkflowID string
+}
+
+// Train learns the templates and settles the enrollment. It is safe to repeat: a settled one answers how it was settled.
+func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus, error) {
+	var status models.EnrollmentStatus
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.EnrollmentByID(ctx, step.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			status = models.EnrollmentFailed // its subject was erased
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		scope := store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
+		sub, err := q.LockSubjectByUID(ctx, scope, e.SubjectUID)
+		if errors.Is(err, store.ErrNotFound) {
+			status = models.EnrollmentFailed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e, err = q.EnrollmentByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
+			status = e.Status
+			return err
+		}
+		status, err = s.train(ctx, q, scope, sub, e, step)
+		return err
+	})
+	return status, err
+}
+
+func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
+	session, err := q.Session(ctx, scope, e.SessionID)
+	if err != nil {
+		return "", err
+	}
+	device := session.Session.DeviceClass
+	sessions, windows, err := s.collected(ctx, q, sub.UID, device)
+	if err != nil {
+		return "", err
+	}
+	templates, limitations, err := s.assessor.Model().Train(sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
+	status := models.EnrollmentCompleted
+	if errors.Is(err, scoring.ErrTooLittle) || sub.Status != models.SubjectActive {
+		status, templates = models.EnrollmentFailed, nil
+	} else if err != nil {
+		return "", err
+	}
+	names := append(models.Strings{}, limitations...)
+	if _, err := q.SettleEnrollment(ctx, e.ID, status, windows, names, step.At); err != nil {
+		return "", err
+	}
+	modalities := []string{}
+	for _, t := range templates {
+		if err := s.keep(ctx, q, scope, sub.UID, t, step.At); err != nil {
+			return "", err
+		}
+		modalities = append(modalities, string(t.Modality))
+	}
+	if status == models.EnrollmentCompleted {
+		if err := q.SetEnrollment(ctx, scope, sub.UID, models.EnrollmentEnrolled, step.At); err != nil {
+			return "", err
+		}
+		if err := recovery.CompleteByEnrollment(ctx, q, scope, sub.UID, step.At); err != nil {
+			return "", err
+		}
+	}
+	return status, s.tell(ctx, q, scope, sub, e, status, windows, names, modalities, step)
+}
+
+// collected reads what was collected, session by session.
+func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) ([]scoring.SessionFrames, int, error) {
+	rows, err := q.EnrollFrames(ctx, uid, device)
+	if err != nil {
+		return nil, 0, err
+	}
+	var out []scoring.SessionFrames
+	last := ""
+	for _, r := range rows {
+		var f features.Frame
+		if err := f.UnmarshalBinary(r.Vector); err != nil {
+			return nil, 0, err
+		}
+		if r.SessionID != last {
+			out, last = append(out, scoring.SessionFrames{}), r.SessionID
+		}
+		current := &out[len(out)-1]
+		current.AtMS, current.Frames = r.ReceivedAt.UnixMilli(), append(current.Frames, f)
+	}
+	return out, len(rows), nil
+}
+
+// keep puts a template in force.
+func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid string, t scoring.Template, at time.Time) error {
+	id := ids.New(ids.Template)
+	data, err := s.assessor.SealTemplate(id, t)
+	if err != nil {
+		return err
+	}
+	return q.ReplaceTemplate(ctx, models.Template{
+		ID: id, TenantID: scope.Tenant, EnvironmentID: scope.Environment, SubjectUID: uid, Modality: string(t.Modality),
+		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
+		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
+	})
+}
+
+func (s *Service) tell(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, status models.EnrollmentStatus, windows int, limitations models.Strings, modalities []string, step Step) error {
+	t := events.EnrollmentCompleted
+	if status == models.EnrollmentFailed {
+		t = events.EnrollmentFailed
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: scope, Type: t, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID,
+		WorkflowID: step.WorkflowID, Data: map[string]any{
+			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": windows,
+			"limitations": []string(limitations), "modalities": modalities,
+		},
+	})
+}

@@ -1,0 +1,219 @@
+package session
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Frame is FeatureFrameRequest. Features are the raw bytes: the strict parser reads them itself.
+type Frame struct {
+	FrameID     string          `json:"frame_id"`
+	Timestamp   float64         `json:"timestamp"`
+	DurationMS  float64         `json:"duration_ms"`
+	Features    json.RawMessage `json:"features"`
+	Purpose     string          `json:"purpose"`
+	WindowStart *float64        `json:"window_start"`
+	WindowEnd   *float64        `json:"window_end"`
+}
+
+// Ack is EvidenceAck.
+type Ack struct {
+	Status          string   `json:"status"`
+	Coverage        string   `json:"coverage"`
+	EvidenceWindows int      `json:"evidence_windows"`
+	ActiveSeconds   float64  `json:"active_seconds"`
+	EnrollmentReady bool     `json:"enrollment_ready"`
+	Modalities      []string `json:"modalities_present"`
+	ReasonCodes     []string `json:"reason_codes"`
+}
+
+const purposeEnroll = "enroll"
+
+// Evidence takes one frame in. A frame id that the session has seen answers what it answered before and counts no more. A
+// client token reaches its own subject's sessions only; another's is absent to it.
+func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string, in Frame) (Ack, error) {
+	if in.Purpose == "" {
+		in.Purpose = "score"
+	}
+	parsed := features.Parse(in.Features)
+	now := s.clock.Now()
+	var ack Ack
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		v, err := q.LockSession(ctx, p.Store(), id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && p.Client.SubjectUID != v.Session.SubjectUID {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if Effective(v.Session, now) != models.SessionActive {
+			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
+		}
+		prior, err := q.Frame(ctx, id, in.FrameID)
+		if err == nil {
+			ack = answer(v.Session, prior.Status, prior.ReasonCodes)
+			return nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		ack, err = s.take(ctx, q, p, v, in, parsed, now)
+		return err
+	})
+	return ack, err
+}
+
+// take scores a new frame and stores it with what it changed.
+func (s *Service) take(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, in Frame, parsed features.Result, now time.Time) (Ack, error) {
+	sess := v.Session
+	sess.LastActivityAt = now
+	status, reasons := string(parsed.Status), parsed.Reasons
+	row := models.Frame{
+		SessionID: sess.ID, FrameID: in.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: in.Purpose,
+		ReceivedAt: now, At: wire.Unix(in.Timestamp), DurationMS: in.DurationMS, Digest: []byte{},
+	}
+	if parsed.Status == features.Accepted {
+		taken, err := s.score(ctx, q, p, v, in, parsed.Frame, &sess, &row, now)
+		if err != nil {
+			return Ack{}, err
+		}
+		status, reasons = string(taken.Status), taken.Reasons
+	}
+	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
+	if status != string(features.Accepted) {
+		row.Vector = nil
+	}
+	if err := q.InsertFrame(ctx, row); err != nil {
+		return Ack{}, err
+	}
+	if in.Purpose == purposeEnroll && status == string(features.Accepted) {
+		if err := s.collect(ctx, q, p, v, &sess, now); err != nil {
+			return Ack{}, err
+		}
+	}
+	if _, err := q.SaveSession(ctx, sess); err != nil {
+		return Ack{}, err
+	}
+	return answer(sess, status, reasons), nil
+}
+
+// score takes the frame into the session's running state and tells of what changed.
+func (s *Service) score(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, in Frame, frame features.Frame, sess *models.Session, row *models.Frame, now time.Time) (scoring.Ack, error) {
+	model := s.assessor.Model()
+	state, err := s.assessor.OpenState(*sess)
+	if err != nil {
+		return scoring.Ack{}, err
+	}
+	rows, err := q.ActiveTemplates(ctx, p.Store(), sess.SubjectUID)
+	if err != nil {
+		return scoring.Ack{}, err
+	}
+	templates := make(scoring.Templates, len(rows))
+	for i, t := range rows {
+		if templates[i], err = s.assessor.OpenTemplate(t); err != nil {
+			return scoring.Ack{}, err
+		}
+	}
+	if row.Digest, err = hex.DecodeString(frame.Digest()); err != nil {
+		return scoring.Ack{}, err
+	}
+	if row.Vector, err = frame.MarshalBinary(); err != nil {
+		return scoring.Ack{}, err
+	}
+	if in.Purpose != purposeEnroll {
+		row.Vector = nil // only training needs it again
+	}
+	seen := false
+	if frame.Distinctive() {
+		if seen, err = q.FrameSeen(ctx, p.Store(), sess.ID, row.Digest); err != nil {
+			return scoring.Ack{}, err
+		}
+	}
+	state, taken := model.Add(state, scoring.Input{
+		Frame: frame, Ref: in.FrameID, Timestamp: row.At, Duration: time.Duration(in.DurationMS * float64(time.Millisecond)),
+		WindowStart: optionalUnix(in.WindowStart), WindowEnd: optionalUnix(in.WindowEnd), SeenElsewhere: seen,
+	}, templates, now)
+	if sess.State, err = s.assessor.SealState(sess.ID, state); err != nil {
+		return taken, err
+	}
+	sess.LastEvidenceAt = &now
+	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
+	sess.Modalities = append(models.Strings{}, taken.Modalities...)
+	profile := model.Assess(state, templates, now, scoring.AssessOptions{})
+	trust := scoring.LegacyTrust(state, profile)
+	return taken, s.tell(ctx, q, p, v, sess, trust, now)
+}
+
+// tell writes the event of a trust state that changed.
+func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, trust scoring.Trust, now time.Time) error {
+	if trust.State == sess.TrustState {
+		return nil
+	}
+	e := entry(p, v, events.TrustStateChanged, now)
+	e.Data = map[string]any{
+		"session": sess.ID, "from": sess.TrustState, "to": trust.State, "coverage": sess.Coverage, "score": trust.Score,
+		"reason_codes": append([]string{}, trust.Reasons...),
+	}
+	sess.TrustState = trust.State
+	return events.Append(ctx, q, e)
+}
+
+// collect says whether the enrollment has enough, and marks a subject that begins to enroll.
+func (s *Service) collect(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, now time.Time) error {
+	if v.Subject.Enrollment == models.EnrollmentNone {
+		if err := q.SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, now); err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, now)); err != nil {
+			return err
+		}
+	}
+	stored, err := q.EnrollFrames(ctx, sess.SubjectUID, sess.DeviceClass)
+	if err != nil {
+		return err
+	}
+	amounts := map[string]*scoring.SessionAmount{}
+	var list []scoring.SessionAmount
+	for _, f := range stored {
+		var frame features.Frame
+		if err := frame.UnmarshalBinary(f.Vector); err != nil {
+			return err
+		}
+		if amounts[f.SessionID] == nil {
+			amounts[f.SessionID] = &scoring.SessionAmount{}
+		}
+		amounts[f.SessionID].Keys += frame.Keys()
+	}
+	for _, a := range amounts {
+		list = append(list, *a)
+	}
+	r := scoring.Ready(list)
+	sess.EnrollmentReady = r.Ready || r.Provisional
+	return nil
+}
+
+func answer(s models.Session, status string, reasons []string) Ack {
+	return Ack{
+		Status: status, Coverage: s.Coverage, EvidenceWindows: s.EvidenceWindows, ActiveSeconds: s.ActiveSeconds,
+		EnrollmentReady: s.EnrollmentReady, Modalities: append([]string{}, s.Modalities...), ReasonCodes: append([]string{}, reasons...),
+	}
+}
+
+func optionalUnix(v *float64) time.Time {
+	if v == nil {
+		return time.Time{}
+	}
+	return wire.Unix(*v)
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// SubjectSession is a session with its subject.
+type SubjectSession struct {
+	Session models.Session
+	Subject models.Subject
+}
+
+// CreateSession inserts a session.
+func (q *Q) CreateSession(ctx context.Context, s models.Session) error {
+	return q.with(ctx).Create(&s).Error
+}
+
+// Session finds a session of the scope with its subject; sessions of an erased subject are not found.
+func (q *Q) Session(ctx context.Context, s Scope, id string) (SubjectSession, error) {
+	return q.session(ctx, s, id, "")
+}
+
+// LockSession is Session with the row locked until the transaction ends: frames of one session are taken one at a time.
+func (q *Q) LockSession(ctx context.Context, s Scope, id string) (SubjectSession, error) {
+	return q.session(ctx, s, id, " for update")
+}
+
+func (q *Q) session(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
+	var row models.Session
+	tx := q.with(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Scan(&row)
+	if tx.Error != nil {
+		return SubjectSession{}, tx.Error
+	}
+	if tx.RowsAffected == 0 {
+		return SubjectSession{}, ErrNotFound
+	}
+	subject, err := q.SubjectByUID(ctx, s, row.SubjectUID)
+	return SubjectSession{Session: row, Subject: subject}, err
+}
+
+// Sessions lists sessions, newest first; subject uid and status narrow where not empty.
+func (q *Q) Sessions(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
+	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	if subjectUID != "" {
+		tx = tx.Where("subject_uid = ?", subjectUID)
+	}
+	if status != "" {
+		tx = tx.Where("status = ?", string(status))
+	}
+	tx, err := paginate(tx, p, "started_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Session
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(r models.Session) (time.Time, string) { return r.StartedAt, r.ID })
+	return rows, next, nil
+}
+
+// ExternalIDs are the relying party's own ids of subjects, by uid.
+func (q *Q) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
+	var rows []models.Subject
+	if err := q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.UID] = r.ExternalID
+	}
+	return out, nil
+}
+
+// EndSession ends an active session; false where it is not active.
+func (q *Q) EndSession(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update sessions set status = 'ended', ended_at = $4 where tenant_id = $1 and environment_id = $2 and id = $3
+		and status = 'active'`, s.Tenant, s.Environment, id, at)
+	return n > 0, err
+}
+
+// SaveSession stores what a frame changed of an active session.
+func (q *Q) SaveSession(ctx context.Context, r models.Session) (bool, error) {
+	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
+		active_seconds = $6, modalities = $7, enrollment_ready = $8, trust_state = $9, state = $10
+		where id = $1 and status = 'active'`, r.ID, r.LastActivityAt, r.LastEvidenceAt, r.Coverage, r.EvidenceWindows,
+		r.ActiveSeconds, r.Modalities, r.EnrollmentReady, r.TrustState, r.State)
+	return n > 0, err
+}
+
+// Frame finds a frame of a session by the collector's id.
+func (q *Q) Frame(ctx context.Context, session, frame string) (models.Frame, error) {
+	var row models.Frame
+	return one(row, q.with(ctx).Where("session_id = ? and frame_id = ?", session, frame).Take(&row).Error)
+}
+
+// InsertFrame stores a frame; each frame id of a session counts once.
+func (q *Q) InsertFrame(ctx context.Context, f models.Frame) error {
+	return q.with(ctx).Create(&f).Error
+}
+
+// FrameSeen reports whether a frame with the digest is stored for another session of the environment.
+func (q *Q) FrameSeen(ctx context.Context, s Scope, session string, digest []byte) (bool, error) {
+	var seen bool
+	err := q.queryRow(ctx, "select exists (select from frames where environment_id = $1 and digest = $2 and session_id <> $3)",
+		s.Environment, digest, session).Scan(&seen)
+	return seen, err
+}
+
+// EnrollFrame is an accepted frame of an enrollment with its session's end.
+type EnrollFrame struct {
+	SessionID  string
+	DurationMS float64
+	Vector     []byte
+	ReceivedAt time.Time
+}
+
+// EnrollFrames are the accepted enrollment frames of a subject on a class of device since the last completed enrollment
+// and the last recovery, session by session in order of arrival.
+func (q *Q) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
+	var rows []EnrollFrame
+	err := q.with(ctx).Raw(`select f.session_id, f.duration_ms, f.vector, f.received_at from frames f join sessions s on s.id = f.session_id
+		where f.subject_uid = ? and s.device_class = ? and f.purpose = 'enroll' and f.status = 'accepted' and f.vector is not null
+		and f.received_at > coalesce(greatest(
+			(select max(completed_at) from enrollments e where e.subject_uid = f.subject_uid and e.status = 'completed'),
+			(select max(created_at) from recoveries r where r.subject_uid = f.subject_uid)), '-infinity')
+		order by s.started_at, f.session_id, f.received_at`, subjectUID, device).Scan(&rows).Error
+	return rows, err
+}
+
+// ActiveTemplates are a subject's templates in force.
+func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
+	var rows []models.Template
+	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'", s.Tenant, s.Environment, subjectUID).
+		Order("modality, device_class").Find(&rows).Error
+	return rows, err
+}
+
+// ReplaceTemplate puts a new version of a template in force and keeps the one before for going back.
+func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
+	if _, err := q.exec(ctx, `update templates set status = 'superseded', updated_at = $4
+		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'active'`, t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt); err != nil {
+		return err
+	}
+	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from templates where subject_uid = $1 and modality = $2 and device_class = $3",
+		t.SubjectUID, t.Modality, t.DeviceClass).Scan(&t.Version)
+	if err != nil {
+		return err
+	}
+	return q.with(ctx).Create(&t).Error
+}
