@@ -33,6 +33,8 @@ type show struct {
 	action string
 	me     identity
 	rows   []row
+	held   int      // holds seen so far
+	notes  []string // what became of challenges and holds
 }
 
 // Run shows everything and prints a table. It returns ErrNotTold where the point of it all is missed, and the first
@@ -40,6 +42,9 @@ type show struct {
 func Run(ctx context.Context, o Options) error {
 	s := &show{Options: o, api: newClient(o.BaseURL, o.Key), run: strings.ToLower(rand.Text()[:8])}
 	s.say("people: %s", o.People.Source)
+	if err := s.erase(ctx); err != nil {
+		return err
+	}
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
@@ -49,10 +54,13 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	s.table()
-	if err := s.resolve(ctx); err != nil {
-		return err
+	for _, note := range s.notes {
+		s.say("%s", note)
 	}
 	if err := s.prove(ctx); err != nil {
+		return err
+	}
+	if err := s.erase(ctx); err != nil {
 		return err
 	}
 	return s.verdict()
@@ -85,7 +93,7 @@ func (s *show) prepare(ctx context.Context) error {
 	}
 	s.action = action.Key
 	err = s.api.call(ctx, "POST", "/api/v1/actions/"+action.ID+"/policy-versions", map[string]any{"requirements": map[string]any{
-		"claims":                map[string]string{"operator_continuity": "likely"},
+		"claims":                map[string]string{"operator_continuity": "confirmed"},
 		"coverage_min":          "partial",
 		"freshness_max_ms":      600_000,
 		"insufficient_evidence": "challenge",
@@ -105,7 +113,7 @@ func (s *show) prepare(ctx context.Context) error {
 func (s *show) person(ctx context.Context, i int) error {
 	p := s.People.people[i]
 	other := s.People.people[(i+1)%len(s.People.people)]
-	subject := "demo-" + s.run + "-" + p.name
+	subject := prefix + s.run + "-" + p.name
 	if err := s.api.call(ctx, "POST", "/api/v1/subjects", map[string]any{"id": subject}, nil); err != nil {
 		return err
 	}
@@ -130,6 +138,9 @@ func (s *show) person(ctx context.Context, i int) error {
 	if err := s.authorize(ctx, p, asSomebodyElse, subject, foreign); err != nil {
 		return err
 	}
+	if err := s.review(ctx, s.rows[len(s.rows)-1]); err != nil {
+		return err
+	}
 	return s.replay(ctx, p, subject)
 }
 
@@ -141,6 +152,11 @@ func (s *show) noEvidence(ctx context.Context, p person, subject string) error {
 	}
 	if err := s.authorize(ctx, p, withoutEvidence, subject, session); err != nil {
 		return err
+	}
+	if last := s.rows[len(s.rows)-1]; len(s.notes) == 0 && last.decision.Decision == "challenge" {
+		if err := s.complete(ctx, last); err != nil {
+			return err
+		}
 	}
 	return s.api.call(ctx, "POST", "/api/v1/sessions/"+session+"/end", nil, nil)
 }

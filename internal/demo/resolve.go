@@ -9,24 +9,21 @@ import (
 	"github.com/countersign-dev/countersign/internal/proof"
 )
 
-// resolve walks a challenge and two holds to their end.
-func (s *show) resolve(ctx context.Context) error {
-	if r, ok := s.first(withoutEvidence, "challenge"); ok {
-		if err := s.complete(ctx, r); err != nil {
-			return err
-		}
+// review resolves the first hold by a rejection and the second by an approval; the others wait in the queue. It is done at
+// once, since the decision that follows is made on the evidence of that moment.
+func (s *show) review(ctx context.Context, r row) error {
+	if r.decision.Decision != "hold" {
+		return nil
 	}
-	if r, ok := s.first(asSomebodyElse, "hold"); ok {
-		if err := s.reject(ctx, r); err != nil {
-			return err
-		}
+	s.held++
+	switch s.held {
+	case 1:
+		return s.reject(ctx, r)
+	case 2:
+		return s.approve(ctx, r)
+	default:
+		return nil
 	}
-	for _, r := range s.rows[1:] {
-		if r.decision.Decision == "hold" && r.person != s.rows[0].person {
-			return s.approve(ctx, r)
-		}
-	}
-	return nil
 }
 
 // complete settles a challenge with the sandbox's confirmation and fetches the decision that follows from it.
@@ -48,7 +45,7 @@ func (s *show) complete(ctx context.Context, r row) error {
 	if err := s.api.call(ctx, "GET", "/api/v1/authorizations/"+receipt.Authorization, nil, &after); err != nil {
 		return err
 	}
-	s.say("challenge of %s: %s by confirmation, and the decision that follows is %s", r.person, receipt.Status, after.Decision)
+	s.note("challenge of %s: %s by confirmation, and the decision that follows is %s", r.person, receipt.Status, after.Decision)
 	return nil
 }
 
@@ -62,7 +59,7 @@ func (s *show) reject(ctx context.Context, r row) error {
 	if err := s.api.call(ctx, "POST", "/api/v1/authorizations/"+r.decision.ID+"/review", body, &receipt); err != nil {
 		return err
 	}
-	s.say("hold of %s: rejected by a reviewer, recorded as %s", r.person, receipt.Outcome.Outcome)
+	s.note("hold of %s: rejected by a reviewer, recorded as %s", r.person, receipt.Outcome.Outcome)
 	return nil
 }
 
@@ -74,7 +71,7 @@ func (s *show) approve(ctx context.Context, r row) error {
 	if err := s.api.call(ctx, "POST", "/api/v1/authorizations/"+r.decision.ID+"/review", body, &receipt); err != nil {
 		return err
 	}
-	s.say("hold of %s: approved by a reviewer, and the decision that follows is %s", r.person, receipt.Decision.Decision)
+	s.note("hold of %s: approved by a reviewer, and the decision that follows is %s", r.person, receipt.Decision.Decision)
 	return nil
 }
 
@@ -119,4 +116,9 @@ func (s *show) consume(ctx context.Context, compact string) (valid bool, status 
 	}
 	err = s.api.call(ctx, "POST", "/api/v1/verify", map[string]any{"proof": compact, "audience": audience, "consume": true}, &answer)
 	return answer.Valid, answer.Status, err
+}
+
+// note keeps a sentence for after the table.
+func (s *show) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
