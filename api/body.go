@@ -45,17 +45,8 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 		if err != nil {
 			return malformed(err)
 		}
-		c.Locals(localBody, value)
 		return violations(s.contract.ValidateBody(r.Operation, value))
 	}
-}
-
-const localBody = "body"
-
-// decoded is the body as the strict decoder read it.
-func decoded(c *fiber.Ctx) map[string]any {
-	m, _ := c.Locals(localBody).(map[string]any)
-	return m
 }
 
 func isJSON(contentType string) bool {

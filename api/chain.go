@@ -125,7 +125,7 @@ func (s *server) takeQuota(c *fiber.Ctx, p identity.Principal) error {
 	d, err := s.limiter.Take(requestContext(c), bucket, p.RateLimit)
 	if err != nil {
 		s.metrics.limiterAway()
-		return nil
+		return nil //nolint:nilerr // a limiter that is away refuses nobody
 	}
 	quotaHeaders(c, d, p.Kind)
 	if !d.Allowed {
@@ -183,7 +183,8 @@ func validRequestID(id string) bool {
 		return false
 	}
 	for _, r := range id {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r)) {
+		known := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r)
+		if !known {
 			return false
 		}
 	}
@@ -201,7 +202,8 @@ func traceID(traceparent string) string {
 
 func isLowerHex(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
+		c := s[i]
+		if hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'; !hex {
 			return false
 		}
 	}

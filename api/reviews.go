@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -96,14 +95,14 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 	case err == nil && result.Status == string(models.HoldPending):
 		return send(c, fiber.StatusAccepted, hold.PendingAt(id, prepared.Resolution, result.Approvals, result.Required))
 	}
-	return h.receipt(c, ctx, p.Store(), id, prepared.Resolution)
+	return h.receipt(ctx, c, p.Store(), id, prepared.Resolution)
 }
 
 // receipt answers with what the review that settled the hold got.
-func (h *reviewHandlers) receipt(c *fiber.Ctx, ctx context.Context, scope store.Scope, id, resolution string) error {
+func (h *reviewHandlers) receipt(ctx context.Context, c *fiber.Ctx, scope store.Scope, id, resolution string) error {
 	receipt, err := h.Holds.Receipt(ctx, scope, id, resolution)
 	if err != nil {
 		return err
 	}
-	return sendRaw(c, fiber.StatusOK, json.RawMessage(receipt))
+	return sendRaw(c, fiber.StatusOK, receipt)
 }

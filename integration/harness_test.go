@@ -35,13 +35,12 @@ const patience = 60 * time.Second
 // service is the running service that all tests share.
 type service struct {
 	*wiring.Process
-	baseURL, opsURL     string
-	database, address   string
-	namespace           string
-	keys                *keyring.Keyring
-	contract            *openapi.Contract
-	log                 *slog.Logger
-	stopAPI, stopWorker func()
+	baseURL, opsURL   string
+	database, address string
+	namespace         string
+	keys              *keyring.Keyring
+	contract          *openapi.Contract
+	log               *slog.Logger
 }
 
 var shared service

@@ -57,7 +57,7 @@ func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audi
 	if file == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(file) //nolint:gosec // the operator's own file
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,7 @@ import (
 )
 
 // cli runs the command line as a shell would.
-type cli struct {
-	t   *testing.T
-	env map[string]string
-}
+type cli struct{ t *testing.T }
 
 // newCLI sets the environment of this test's process: commands read nothing else.
 func newCLI(t *testing.T, database string) cli {

@@ -104,7 +104,7 @@ func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Questio
 		return v, nil
 	}
 	if refused != nil {
-		return v, nil
+		return v, nil //nolint:nilerr // a proof that fails is an answer, not an error
 	}
 	if !in.Consume {
 		v.Valid = true
