@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/action"
@@ -17,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/legacy"
 	"github.com/countersign-dev/countersign/internal/passkey"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/proofing"
@@ -29,6 +31,8 @@ import (
 // Services are what the handlers of the resources work with.
 type Services struct {
 	Actions        *action.Service
+	Legacy         *legacy.Service
+	Gatherer       prometheus.Gatherer // of /metrics
 	Sessions       *session.Service
 	Enrollments    *enrollment.Service
 	Authorizations *authorization.Service
@@ -67,6 +71,7 @@ type handlers struct {
 	evaluations    *evaluationHandlers
 	subjects       *subjectHandlers
 	sessions       *sessionHandlers
+	legacy         *legacyHandlers
 	enrollments    *enrollmentHandlers
 	passkeys       *passkeyHandlers
 	recoveries     *recoveryHandlers
@@ -88,6 +93,7 @@ func newHandlers(s *server, d Deps) handlers {
 		challenges:     &challengeHandlers{Challenges: v.Challenges, Runs: v.Runs},
 		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},
 		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
+		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer},
 		sessions:       &sessionHandlers{Sessions: v.Sessions},
 		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Runs: v.Runs},
 		subjects:       &subjectHandlers{Subjects: v.Subjects},

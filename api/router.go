@@ -115,6 +115,14 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/replay", Operation: "replayWebhookEndpoint", Access: AccessAdmin, Handler: s.webhooks.replay},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/rotate", Operation: "rotateWebhookSecret", Access: AccessAdmin, Handler: s.webhooks.rotate},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/test", Operation: "testWebhookEndpoint", Access: AccessAdmin, Handler: s.webhooks.test},
+
+		{Method: post, Path: "/v2/sessions/start", Operation: "legacySessionStart", Access: AccessServer, Handler: s.legacy.start},
+		{Method: post, Path: "/v2/ingest", Operation: "legacyIngest", Access: AccessServer, Handler: s.legacy.ingest},
+		{Method: get, Path: "/v2/trust/{session_id}", Operation: "legacyTrust", Access: AccessServer, Handler: s.legacy.trust},
+		{Method: post, Path: "/v2/sessions/end", Operation: "legacySessionEnd", Access: AccessServer, Handler: s.legacy.end},
+		{Method: post, Path: "/enrol", Operation: "legacyEnrol", Access: AccessServer, Handler: s.legacy.enrol},
+		{Method: post, Path: "/auth", Operation: "legacyAuth", Access: AccessServer, Handler: s.legacy.auth},
+		{Method: get, Path: "/metrics", Operation: "getMetrics", Access: AccessServer, Handler: s.legacy.metrics},
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 	if a.ActivePolicyVersion == nil {
 		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
 	}
-	f, err := s.At(ctx, scope, a, *a.ActivePolicyVersion)
+	f, err := s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 }
 
 // At answers an action with one particular version of its contract.
-func (s *Service) At(ctx context.Context, scope store.Scope, a models.Action, version int) (*InForce, error) {
-	v, err := s.store.PolicyVersion(ctx, scope, a.ID, version)
+func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a models.Action, version int) (*InForce, error) {
+	v, err := q.PolicyVersion(ctx, scope, a.ID, version)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,11 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	force, err := s.actions.At(ctx, scope, act, parent.PolicyVersion)
+	force, err := s.actions.At(ctx, q, scope, act, parent.PolicyVersion)
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := s.environment(ctx, scope, now)
+	env, err := s.environment(ctx, q, scope, now)
 	if err != nil {
 		return parent, nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if in.ChallengeMethod != "" {
 		base.ChallengeCompleted = &in.ChallengeMethod
 	}
-	d, body, err := s.decide(ctx, decisionInput{
+	d, body, err := s.decide(ctx, q, decisionInput{
 		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), archived: act.ArchivedAt != nil,
 		start: now, actor: in.Actor, requestID: in.RequestID, workflowID: in.WorkflowID,
 	}, now)

@@ -117,14 +117,14 @@ type cachedEnvironment struct {
 
 const environmentFor = 10 * time.Second
 
-func (s *Service) environment(ctx context.Context, scope store.Scope, now time.Time) (models.Environment, error) {
+func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (models.Environment, error) {
 	s.envs.mu.RLock()
 	hit, ok := s.envs.rows[scope.Environment]
 	s.envs.mu.RUnlock()
 	if ok && now.Before(hit.until) {
 		return hit.Environment, nil
 	}
-	env, err := s.store.Environment(ctx, scope)
+	env, err := q.Environment(ctx, scope)
 	if err != nil {
 		return env, err
 	}

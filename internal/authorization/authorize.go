@@ -101,7 +101,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	if err != nil {
 		return Answer{}, false, err
 	}
-	d, body, err := s.decide(ctx, in, now)
+	d, body, err := s.decide(ctx, s.store.Q, in, now)
 	if err != nil {
 		return Answer{}, false, err
 	}

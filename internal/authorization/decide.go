@@ -32,8 +32,9 @@ type decisionInput struct {
 	workflowID string
 }
 
-// decide assesses the subject, decides, and builds all that is to be written, with the answer's bytes.
-func (s *Service) decide(ctx context.Context, in decisionInput, now time.Time) (store.Decision, []byte, error) {
+// decide assesses the subject, decides, and builds all that is to be written, with the answer's bytes. What it has to read
+// it reads through q: a transaction that waited for a second connection could wait for itself.
+func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (store.Decision, []byte, error) {
 	profile, err := s.assessor.Assess(in.facts.Subject, in.facts.Session, in.facts.Heads, now)
 	if err != nil {
 		return store.Decision{}, nil, err
@@ -49,7 +50,7 @@ func (s *Service) decide(ctx context.Context, in decisionInput, now time.Time) (
 		PolicyVersion: a.PolicyVersion, ReasonCodes: verdict.ReasonCodes, HumanReadable: verdict.HumanReadable, Assurance: profile,
 		TraceID: a.TraceID, DecidedAt: wire.Time(now), LatencyMS: a.LatencyMS,
 	}
-	if err := s.follow(ctx, in, profile, verdict, &d, &answer, now); err != nil {
+	if err := s.follow(ctx, q, in, profile, verdict, &d, &answer, now); err != nil {
 		return d, nil, err
 	}
 	body, err := json.Marshal(answer)
@@ -98,7 +99,7 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 
 // follow adds what the decision leads to: in shadow mode nothing, in test mode challenges and holds, in enforce mode
 // proofs as well.
-func (s *Service) follow(ctx context.Context, in decisionInput, profile assurance.Profile, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
+func (s *Service) follow(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
 	if d.Authorization.Mode == models.ModeShadow {
 		return nil
 	}
@@ -107,18 +108,18 @@ func (s *Service) follow(ctx context.Context, in decisionInput, profile assuranc
 		if d.Authorization.Mode != models.ModeEnforce {
 			return nil
 		}
-		return s.prove(ctx, in, profile, d, answer, now)
+		return s.prove(ctx, q, in, profile, d, answer, now)
 	case policy.Challenge:
-		return s.challenge(ctx, in, verdict, d, answer, now)
+		return s.challenge(ctx, q, in, verdict, d, answer, now)
 	case policy.Hold:
-		return s.hold(ctx, in, d, now)
+		return s.hold(ctx, q, in, d, now)
 	default:
 		return nil
 	}
 }
 
 // prove signs the proof of an allowed action.
-func (s *Service) prove(ctx context.Context, in decisionInput, profile assurance.Profile, d *store.Decision, answer *Response, now time.Time) error {
+func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, d *store.Decision, answer *Response, now time.Time) error {
 	a := d.Authorization
 	issued := now.Unix()
 	ttl := int64(in.force.Contract.ProofTTLSeconds)
@@ -135,7 +136,7 @@ func (s *Service) prove(ctx context.Context, in decisionInput, profile assurance
 		claims.Assurance.Claims[c.Claim] = string(c.Status)
 	}
 	scope := store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}
-	compact, kid, err := s.proofs.Sign(ctx, scope, claims)
+	compact, kid, err := s.proofs.Sign(ctx, q, scope, claims)
 	if err != nil {
 		return err
 	}
@@ -161,9 +162,9 @@ func methods(a models.Authorization) []string {
 }
 
 // challenge opens the step-up.
-func (s *Service) challenge(ctx context.Context, in decisionInput, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
+func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
 	a := &d.Authorization
-	env, err := s.environment(ctx, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
+	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
 	if err != nil {
 		return err
 	}
@@ -202,9 +203,9 @@ const (
 )
 
 // hold puts the decision into the reviewers' queue.
-func (s *Service) hold(ctx context.Context, in decisionInput, d *store.Decision, now time.Time) error {
+func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *store.Decision, now time.Time) error {
 	a := d.Authorization
-	env, err := s.environment(ctx, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
+	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
 	if err != nil {
 		return err
 	}

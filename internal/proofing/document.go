@@ -9,7 +9,7 @@ import (
 
 // SignDocument signs a document that is no proof with the environment's active key.
 func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ string, payload []byte) (string, error) {
-	k, err := s.environment(ctx, scope)
+	k, err := s.environment(ctx, s.store.Q, scope)
 	if err != nil {
 		return "", err
 	}

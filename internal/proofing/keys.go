@@ -58,8 +58,8 @@ func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) 
 func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
 
 // Sign makes a proof with the environment's active key and answers the key's id beside it.
-func (s *Service) Sign(ctx context.Context, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
-	k, err := s.environment(ctx, scope)
+func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
+	k, err := s.environment(ctx, q, scope)
 	if err != nil {
 		return "", "", err
 	}
@@ -67,7 +67,7 @@ func (s *Service) Sign(ctx context.Context, scope store.Scope, c proof.Claims) (
 	return compact, k.signer.KeyID(), err
 }
 
-func (s *Service) environment(ctx context.Context, scope store.Scope) (cachedKeys, error) {
+func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
 	now := s.clock.Now()
 	s.mu.RLock()
 	k, ok := s.envs[scope.Environment]
@@ -75,7 +75,7 @@ func (s *Service) environment(ctx context.Context, scope store.Scope) (cachedKey
 	if ok && now.Before(k.until) {
 		return k, nil
 	}
-	k, err := s.load(ctx, scope)
+	k, err := s.load(ctx, q, scope)
 	if err != nil {
 		return k, err
 	}
@@ -86,8 +86,8 @@ func (s *Service) environment(ctx context.Context, scope store.Scope) (cachedKey
 	return k, nil
 }
 
-func (s *Service) load(ctx context.Context, scope store.Scope) (cachedKeys, error) {
-	rows, err := s.store.SigningKeys(ctx, scope)
+func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+	rows, err := q.SigningKeys(ctx, scope)
 	if err != nil {
 		return cachedKeys{}, err
 	}

@@ -65,7 +65,7 @@ type Verification struct {
 // others are told it is consumed. A proof that fails is never an error.
 func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
 	scope := p.Store()
-	k, err := s.environment(ctx, scope)
+	k, err := s.environment(ctx, s.store.Q, scope)
 	if err != nil {
 		return Verification{}, err
 	}

@@ -17,7 +17,7 @@ var evidenceEntries = []Entry{
 	{"frames_out_of_order", KindEvidence, "A frame is older than one already taken.", "Send frames in order."},
 	{"clock_inconsistent", KindEvidence, "A frame's time does not fit the service's clock.", "Set the device's clock; send frames soon after they end."},
 	{"clock_coarse", KindEvidence, "The collector's clock is coarse, so timing says less.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
-	{"modality_not_scored", KindEvidence, "A modality is kept but has no background model to be scored with.", "None needed."},
+	{"modality_not_scored", KindEvidence, "Only modalities without a background model have been seen; they are kept and not scored.", "Have the person type or use the pointer."},
 	{"evidence_none", KindContinuity, "No usable evidence has arrived in the session.", "Run the collector before asking for a decision."},
 	{"evidence_too_little", KindContinuity, "There is too little evidence for a claim.", "Wait for more typing or pointer use, or step up."},
 	{"evidence_stale", KindContinuity, "The last evidence is more than ten minutes old.", "Ask again after fresh interaction, or step up."},

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/legacy"
 	"github.com/countersign-dev/countersign/internal/passkey"
 	"github.com/countersign-dev/countersign/internal/ratelimit"
 	"github.com/countersign-dev/countersign/internal/recovery"
@@ -33,6 +34,7 @@ type services struct {
 	holds          *hold.Service
 	evaluations    *evaluation.Service
 	sessions       *session.Service
+	legacy         *legacy.Service
 	enrollments    *enrollment.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
@@ -56,6 +58,9 @@ func newServices(p *Process) services {
 	s.sessions = session.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
+	s.legacy = &legacy.Service{
+		Store: p.Store, Clock: p.Clock, Keys: p.Keys, Assessor: s.assessor, Sessions: s.sessions, Subjects: s.subjects,
+	}
 	s.challenges = &challenge.Service{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
 		LinkBase: p.BaseURL + "/challenge/",

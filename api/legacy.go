@@ -1,0 +1,224 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/countersign-dev/countersign/internal/legacy"
+	"github.com/countersign-dev/countersign/internal/session"
+)
+
+// legacyHandlers answer the earlier timing-based operations.
+type legacyHandlers struct {
+	Legacy   *legacy.Service
+	Sessions *session.Service
+	Gatherer prometheus.Gatherer
+}
+
+// deprecatedSince is when the contract under /api/v1 took the place of these operations (RFC 9745).
+const deprecatedSince = "@1795132800"
+
+// old answers in the manner of every earlier operation: with the mode, and where to go instead.
+func old(c *fiber.Ctx, status int, successor string, body map[string]any) error {
+	c.Set("Deprecation", deprecatedSince)
+	c.Set(fiber.HeaderLink, `<`+successor+`>; rel="successor-version"`)
+	body["mode"] = principal(c).Kind.Mode()
+	return send(c, status, body)
+}
+
+func (h *legacyHandlers) start(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		UserID string `json:"user_id"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Legacy.Start(requestContext(c), principal(c), in.UserID)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusCreated, "/api/v1/sessions", map[string]any{"session_id": v.Session.ID, "state": v.Session.TrustState})
+}
+
+// ingest takes frames one after the other: ts names and dates a frame, the other fields are its features.
+func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		SessionID string                       `json:"session_id"`
+		Frames    []map[string]json.RawMessage `json:"frames"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	accepted, rejected := 0, 0
+	for _, raw := range in.Frames {
+		f, err := legacyFrame(raw)
+		if err != nil {
+			return err
+		}
+		ack, err := h.Sessions.Evidence(requestContext(c), principal(c), in.SessionID, f)
+		if err != nil {
+			return err
+		}
+		if ack.Status == "rejected" {
+			rejected++
+		} else {
+			accepted++
+		}
+	}
+	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), in.SessionID)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusOK, "/api/v1/sessions/"+in.SessionID+"/evidence",
+		map[string]any{"accepted": accepted, "rejected": rejected, "state": t.State})
+}
+
+// legacyFrame reads {ts, duration_ms?, purpose?, features? | features' own fields}.
+func legacyFrame(raw map[string]json.RawMessage) (session.Frame, error) {
+	f := session.Frame{FrameID: "ts-" + strings.TrimSpace(string(raw["ts"]))}
+	rest := map[string]json.RawMessage{}
+	for name, value := range raw {
+		var target any
+		switch name {
+		case "ts":
+			target = &f.Timestamp
+		case "duration_ms":
+			target = &f.DurationMS
+		case "purpose":
+			target = &f.Purpose
+		case "features":
+			f.Features = value
+			continue
+		default:
+			rest[name] = value
+			continue
+		}
+		if err := json.Unmarshal(value, target); err != nil {
+			return f, fiber.NewError(fiber.StatusBadRequest)
+		}
+	}
+	if f.Purpose != "enroll" {
+		f.Purpose = "score"
+	}
+	f.Timestamp /= 1000 // ts is in milliseconds
+	if f.Features != nil {
+		return f, nil
+	}
+	var err error
+	f.Features, err = json.Marshal(rest)
+	return f, err
+}
+
+func (h *legacyHandlers) trust(c *fiber.Ctx) error {
+	id := param(c, "session_id")
+	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), id)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/assessment",
+		map[string]any{"score": t.Score, "state": t.State, "reason_codes": t.Reasons})
+}
+
+func (h *legacyHandlers) end(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		SessionID string `json:"session_id"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	if _, err := h.Sessions.End(requestContext(c), principal(c), in.SessionID); err != nil {
+		return err
+	}
+	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), in.SessionID)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusOK, "/api/v1/sessions/"+in.SessionID+"/end",
+		map[string]any{"session_id": in.SessionID, "score": t.Score, "state": t.State})
+}
+
+type timings struct {
+	UserID    string    `json:"user_id"`
+	Reactions []float64 `json:"reaction_times"`
+	Intervals []float64 `json:"keystroke_intervals"`
+	Consent   bool      `json:"consent"`
+}
+
+func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
+	in, err := bind[timings](c)
+	if err != nil {
+		return err
+	}
+	e, err := h.Legacy.Enrol(requestContext(c), principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusOK, "/api/v1/subjects/"+in.UserID+"/enrollments/complete",
+		map[string]any{"user_id": in.UserID, "samples": e.Samples, "enrolled": e.Enrolled})
+}
+
+func (h *legacyHandlers) auth(c *fiber.Ctx) error {
+	in, err := bind[timings](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Legacy.Auth(requestContext(c), principal(c), in.UserID, in.Reactions, in.Intervals)
+	if err != nil {
+		return err
+	}
+	return old(c, fiber.StatusOK, "/api/v1/authorize", map[string]any{
+		"ok": v.Decision == "accept", "confidence": v.Confidence, "decision": v.Decision, "reason_codes": v.Reasons,
+	})
+}
+
+// metrics answers Prometheus' text, or JSON to those who ask for it.
+func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
+	families, err := h.Gatherer.Gather()
+	if err != nil {
+		return err
+	}
+	if strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMEApplicationJSON) {
+		return send(c, fiber.StatusOK, summary(families))
+	}
+	var b strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return err
+		}
+	}
+	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
+	return c.SendString(b.String())
+}
+
+// summary is each figure by name and labels: counters and gauges as they are, histograms as count and mean.
+func summary(families []*dto.MetricFamily) map[string]any {
+	out := map[string]any{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += fmt.Sprintf("{%s=%s}", l.GetName(), l.GetValue())
+			}
+			switch {
+			case m.GetCounter() != nil:
+				out[name] = m.GetCounter().GetValue()
+			case m.GetGauge() != nil:
+				out[name] = m.GetGauge().GetValue()
+			case m.GetHistogram() != nil:
+				n := m.GetHistogram().GetSampleCount()
+				mean := 0.0
+				if n > 0 {
+					mean = m.GetHistogram().GetSampleSum() / float64(n)
+				}
+				out[name] = map[string]any{"count": n, "mean": mean}
+			}
+		}
+	}
+	return out
+}

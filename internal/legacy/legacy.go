@@ -1,0 +1,209 @@
+// Package legacy keeps the earlier timing-based operations alive on the engine of today: trust sessions are observation
+// sessions, and /enrol and /auth compare the timings of one phrase. It adds no rule of its own to scoring, and subjects it
+// makes are the same as any other.
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/assurance"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const sealPurpose = "timing-template"
+
+// Service answers the earlier operations.
+type Service struct {
+	Store    *store.Store
+	Clock    clock.Clock
+	Keys     *keyring.Keyring
+	Assessor *assurance.Assessor
+	Sessions *session.Service
+	Subjects *subject.Service
+}
+
+// Trust is the score of a session: 1 is the enrolled person.
+type Trust struct {
+	Score   float64
+	State   string
+	Reasons []string
+}
+
+// ended is the state of a session that is over; its score is the last one.
+const ended = "ENDED"
+
+// Start opens a session for a user, who is made a subject where there is none.
+func (s *Service) Start(ctx context.Context, p identity.Principal, user string) (store.SubjectSession, error) {
+	if err := s.ensure(ctx, p, user); err != nil {
+		return store.SubjectSession{}, err
+	}
+	return s.Sessions.Start(ctx, p, user, "")
+}
+
+func (s *Service) ensure(ctx context.Context, p identity.Principal, user string) error {
+	_, err := s.Subjects.Create(ctx, p, user)
+	if problem.Is(err, problem.SubjectExists) {
+		return nil
+	}
+	return err
+}
+
+// Trust answers score and state of a session as of now.
+func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trust, error) {
+	v, err := s.Sessions.Get(ctx, scope, id)
+	if err != nil {
+		return Trust{}, err
+	}
+	state, err := s.Assessor.OpenState(v.Session)
+	if err != nil {
+		return Trust{}, err
+	}
+	heads, err := s.Store.ActiveTemplates(ctx, scope, v.Subject.UID)
+	if err != nil {
+		return Trust{}, err
+	}
+	profile := s.Assessor.Model().Assess(state, assurance.Heads(heads), s.Clock.Now(), scoring.AssessOptions{})
+	t := scoring.LegacyTrust(state, profile)
+	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
+	if v.Session.Status != models.SessionActive {
+		out.State = ended
+	}
+	return out, nil
+}
+
+// Enrolled is how far /enrol has come.
+type Enrolled struct {
+	Samples  int
+	Enrolled bool
+}
+
+// Enrol adds a sample of the phrase.
+func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64, consent bool) (Enrolled, error) {
+	if !consent {
+		return Enrolled{}, problem.New(problem.ConsentRequired, "consent must be true: a template is personal data.")
+	}
+	if err := s.ensure(ctx, p, user); err != nil {
+		return Enrolled{}, err
+	}
+	var out Enrolled
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		sub, err := q.LockSubject(ctx, p.Store(), user)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if sub.Status != models.SubjectActive {
+			return problem.New(problem.SubjectRevoked, "The user is revoked.")
+		}
+		f, err := s.open(ctx, q, p.Store(), sub.UID)
+		if err != nil {
+			return err
+		}
+		if f, err = f.Enrol(reactions, intervals); err != nil {
+			return invalid(err)
+		}
+		out = Enrolled{Samples: len(f.Samples), Enrolled: f.Enrolled()}
+		return s.keep(ctx, q, p.Store(), sub.UID, f, s.Clock.Now())
+	})
+	return out, err
+}
+
+// Verdict is the answer of /auth.
+type Verdict struct {
+	Confidence float64
+	Decision   string
+	Reasons    []string
+}
+
+// Auth compares a sample with what was enrolled. A user who is not enrolled at all is absent.
+func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64) (Verdict, error) {
+	now := s.Clock.Now()
+	var out Verdict
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		sub, err := q.Subject(ctx, p.Store(), user)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		f, err := s.open(ctx, q, p.Store(), sub.UID)
+		if err != nil {
+			return err
+		}
+		if len(f.Samples) == 0 {
+			return problem.Absent()
+		}
+		if out, err = verify(f, reactions, intervals); err != nil {
+			return err
+		}
+		if sub.Status != models.SubjectActive {
+			out = Verdict{Decision: "reject", Reasons: []string{reason.SubjectRevoked}}
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.AuthenticationDecided, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Decision: out.Decision,
+			Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"confidence": out.Confidence, "reason_codes": out.Reasons},
+		})
+	})
+	return out, err
+}
+
+func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error) {
+	if !f.Enrolled() {
+		return Verdict{Decision: "challenge", Reasons: []string{reason.InsufficientSamples}}, nil
+	}
+	confidence, decision, err := f.Verify(reactions, intervals)
+	if err != nil {
+		return Verdict{}, invalid(err)
+	}
+	code := reason.MismatchTiming
+	if decision == "accept" {
+		code = reason.MatchTiming
+	}
+	return Verdict{Confidence: confidence, Decision: decision, Reasons: []string{code}}, nil
+}
+
+func (s *Service) open(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
+	var f scoring.FixedText
+	sealed, err := q.TimingTemplate(ctx, scope, uid)
+	if err != nil || sealed == nil {
+		return f, err
+	}
+	raw, err := s.Keys.Open(sealPurpose, sealed, []byte(uid))
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(raw, &f)
+}
+
+func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid string, f scoring.FixedText, at time.Time) error {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	sealed, err := s.Keys.Seal(sealPurpose, raw, []byte(uid))
+	if err != nil {
+		return err
+	}
+	return q.SetTimingTemplate(ctx, scope, uid, sealed, at)
+}
+
+// invalid says that the two lists cannot be compared with those enrolled.
+func invalid(err error) error {
+	return problem.Invalid([]any{"body", "reaction_times"}, err.Error(), "value_error")
+}
