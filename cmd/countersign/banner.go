@@ -16,7 +16,7 @@ func (m *machine) banner() {
 	_, _ = fmt.Fprintf(m.out, `
 Countersign is up.
 
-  API           %s          contract: %s/docs
+  API           %s          contract: %s/api/v1/openapi.json
   operations    %s/metrics, /livez, /readyz
   Temporal      %s        UI: %s
   keys          %s (rate limits raised to %d requests an hour)
