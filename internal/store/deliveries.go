@@ -134,7 +134,7 @@ func (q *Q) NoteSuccess(ctx context.Context, endpoint string) error {
 // NoteFailure answers since when an endpoint fails; from at on, where it did not fail before.
 func (q *Q) NoteFailure(ctx context.Context, endpoint string, at time.Time) (time.Time, error) {
 	var since time.Time
-	err := q.queryRow(ctx, "update webhook_endpoints set failing_since = coalesce(failing_since, $2) where id = $1 returning failing_since",
+	err := q.queryRow(ctx, "update webhook_endpoints set failing_since = least(failing_since, $2) where id = $1 returning failing_since",
 		endpoint, at).Scan(&since)
 	return one(since, err)
 }
@@ -152,6 +152,8 @@ type ReplayFilter struct {
 	Event    string
 	Since    *time.Time // inclusive
 	Until    *time.Time // exclusive
+	// SettledSince asks for what came to its end since, whenever it was first owed; inclusive.
+	SettledSince *time.Time
 }
 
 // RequeueDeliveries makes settled deliveries due again, the oldest first, at most limit of them.
@@ -159,8 +161,9 @@ func (q *Q) RequeueDeliveries(ctx context.Context, endpoint string, f ReplayFilt
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null where id in (
 		select id from webhook_deliveries where endpoint_id = $1 and status = any($2) and ($3 = '' or event_id = $3)
 			and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
+			and ($8::timestamptz is null or settled_at >= $8)
 			order by created_at, id limit $7 for update)`,
-		endpoint, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit)
+		endpoint, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince)
 }
 
 func statuses(in []models.DeliveryStatus) []string {

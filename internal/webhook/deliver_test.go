@@ -192,6 +192,13 @@ func TestGoneDisablesAtOnce(t *testing.T) {
 	shown, err := b.endpoints.Get(t.Context(), b.admin, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, "gone", *shown.DisabledReason)
+
+	b.receiver.take()
+	b.receiver.answer(204, nil)
+	_, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	b.deliver(e, Breaker{})
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e), "what was refused with 410 belongs to the gap")
 }
 
 func TestAbortMessageEndsOneDelivery(t *testing.T) {

@@ -76,7 +76,7 @@ func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Brea
 		}
 		return b, false, r.notice(ctx, q, events.WebhookRecovered, now, map[string]any{"reason": "probe_succeeded"})
 	}
-	since, err := q.NoteFailure(ctx, r.job.Endpoint, now)
+	since, err := q.NoteFailure(ctx, r.job.Endpoint, res.at)
 	if err != nil {
 		return b, false, err
 	}

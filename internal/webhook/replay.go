@@ -105,7 +105,8 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 	}
 	var failed, missed int64
 	if before.FailingSince != nil {
-		f := store.ReplayFilter{Statuses: unhappy, Since: before.FailingSince}
+		// What began the failing was owed before it failed.
+		f := store.ReplayFilter{Statuses: unhappy, SettledSince: before.FailingSince}
 		if failed, err = s.schedule(ctx, q, before, f, false); err != nil {
 			return 0, err
 		}
