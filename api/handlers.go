@@ -64,6 +64,7 @@ type handlers struct {
 	credentials    *credentialHandlers
 	signing        *signingKeyHandlers
 	actions        *actionHandlers
+	simulations    *simulationHandlers
 	authorizations *authorizationHandlers
 	proofs         *proofHandlers
 	challenges     *challengeHandlers
@@ -88,6 +89,7 @@ func newHandlers(s *server, d Deps) handlers {
 		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
 		actions:        &actionHandlers{Actions: v.Actions},
+		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock},
 		proofs:         &proofHandlers{Proofs: v.Proofs},
 		challenges:     &challengeHandlers{Challenges: v.Challenges, Runs: v.Runs},

@@ -42,6 +42,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions", Operation: "createPolicyVersion", Access: AccessServer, Handler: s.actions.createVersion},
 		{Method: get, Path: "/api/v1/actions/{action_id}/policy-versions/{version}", Operation: "getPolicyVersion", Access: AccessServer, Handler: s.actions.version},
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/activate", Operation: "activatePolicyVersion", Access: AccessServer, Handler: s.actions.activate},
+		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/simulate", Operation: "simulatePolicyVersion", Access: AccessServer, Handler: s.simulations.run},
 
 		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Handler: s.authorizations.authorize},
 		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Handler: s.authorizations.list},

@@ -187,7 +187,7 @@ func TestAnEndpointIsTestedDisabledAndBroughtBack(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var list []map[string]any
 		w.Admin.get(t, hook+"/attempts?status=succeeded").is(200).into(&list)
-		return len(list) >= 1
+		return len(list) == 2
 	}, patience, 20*time.Millisecond, "what it missed is replayed")
 	require.NoError(t, r.fault)
 

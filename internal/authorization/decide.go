@@ -71,13 +71,20 @@ func (s *Service) question(in decisionInput, profile assurance.Profile) policy.I
 	if in.base.ChallengeCompleted != nil {
 		q.ChallengeCompleted = policy.Method(*in.base.ChallengeCompleted)
 	}
-	if in.facts.Passkeys > 0 {
-		q.UsableMethods = append(q.UsableMethods, policy.Passkey)
-	}
-	if in.kind == policy.Sandbox {
-		q.UsableMethods = append(q.UsableMethods, policy.SandboxConfirm)
-	}
+	q.UsableMethods = usable(in.facts.Passkeys, in.kind)
 	return q
+}
+
+// usable are the methods that a subject with so many passkeys could complete a challenge with.
+func usable(passkeys int, kind policy.EnvironmentKind) []policy.Method {
+	var out []policy.Method
+	if passkeys > 0 {
+		out = append(out, policy.Passkey)
+	}
+	if kind == policy.Sandbox {
+		out = append(out, policy.SandboxConfirm)
+	}
+	return out
 }
 
 // record completes the row of the authorization.

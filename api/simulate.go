@@ -1,0 +1,49 @@
+package api
+
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/policy"
+)
+
+// defaultReplay is PolicySimulationRequest's default of last.
+const defaultReplay = 1000
+
+type simulationHandlers struct {
+	Actions        *action.Service
+	Authorizations *authorization.Service
+}
+
+// run decides stored decisions again under a version; nothing is changed by asking.
+func (h *simulationHandlers) run(c *fiber.Ctx) error {
+	version, err := versionParam(c)
+	if err != nil {
+		return err
+	}
+	in, err := bind[struct {
+		Last  int        `json:"last"`
+		Since *time.Time `json:"since"`
+		Until *time.Time `json:"until"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	if in.Last == 0 {
+		in.Last = defaultReplay
+	}
+	p := principal(c)
+	v, err := h.Actions.Version(requestContext(c), p.Store(), param(c, "action_id"), version)
+	if err != nil {
+		return err
+	}
+	window := authorization.Window{Last: in.Last, Since: in.Since, Until: in.Until}
+	simulation, err := h.Authorizations.Simulate(requestContext(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, simulation)
+}
