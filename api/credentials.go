@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/proofing"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -142,14 +143,11 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and host, such as https://app.example.com.", "value_error")
 	}
 	p := principal(c)
-	subject, err := h.Store.Subject(requestContext(c), p.Store(), in.Subject)
+	row, err := subject.RequireActive(h.Store.Subject(requestContext(c), p.Store(), in.Subject))
 	if err != nil {
 		return err
 	}
-	if subject.Status != models.SubjectActive {
-		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
-	}
-	key, t, err := h.Identity.ClientToken(requestContext(c), p, subject, in.Origin, time.Duration(ttl)*time.Second)
+	key, t, err := h.Identity.ClientToken(requestContext(c), p, row, in.Origin, time.Duration(ttl)*time.Second)
 	if err != nil {
 		return err
 	}

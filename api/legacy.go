@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -55,12 +56,14 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	accepted, rejected := 0, 0
-	for _, raw := range in.Frames {
-		f, err := legacyFrame(raw)
-		if err != nil {
+	frames := make([]session.Frame, len(in.Frames))
+	for i, raw := range in.Frames {
+		if frames[i], err = legacyFrame(raw); err != nil {
 			return err
 		}
+	}
+	accepted, rejected := 0, 0
+	for _, f := range frames {
 		ack, err := h.Sessions.Evidence(requestContext(c), principal(c), in.SessionID, f)
 		if err != nil {
 			return err
@@ -81,7 +84,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 
 // legacyFrame reads {ts, duration_ms?, purpose?, features? | features' own fields}.
 func legacyFrame(raw map[string]json.RawMessage) (session.Frame, error) {
-	f := session.Frame{FrameID: "ts-" + strings.TrimSpace(string(raw["ts"]))}
+	var f session.Frame
 	rest := map[string]json.RawMessage{}
 	for name, value := range raw {
 		var target any
@@ -100,12 +103,10 @@ func legacyFrame(raw map[string]json.RawMessage) (session.Frame, error) {
 			continue
 		}
 		if err := json.Unmarshal(value, target); err != nil {
-			return f, fiber.NewError(fiber.StatusBadRequest)
+			return f, err // the contract has seen to the types
 		}
 	}
-	if f.Purpose != "enroll" {
-		f.Purpose = "score"
-	}
+	f.FrameID = "ts-" + strconv.FormatFloat(f.Timestamp, 'f', -1, 64)
 	f.Timestamp /= 1000 // ts is in milliseconds
 	if f.Features != nil {
 		return f, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/strictjson"
 )
 
 // The keys of what the chain leaves for the handlers.
@@ -57,10 +58,23 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 	if len(raw) == 0 {
 		return v, nil
 	}
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, problem.Invalid([]any{"body"}, "The body does not have the shape of the contract.", "model_type")
+	if json.Unmarshal(raw, &v) == nil {
+		return v, nil
 	}
-	return v, nil
+	// JSON Schema takes 1.0 and 1e0 for an integer, and encoding/json does not. Written plainly, they bind; only a body
+	// that holds one pays for it.
+	var again T
+	tree, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: true})
+	if err == nil {
+		raw, err = json.Marshal(tree)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &again)
+	}
+	if err != nil {
+		return again, problem.Invalid([]any{"body"}, "The body does not have the shape of the contract.", "model_type")
+	}
+	return again, nil
 }
 
 // page reads limit (1..200, default 50) and cursor.

@@ -218,7 +218,7 @@ func (a *accepter) acceptObject(m map[string]any) bool {
 	for name, v := range m {
 		p := a.props[name]
 		switch {
-		case p == nil && a.closed:
+		case p == nil && (a.closed || a.miscased(name) != ""):
 			return false
 		case p == nil:
 			p = a.extra

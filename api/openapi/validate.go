@@ -34,7 +34,7 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	}
 	err := op.faults(v)
 	if err == nil {
-		return nil
+		return op.fast.spelling(v, []any{"body"}, nil)
 	}
 	t := translation{root: v, prefix: []any{"body"}, label: "the body"}
 	return t.violations(err)

@@ -115,7 +115,7 @@ func (s *Service) follow(ctx context.Context, q *store.Q, in decisionInput, prof
 		if d.Authorization.Mode != models.ModeEnforce {
 			return nil
 		}
-		return s.prove(ctx, q, in, profile, d, answer, now)
+		return s.prove(ctx, q, in, profile, verdict, d, answer, now)
 	case policy.Challenge:
 		return s.challenge(ctx, q, in, verdict, d, answer, now)
 	case policy.Hold:
@@ -126,7 +126,7 @@ func (s *Service) follow(ctx context.Context, q *store.Q, in decisionInput, prof
 }
 
 // prove signs the proof of an allowed action.
-func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, d *store.Decision, answer *Response, now time.Time) error {
+func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
 	a := d.Authorization
 	issued := now.Unix()
 	ttl := int64(in.force.Contract.ProofTTLSeconds)
@@ -137,7 +137,7 @@ func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profi
 		Action:   proof.Action{Key: a.ActionKey, Hash: a.ActionHash, PolicyVersion: a.PolicyVersion, ContentHash: a.PolicyHash},
 		Resource: proof.Resource{Type: a.ResourceType, Digest: a.ResourceDigest}, Context: a.ContextDigest,
 		Assurance: proof.Assurance{Coverage: a.Coverage, FreshnessMS: profile.FreshnessMS, Claims: map[string]string{}},
-		Methods:   methods(a),
+		Methods:   methods(a, verdict),
 	}
 	for _, c := range profile.Claims {
 		claims.Assurance.Claims[c.Claim] = string(c.Status)
@@ -156,9 +156,12 @@ func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profi
 	return nil
 }
 
-// methods is the proof's amr: what the decision rests on.
-func methods(a models.Authorization) []string {
-	out := []string{proof.MethodBehaviour}
+// methods is the proof's amr: what the decision rests on. It is empty where the policy asked for nothing.
+func methods(a models.Authorization, verdict policy.Decision) []string {
+	out := []string{}
+	if verdict.ByEvidence {
+		out = append(out, proof.MethodBehaviour)
+	}
 	if a.ChallengeCompleted != nil {
 		out = append(out, *a.ChallengeCompleted)
 	}
@@ -217,9 +220,11 @@ func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *sto
 		return err
 	}
 	life := time.Duration(env.HoldTTLSeconds) * time.Second
+	wanted := in.force.Contract.Requirements
 	d.Hold = &models.Hold{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
-		RiskClass: in.force.Action.RiskClass, Status: models.HoldPending, ApprovalsRequired: 1, OpenedAt: now,
+		RiskClass: in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: now,
+		ApprovalsRequired: wanted.Approvals(), SelfReviewBarred: wanted.BarsSelfReview(),
 		RemindAt: now.Add(life / 2), DueAt: now.Add(life),
 	}
 	d.Outbox = append(d.Outbox, models.Outbox{

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/recovery"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -46,15 +47,9 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 	now := s.clock.Now()
 	var out View
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.LockSubject(ctx, p.Store(), subjectID)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
-		}
+		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), subjectID))
 		if err != nil {
 			return err
-		}
-		if sub.Status != models.SubjectActive {
-			return problem.New(problem.SubjectRevoked, "The subject is revoked.")
 		}
 		v, err := q.Session(ctx, p.Store(), session)
 		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {

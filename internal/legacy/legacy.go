@@ -100,15 +100,9 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	}
 	var out Enrolled
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.LockSubject(ctx, p.Store(), user)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
-		}
+		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), user))
 		if err != nil {
 			return err
-		}
-		if sub.Status != models.SubjectActive {
-			return problem.New(problem.SubjectRevoked, "The user is revoked.")
 		}
 		f, err := s.open(ctx, q, p.Store(), sub.UID)
 		if err != nil {

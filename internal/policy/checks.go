@@ -37,6 +37,7 @@ func (e *evaluation) checkEvidence() {
 		met:    a.Coverage.Rank() >= r.CoverageMin.Rank() && r.CoverageMin.Rank() >= 0,
 		effect: r.whenInsufficient(),
 		codes:  []string{reason.CoverageBelowMinimum}, compensation: CompensatesCoverage,
+		evidential: r.CoverageMin != CoverageNone,
 	})
 	e.add(freshness(r, a.FreshnessMS))
 }
@@ -68,7 +69,7 @@ func (e *evaluation) claim(name string, minimum Status) requirement {
 	found := e.status(name, minimum, rule)
 	out := requirement{
 		name: reqClaim + name, wanted: "at least " + string(minimum), found: string(found),
-		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code},
+		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code}, evidential: true,
 	}
 	switch {
 	case len(rule.order) == 0: // unknown or unsupported: no evidence could ever meet it

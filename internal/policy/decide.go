@@ -62,6 +62,9 @@ type Decision struct {
 	Methods       []Method // what a challenge may be completed with; nil unless Effect is Challenge
 	Explanation   []RequirementResult
 	HumanReadable HumanReadable
+	// ByEvidence says that evidence itself met a coverage or claim minimum: where it did not, the decision rests on something
+	// else, whatever evidence there was.
+	ByEvidence bool
 }
 
 // Names of requirements in an explanation; a claim's is "claims." and its name.
@@ -115,6 +118,7 @@ type evaluation struct {
 	codes     [][]string // codes[i] belongs to results[i]
 	usable    []Method   // permitted and usable; set when a challenge is due
 	challenge bool       // a completed challenge made something good
+	evidence  bool       // evidence met a minimum
 }
 
 // requirement is a check before its effect is settled.
@@ -126,6 +130,7 @@ type requirement struct {
 	codes         []string
 	compensation  string // what challenge_compensates must list for a challenge to make it good; "" for never
 	survivesHold  bool   // an approved hold makes it good even where it denies
+	evidential    bool   // only evidence can meet it
 }
 
 func (e *evaluation) add(r requirement) {
@@ -133,6 +138,7 @@ func (e *evaluation) add(r requirement) {
 	var codes []string
 	switch {
 	case r.met:
+		e.evidence = e.evidence || r.evidential
 	case e.compensated(r.compensation):
 		result.CompensatedBy = string(e.in.ChallengeCompleted)
 		e.challenge = true
@@ -166,7 +172,7 @@ func (e *evaluation) worst() Effect {
 }
 
 func (e *evaluation) decision() Decision {
-	d := Decision{Effect: e.worst(), Explanation: e.results}
+	d := Decision{Effect: e.worst(), Explanation: e.results, ByEvidence: e.evidence}
 	for _, codes := range e.codes {
 		for _, code := range codes {
 			d.ReasonCodes = appendNew(d.ReasonCodes, code)

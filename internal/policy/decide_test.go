@@ -364,3 +364,32 @@ func TestDecideExplanation(t *testing.T) {
 		{Requirement: "max_challenges", Wanted: "fewer than 2", Found: "0", Passed: true, Effect: policy.Allow},
 	}, policy.Decide(in).Explanation)
 }
+
+func TestWhatEvidenceMetIsSaid(t *testing.T) {
+	t.Parallel()
+	fresh := int64(1)
+	rich := policy.Assurance{
+		Coverage: policy.CoverageSufficient, FreshnessMS: &fresh,
+		Claims: []policy.Claim{{Name: policy.OperatorContinuity, Status: policy.Confirmed}},
+	}
+	asks := policy.Requirements{CoverageMin: policy.CoverageNone, Claims: map[string]policy.Status{policy.OperatorContinuity: policy.Likely}}
+	for name, c := range map[string]struct {
+		in   policy.Input
+		want bool
+	}{
+		"nothing is asked": {policy.Input{Requirements: policy.Requirements{CoverageMin: policy.CoverageNone}, Assurance: rich}, false},
+		"coverage is met":  {policy.Input{Assurance: rich}, true},
+		"a claim is met":   {policy.Input{Requirements: asks, Assurance: rich}, true},
+		"a challenge made all of it good": {policy.Input{
+			Requirements: asks, Assurance: policy.Assurance{Coverage: policy.CoverageNone, InsufficientEvidence: true},
+			ChallengeCompleted: policy.Passkey,
+		}, false},
+		"a reviewer made all of it good": {policy.Input{
+			Assurance: policy.Assurance{Coverage: policy.CoverageNone, InsufficientEvidence: true}, HoldApproved: true,
+		}, false},
+	} {
+		d := policy.Decide(c.in)
+		require.Equal(t, policy.Allow, d.Effect, name)
+		require.Equal(t, c.want, d.ByEvidence, name)
+	}
+}

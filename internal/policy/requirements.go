@@ -9,6 +9,15 @@ const (
 	DefaultMaxChallenges        = 2
 )
 
+// SelfReview says whether the credential that asked may review its own hold.
+type SelfReview string
+
+// The values of self_review. Omitted means allowed.
+const (
+	SelfReviewAllowed SelfReview = "allowed"
+	SelfReviewBarred  SelfReview = "barred"
+)
+
 // Requirements is PolicyRequirements. Its zero value, and the zero value of each field, means "omitted": no field has a
 // zero that the contract lets a caller ask for (explicit_approval_required is false by default). A list that is nil was
 // omitted, one that is empty was given as []. Resolve fills in the defaults.
@@ -23,6 +32,10 @@ type Requirements struct {
 	ChallengeCompensates     []string          `json:"challenge_compensates,omitzero"` // default all four
 	DenyOn                   []string          `json:"deny_on,omitzero"`               // reason codes that force deny
 	HoldOn                   []string          `json:"hold_on,omitzero"`               // reason codes that force hold
+
+	// Extensions of the contract. Resolve leaves them as they are: what was omitted stays out of the content hash.
+	ApprovalsRequired int        `json:"approvals_required,omitzero"` // distinct reviewers who must approve a hold, 1..5, default 1
+	SelfReview        SelfReview `json:"self_review,omitzero"`        // default allowed
 }
 
 // Resolve returns the requirements with every omitted field set to its default for the kind of environment. It is
@@ -62,6 +75,15 @@ func (r Requirements) Resolve(kind EnvironmentKind) Requirements {
 // minimum they do not, and then neither coverage nor freshness nor insufficiency can fail them.
 func (r Requirements) ReliesOnEvidence() bool {
 	return r.CoverageMin != CoverageNone || len(r.Claims) > 0
+}
+
+// Approvals is how many distinct reviewers must approve a hold.
+func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, 1) }
+
+// BarsSelfReview reports whether the credential that asked may not review its own hold. What the contract does not know
+// bars.
+func (r Requirements) BarsSelfReview() bool {
+	return r.SelfReview != "" && r.SelfReview != SelfReviewAllowed
 }
 
 // whenInsufficient is the effect of too little evidence. What the contract does not know, or would let pass, denies.

@@ -119,6 +119,9 @@ func TestContentHash(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hash, again)
 
+	// A hash once given stays: a field that was added later counts only where a policy has it.
+	require.Equal(t, "sha256:1b8d3781bd293fdf951963b297189e106ca260f22247ae22f7e2fb5b3f3f61da", hash)
+
 	seen := map[string]bool{hash: true}
 	for name, change := range map[string]func(*policy.Contract){
 		"requirements": func(c *policy.Contract) { c.Requirements.FreshnessMaxMS++ },
@@ -126,6 +129,8 @@ func TestContentHash(t *testing.T) {
 		"audiences":    func(c *policy.Contract) { c.AllowedAudiences = append(c.AllowedAudiences, "shop") },
 		"callers":      func(c *policy.Contract) { c.AllowedCallers = []string{"crd_1"} },
 		"ttl":          func(c *policy.Contract) { c.ProofTTLSeconds = 301 },
+		"approvals":    func(c *policy.Contract) { c.Requirements.ApprovalsRequired = 1 },
+		"self review":  func(c *policy.Contract) { c.Requirements.SelfReview = policy.SelfReviewAllowed },
 	} {
 		c := base()
 		change(&c)
@@ -139,6 +144,17 @@ func TestContentHash(t *testing.T) {
 	bad.ContextSchema = map[string]any{"maximum": 1e300}
 	_, err = bad.ContentHash()
 	require.Error(t, err)
+}
+
+func TestReviewRules(t *testing.T) {
+	t.Parallel()
+	plain := policy.Requirements{}.Resolve(policy.Live)
+	require.Equal(t, 1, plain.Approvals())
+	require.False(t, plain.BarsSelfReview())
+	require.Equal(t, 3, policy.Requirements{ApprovalsRequired: 3}.Approvals())
+	require.False(t, policy.Requirements{SelfReview: policy.SelfReviewAllowed}.BarsSelfReview())
+	require.True(t, policy.Requirements{SelfReview: policy.SelfReviewBarred}.BarsSelfReview())
+	require.True(t, policy.Requirements{SelfReview: "unheard_of"}.BarsSelfReview(), "what is not known bars")
 }
 
 func TestValidate(t *testing.T) {

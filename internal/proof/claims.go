@@ -37,7 +37,7 @@ type Claims struct {
 	Resource        Resource  `json:"res"`
 	Context         string    `json:"ctx"` // digest of the request's context
 	Assurance       Assurance `json:"assurance"`
-	Methods         []string  `json:"amr"` // at least one of the Method constants
+	Methods         []string  `json:"amr"` // of the Method constants; empty where the policy asked for nothing
 }
 
 // Action is what was authorized, under which contract.
@@ -63,7 +63,7 @@ type Assurance struct {
 
 // Values of amr: what the decision rests on.
 const (
-	MethodBehaviour      = "behaviour"       // the assurance profile
+	MethodBehaviour      = "behaviour"       // evidence met a minimum of the policy
 	MethodPasskey        = "passkey"         // a completed passkey challenge
 	MethodSandboxConfirm = "sandbox_confirm" // a confirmed sandbox challenge
 	MethodReview         = "review"          // a reviewer's approval of a hold
@@ -84,7 +84,7 @@ func (c Claims) check() error {
 	if c.Action.PolicyVersion < 1 {
 		return errors.New("claim act.policy_version is below 1")
 	}
-	if len(c.Methods) == 0 {
+	if c.Methods == nil {
 		return errors.New("claim amr is missing")
 	}
 	return c.checkTimes()

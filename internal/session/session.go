@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -39,15 +40,9 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 	}
 	var out store.SubjectSession
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.Subject(ctx, p.Store(), subjectID)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
-		}
+		sub, err := subject.RequireActive(q.Subject(ctx, p.Store(), subjectID))
 		if err != nil {
 			return err
-		}
-		if sub.Status != models.SubjectActive {
-			return problem.New(problem.SubjectRevoked, "The subject is revoked.")
 		}
 		out = store.SubjectSession{Subject: sub, Session: models.Session{
 			ID: ids.New(ids.Session), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, DeviceClass: device,
