@@ -3,12 +3,11 @@ package api
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/hold"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
@@ -27,15 +26,19 @@ type reviewHandlers struct {
 }
 
 type heldReview struct {
-	Authorization string         `json:"authorization"`
-	Action        string         `json:"action"`
-	Subject       string         `json:"subject"`
-	RiskClass     string         `json:"risk_class"`
-	ReasonCodes   models.Strings `json:"reason_codes"`
-	OpenedAt      string         `json:"opened_at"`
-	DueAt         string         `json:"due_at"`
-	ReviewStatus  string         `json:"review_status"`
-	Approvals     hold.Approvals `json:"approvals"`
+	Authorization  string         `json:"authorization"`
+	Action         string         `json:"action"`
+	Subject        string         `json:"subject"`
+	RiskClass      string         `json:"risk_class"`
+	ReasonCodes    models.Strings `json:"reason_codes"`
+	OpenedAt       string         `json:"opened_at"`
+	RemindedAt     *string        `json:"reminded_at"`
+	DueAt          string         `json:"due_at"`
+	ReviewStatus   string         `json:"review_status"`
+	Approvals      hold.Approvals `json:"approvals"`
+	SelfReview     string         `json:"self_review"`
+	YourResolution *string        `json:"your_resolution"`
+	Reviewable     bool           `json:"reviewable"`
 }
 
 func (h *reviewHandlers) list(c *fiber.Ctx) error {
@@ -45,27 +48,69 @@ func (h *reviewHandlers) list(c *fiber.Ctx) error {
 	}
 	filter := store.HoldFilter{
 		Status: models.HoldStatus(query(c, "status")), Action: query(c, "action"), RiskClass: query(c, "risk_class"),
+		Subject: query(c, "subject"), MostUrgent: query(c, "order") == "due",
 	}
-	if s := query(c, "due_before"); s != "" {
-		t, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			return problem.Invalid([]any{"query", "due_before"}, "due_before must be an RFC 3339 time.", "format")
-		}
-		filter.DueBefore = &t
+	if filter.DueBefore, err = timeQuery(c, "due_before"); err != nil {
+		return err
 	}
-	rows, next, err := h.Holds.Queue(requestContext(c), principal(c).Store(), filter, pg)
+	if filter.OpenedBefore, err = timeQuery(c, "opened_before"); err != nil {
+		return err
+	}
+	rows, next, err := h.Holds.Queue(requestContext(c), principal(c), filter, pg)
 	if err != nil {
 		return err
 	}
 	out := make([]heldReview, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, heldReview{
-			Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
-			ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: wire.Time(r.OpenedAt), DueAt: wire.Time(r.DueAt),
-			ReviewStatus: string(r.Status), Approvals: hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
-		})
+		out = append(out, heldReviewOf(r))
 	}
 	return sendList(c, out, next)
+}
+
+func heldReviewOf(r hold.Queued) heldReview {
+	selfReview := policy.SelfReviewAllowed
+	if r.SelfReviewBarred {
+		selfReview = policy.SelfReviewBarred
+	}
+	return heldReview{
+		Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
+		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: wire.Time(r.OpenedAt), RemindedAt: wire.OptionalTime(r.RemindedAt),
+		DueAt: wire.Time(r.DueAt), ReviewStatus: string(r.Status),
+		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
+		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: r.Status == models.HoldPending && !r.Barred,
+	}
+}
+
+type reviewCounts struct {
+	AsOf           string             `json:"as_of"`
+	Pending        int64              `json:"pending"`
+	Due            dueCounts          `json:"due"`
+	Reminded       int64              `json:"reminded"`
+	PartlyApproved int64              `json:"partly_approved"`
+	OldestOpenedAt *string            `json:"oldest_opened_at"`
+	NextDueAt      *string            `json:"next_due_at"`
+	ByRiskClass    []store.KeyedCount `json:"by_risk_class"`
+	ByAction       []store.KeyedCount `json:"by_action"`
+}
+
+type dueCounts struct {
+	WithinHour int64 `json:"within_1h"`
+	WithinDay  int64 `json:"within_24h"`
+	Later      int64 `json:"later"`
+}
+
+func (h *reviewHandlers) counts(c *fiber.Ctx) error {
+	n, err := h.Holds.Counts(requestContext(c), principal(c).Store(), query(c, "action"), query(c, "risk_class"))
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, reviewCounts{
+		AsOf: wire.Time(h.Holds.Clock.Now()), Pending: n.Pending,
+		Due:      dueCounts{WithinHour: n.WithinHour, WithinDay: n.WithinDay - n.WithinHour, Later: n.Pending - n.WithinDay},
+		Reminded: n.Reminded, PartlyApproved: n.PartlyApproved,
+		OldestOpenedAt: wire.OptionalTime(n.OldestOpenedAt), NextDueAt: wire.OptionalTime(n.NextDueAt),
+		ByRiskClass: n.ByRisk, ByAction: n.ByAction,
+	})
 }
 
 func (h *reviewHandlers) review(c *fiber.Ctx) error {

@@ -50,6 +50,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Handler: s.authorizations.outcome},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Handler: s.reviews.review},
 		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Handler: s.reviews.list},
+		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: AccessServer, Handler: s.reviews.counts},
 
 		{Method: get, Path: "/api/v1/challenges/{challenge_id}", Operation: "getChallenge", Access: AccessServer, Handler: s.challenges.get},
 		{Method: post, Path: "/api/v1/challenges/{challenge_id}/passkey/options", Operation: "challengePasskeyOptions", Access: AccessServer, Handler: s.challenges.passkeyOptions},

@@ -46,6 +46,8 @@ func specRules() map[string][]rule {
 			is("requirements.challenge_compensates", "list", accepts([]any{"operator_continuity", "human_presence", "coverage", "freshness"}), refuses([]any{"automation"})),
 			is("requirements.deny_on", "list", accepts(text...), refuses([]any{1.0})),
 			is("requirements.hold_on", "list", accepts(text...), refuses([]any{1.0})),
+			is("requirements.approvals_required", "integer", between(1, 5), defaults(1.0)),
+			is("requirements.self_review", "string", oneOf("allowed", "barred"), defaults("allowed")),
 			{field: "allowed_audiences", kind: "list", null: true, low: ptr(1), accepts: text, refuses: []any{[]any{1.0}}},
 			is("allowed_callers", "list", orNull, accepts(text...)),
 			is("context_schema", "object", orNull, accepts(map[string]any{"type": "object"})),

@@ -102,7 +102,7 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if status := Effective(h, s.Clock.Now()); status != models.HoldPending {
 		return s.settled(ctx, h, status, resolution)
 	}
-	if h.SelfReviewBarred && p.CredentialID == key.CredentialID {
+	if barred(h.SelfReviewBarred, p, key.CredentialID) {
 		return Prepared{}, problem.New(problem.SelfReview, "The policy wants another reviewer than the credential that asked.")
 	}
 	if done, err := s.counted(ctx, h, p, resolution); done != nil || err != nil {
@@ -206,19 +206,4 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution
 	}
 	p, err := s.settled(ctx, h, status, resolution)
 	return p.Receipt, err
-}
-
-// Queue lists holds for reviewers, newest first.
-func (s *Service) Queue(ctx context.Context, scope store.Scope, f store.HoldFilter, page store.Page) ([]store.QueuedHold, string, error) {
-	f.Now = s.Clock.Now()
-	if f.Status == "" {
-		f.Status = models.HoldPending
-	}
-	rows, next, err := s.Store.HoldQueue(ctx, scope, f, page)
-	for i := range rows {
-		if rows[i].Status == models.HoldPending && !f.Now.Before(rows[i].DueAt) {
-			rows[i].Status = models.HoldExpired
-		}
-	}
-	return rows, next, err
 }

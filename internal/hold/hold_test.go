@@ -213,57 +213,6 @@ func TestMovesAtOnceHaveOneOutcome(t *testing.T) {
 	require.Equal(t, b.Events("hold.rejected"), b.Count("select count(*) from authorizations where outcome is not null"))
 }
 
-func TestQueue(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	first := b.Hold(life, 2)
-	b.Exec("update holds set opened_at = opened_at - interval '1 minute', risk_class = 'low'")
-	second := b.Hold(life, 1)
-	_, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", first.AuthorizationID, hold.Approve))
-	require.NoError(t, err)
-
-	list := func(f store.HoldFilter, p store.Page) ([]string, string) {
-		if p.Limit == 0 {
-			p.Limit = 50
-		}
-		rows, next, err := b.service.Queue(t.Context(), b.Scope, f, p)
-		require.NoError(t, err)
-		out := make([]string, 0, len(rows))
-		for _, r := range rows {
-			out = append(out, r.AuthorizationID)
-		}
-		return out, next
-	}
-	both := []string{second.AuthorizationID, first.AuthorizationID}
-	got, _ := list(store.HoldFilter{}, store.Page{})
-	require.Equal(t, both, got, "newest first")
-	got, next := list(store.HoldFilter{}, store.Page{Limit: 1})
-	require.Equal(t, both[:1], got)
-	got, next = list(store.HoldFilter{}, store.Page{Limit: 1, After: next})
-	require.Equal(t, both[1:], got)
-	require.Empty(t, next)
-	got, _ = list(store.HoldFilter{RiskClass: "low"}, store.Page{})
-	require.Equal(t, both[1:], got)
-	got, _ = list(store.HoldFilter{Action: "other"}, store.Page{})
-	require.Empty(t, got)
-	early := now.Add(time.Hour)
-	got, _ = list(store.HoldFilter{DueBefore: &early}, store.Page{})
-	require.Empty(t, got)
-
-	rows, _, err := b.service.Queue(t.Context(), b.Scope, store.HoldFilter{RiskClass: "low"}, store.Page{Limit: 1})
-	require.NoError(t, err)
-	require.Equal(t, 1, rows[0].Approvals)
-	require.Equal(t, 2, rows[0].ApprovalsRequired)
-	require.Equal(t, "user-4711", rows[0].Subject)
-	require.Equal(t, models.Strings{"insufficient_evidence"}, rows[0].ReasonCodes)
-
-	b.clock.Advance(life)
-	got, _ = list(store.HoldFilter{}, store.Page{})
-	require.Empty(t, got, "what is due is not pending")
-	got, _ = list(store.HoldFilter{Status: models.HoldExpired}, store.Page{})
-	require.Equal(t, both, got)
-}
-
 func TestReceiptOfAnUnresolvedHold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -206,9 +206,9 @@ func (s *statement) insertChallenge(c models.Challenge) {
 
 func (s *statement) insertHold(h models.Hold) {
 	s.insert("hld", "holds", `authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status,
-		approvals_required, opened_at, remind_at, due_at`,
+		approvals_required, self_review_barred, opened_at, remind_at, due_at`,
 		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
-		h.ApprovalsRequired, h.OpenedAt, h.RemindAt, h.DueAt)
+		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
 }
 
 func (s *statement) insertDecisionEvent(i int, e models.Event) {

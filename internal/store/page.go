@@ -51,6 +51,18 @@ func paginate(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, error
 	return tx.Order(timeColumn + " desc, " + idColumn + " desc").Limit(p.Limit + 1), nil
 }
 
+// paginateUp orders the other way round, oldest or soonest first.
+func paginateUp(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, error) {
+	if p.After != "" {
+		at, id, err := ParseCursor(p.After)
+		if err != nil {
+			return nil, err
+		}
+		tx = tx.Where("("+timeColumn+", "+idColumn+") > (?, ?)", at, id)
+	}
+	return tx.Order(timeColumn + ", " + idColumn).Limit(p.Limit + 1), nil
+}
+
 // cut drops the surplus row of paginate and says where the next page starts; empty where there is none.
 func cut[T any](rows []T, p Page, key func(T) (time.Time, string)) ([]T, string) {
 	if len(rows) <= p.Limit {

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// HoldFilter narrows the queue of reviewers. Now decides which pending holds have expired.
+type HoldFilter struct {
+	Status       models.HoldStatus
+	Action       string     // action key; empty for all
+	RiskClass    string     // empty for all
+	Subject      string     // the relying party's id; empty for all
+	DueBefore    *time.Time // only holds due before it
+	OpenedBefore *time.Time // only holds opened before it
+	MostUrgent   bool       // soonest due first, instead of newest first
+	Reviewer     string     // whose own say to tell
+	Now          time.Time
+}
+
+// QueuedHold is a hold as reviewers see it.
+type QueuedHold struct {
+	AuthorizationID   string
+	CredentialID      string // which asked
+	ActionKey         string
+	Subject           string
+	RiskClass         string
+	ReasonCodes       models.Strings
+	OpenedAt          time.Time
+	RemindedAt        *time.Time
+	DueAt             time.Time
+	Status            models.HoldStatus
+	ApprovalsRequired int
+	SelfReviewBarred  bool
+	Approvals         int
+	OwnResolution     *string // of the reviewer who asks
+}
+
+// HoldQueue lists holds, newest first or soonest due first.
+func (q *Q) HoldQueue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
+	tx := f.narrow(q.with(ctx).Table("holds h").
+		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
+			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
+			(select count(*) from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve') as approvals,
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution`, f.Reviewer).
+		Joins("join authorizations a on a.id = h.authorization_id").
+		Joins("join subjects s on s.uid = h.subject_uid").
+		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment))
+	if f.Subject != "" {
+		tx = tx.Where("s.external_id = ?", f.Subject)
+	}
+	order, key := paginate, func(h QueuedHold) (time.Time, string) { return h.OpenedAt, h.AuthorizationID }
+	column := "h.opened_at"
+	if f.MostUrgent {
+		order, key = paginateUp, func(h QueuedHold) (time.Time, string) { return h.DueAt, h.AuthorizationID }
+		column = "h.due_at"
+	}
+	tx, err := order(tx, p, column, "h.authorization_id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []QueuedHold
+	if err := tx.Scan(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, key)
+	return rows, next, nil
+}
+
+// narrow applies what a filter says of holds h and their authorizations a.
+func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
+	switch f.Status {
+	case models.HoldPending:
+		tx = tx.Where("h.status = 'pending' and h.due_at > ?", f.Now)
+	case models.HoldExpired:
+		tx = tx.Where("(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?)", f.Now)
+	default:
+		tx = tx.Where("h.status = ?", string(f.Status))
+	}
+	if f.Action != "" {
+		tx = tx.Where("a.action_key = ?", f.Action)
+	}
+	if f.RiskClass != "" {
+		tx = tx.Where("h.risk_class = ?", f.RiskClass)
+	}
+	if f.DueBefore != nil {
+		tx = tx.Where("h.due_at < ?", *f.DueBefore)
+	}
+	if f.OpenedBefore != nil {
+		tx = tx.Where("h.opened_at < ?", *f.OpenedBefore)
+	}
+	return tx
+}
+
+// HoldCounts is what waits for reviewers.
+type HoldCounts struct {
+	Pending        int64        `json:"pending"`
+	WithinHour     int64        `json:"within_hour"` // due within an hour
+	WithinDay      int64        `json:"within_day"`  // due within 24 hours, those within an hour included
+	Reminded       int64        `json:"reminded"`    // past half of their time
+	PartlyApproved int64        `json:"partly_approved"`
+	OldestOpenedAt *time.Time   `json:"oldest_opened_at"`
+	NextDueAt      *time.Time   `json:"next_due_at"`
+	ByRisk         []KeyedCount `json:"by_risk"`
+	ByAction       []KeyedCount `json:"by_action"`
+}
+
+// KeyedCount is one part of a count.
+type KeyedCount struct {
+	Key   string `json:"key"`
+	Count int64  `json:"count"`
+}
+
+// countHolds reads each pending hold once, by the index holds_queue.
+const countHolds = `with waiting as materialized (
+	select h.risk_class, h.due_at, h.opened_at, h.reminded_at, a.action_key,
+		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve') as partly
+	from holds h join authorizations a on a.id = h.authorization_id
+	where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and h.due_at > $3
+		and ($4 = '' or a.action_key = $4) and ($5 = '' or h.risk_class = $5))
+select jsonb_build_object(
+	'pending', count(*),
+	'within_hour', count(*) filter (where due_at < $3::timestamptz + interval '1 hour'),
+	'within_day', count(*) filter (where due_at < $3::timestamptz + interval '24 hours'),
+	'reminded', count(*) filter (where reminded_at is not null),
+	'partly_approved', count(*) filter (where partly),
+	'oldest_opened_at', min(opened_at), 'next_due_at', min(due_at),
+	'by_risk', (select coalesce(jsonb_agg(jsonb_build_object('key', k, 'count', n) order by k), '[]') from
+		(select risk_class k, count(*) n from waiting group by 1) r),
+	'by_action', (select coalesce(jsonb_agg(jsonb_build_object('key', k, 'count', n) order by n desc, k), '[]') from
+		(select action_key k, count(*) n from waiting group by 1 order by n desc, k limit 200) a))
+from waiting`
+
+// CountHolds counts the pending holds of the environment that are not due at now; action and risk narrow it where not
+// empty. By action, the 200 with the most holds are told apart.
+func (q *Q) CountHolds(ctx context.Context, s Scope, action, risk string, now time.Time) (HoldCounts, error) {
+	var c HoldCounts
+	var raw []byte
+	if err := q.queryRow(ctx, countHolds, s.Tenant, s.Environment, now, action, risk).Scan(&raw); err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(raw, &c)
+}
