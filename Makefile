@@ -119,6 +119,10 @@ lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## formatting, import rules, lin
 lint-contract: ## the OpenAPI document: redocly, spectral, a TypeScript compile
 	@cd api/openapi/tools && npm ci --no-audit --no-fund --silent && npm run --silent lint
 
+.PHONY: lint-web
+lint-web: ## the scripts of the pages: a TypeScript check
+	@cd web/assets && npm ci --no-audit --no-fund --silent && npm run --silent lint
+
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## format the Go files
 	@$(BIN)/golangci-lint fmt ./...

@@ -25,7 +25,7 @@ type Config struct {
 	Version        string        // of the build, for /meta
 }
 
-// Deps are the services behind the handlers. All are required.
+// Deps are the services behind the handlers. All but Pages are required.
 type Deps struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
@@ -35,6 +35,7 @@ type Deps struct {
 	Limiter  *ratelimit.Limiter
 	Metrics  *Metrics
 	Services Services
+	Pages    Pages // what people open in a browser; may be nil
 }
 
 // server holds what the chain and the handlers share.
@@ -75,6 +76,9 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		ErrorHandler:          s.answerError,
 	})
 	app.Use(s.observe)
+	if d.Pages != nil {
+		d.Pages(app)
+	}
 	s.mount(app)
 	return app, nil
 }

@@ -17,9 +17,13 @@ const sweepEvery = 5 * time.Second
 // newAPI builds the HTTP face. Its requests end when base does.
 func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	v := p.services
+	site, err := p.pages()
+	if err != nil {
+		return nil, err
+	}
 	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version}, api.Deps{
 		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter,
-		Metrics: api.NewMetrics(p.Ops.Registry),
+		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount,
 		Services: api.Services{
 			Actions: v.actions, Legacy: v.legacy, Gatherer: p.Ops.Registry, Sessions: v.sessions, Enrollments: v.enrollments, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Evaluations: v.evaluations,
 			Proofs: p.Proofing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,

@@ -26,6 +26,8 @@ type Options struct {
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
 	Version       string // of the build
+	// OnViolation gets the browsers' reports of content that a page's policy stopped; nil asks for none. For tests.
+	OnViolation func(report []byte)
 }
 
 // Process is the API, the worker, or both.

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/problem"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// SiteName stands in every window's title.
+const SiteName = "Countersign"
+
+// Page is one answer to a person.
+type Page struct {
+	Template string // file of the section's templates, such as "challenge.html"
+	Title    string // of the window, without the site's name
+	Script   string // bundled script, such as "challenge.js"; empty for none
+	Style    string // bundled style sheet beside base.css, such as "console.css"; empty for none
+	Wide     bool   // for pages with tables: uses the whole width
+	Data     any    // what the template gets as .Data
+	// FrameAncestors are the origins that may show the page in a frame; none where empty.
+	FrameAncestors []string
+}
+
+// layout is what the base layout gets.
+type layout struct {
+	Page
+	SiteName  string
+	Path      string
+	RequestID string
+}
+
+// section is a Section with its templates parsed.
+type section struct {
+	declared Section
+	pages    map[string]*template.Template
+}
+
+func ownTemplates() fs.FS {
+	own, err := fs.Sub(templates, "templates")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return own
+}
+
+// prepare parses the section's templates: the base layout, the section's partials (_*.html), the page.
+func (s *Site) prepare(declared Section) (*section, error) {
+	base, err := template.New("base.html").Funcs(s.functions()).Option("missingkey=error").ParseFS(ownTemplates(), "base.html")
+	if err != nil {
+		return nil, err
+	}
+	sec := &section{declared: declared, pages: map[string]*template.Template{}}
+	if err := sec.parse(base, ownTemplates(), "error.html"); err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(declared.Templates, "*.html")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "_") || name == "base.html" || sec.pages[name] != nil {
+			continue
+		}
+		if err := sec.parse(base, declared.Templates, name); err != nil {
+			return nil, err
+		}
+	}
+	return sec, nil
+}
+
+func (sec *section) parse(base *template.Template, files fs.FS, name string) error {
+	page, err := base.Clone()
+	if err != nil {
+		return err
+	}
+	if partials, err := fs.Glob(sec.declared.Templates, "_*.html"); err != nil {
+		return err
+	} else if len(partials) > 0 {
+		if page, err = page.ParseFS(sec.declared.Templates, partials...); err != nil {
+			return err
+		}
+	}
+	if sec.pages[name], err = page.ParseFS(files, name); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
+	page, ok := sec.pages[p.Template]
+	if !ok {
+		return errors.New("there is no template " + p.Template)
+	}
+	var b bytes.Buffer // a template that fails half way must not have answered half a page
+	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: api.RequestID(c)}
+	if err := page.ExecuteTemplate(&b, "base.html", data); err != nil {
+		return err
+	}
+	if len(p.FrameAncestors) > 0 {
+		s.allowFrames(c, p.FrameAncestors)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderVary, fiber.HeaderAccept)
+	return c.Status(status).Send(b.Bytes())
+}
+
+// failure is what the error page shows.
+type failure struct {
+	Status          int
+	Heading, Detail string
+	RequestID       string
+}
+
+// fail answers the error page. What is no problem of the domain tells nothing but the request id.
+func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
+	p := api.ProblemOf(err)
+	status := problem.Of(p.Code).Status
+	if status >= http.StatusInternalServerError {
+		s.config.Log.ErrorContext(api.RequestContext(c), "page failed", "request_id", api.RequestID(c), "error", err.Error())
+	}
+	api.NameProblem(c, p)
+	f := failure{Status: status, Heading: heading(status), Detail: p.Detail, RequestID: api.RequestID(c)}
+	if status == http.StatusNotFound {
+		f.Detail = "There is nothing at this address. It may have been mistyped, or what was here is gone."
+	}
+	return s.render(c, sec, status, Page{Template: "error.html", Title: f.Heading, Data: f})
+}
+
+func heading(status int) string {
+	switch {
+	case status == http.StatusNotFound:
+		return "Page not found"
+	case status == http.StatusForbidden:
+		return "Not allowed"
+	case status == http.StatusServiceUnavailable:
+		return "Not available just now"
+	case status >= http.StatusInternalServerError:
+		return "Something went wrong on our side"
+	default:
+		return "That did not work"
+	}
+}
