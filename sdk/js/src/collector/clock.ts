@@ -1,0 +1,25 @@
+const GRIDS = [100, 50, 25, 20, 50 / 3, 10, 5, 2, 1, 0.1]
+const ENOUGH = 16
+
+/**
+ * Finds the resolution of the page's clock from the times of events: the coarsest grid that all of them lie on. It takes no
+ * time of its own, as spinning until the clock ticks would.
+ */
+export class ClockGrid {
+  private left = GRIDS
+  private seen = 0
+  private last = 0
+
+  see(t: number): void {
+    if (t === this.last || (this.seen >= ENOUGH && this.left.length <= 1)) return
+    this.last = t
+    this.seen++
+    this.left = this.left.filter((g) => Math.abs(t / g - Math.round(t / g)) * g < 0.004)
+  }
+
+  /** In milliseconds; undefined until enough was seen. */
+  resolution(): number | undefined {
+    if (this.seen < ENOUGH) return undefined
+    return Math.round((this.left[0] ?? 0.01) * 100) / 100
+  }
+}

@@ -1,0 +1,36 @@
+/** What the collector uses of the page. Tests put their own in its place. */
+export interface Host {
+  document: EventTarget & { visibilityState: string }
+  window: EventTarget & { innerHeight: number }
+  fetch: typeof fetch
+  /** Milliseconds on the clock of event.timeStamp. */
+  now(): number
+  /** Milliseconds since 1970. */
+  date(): number
+  random(): number
+  id(): string
+  /** Runs when the page has nothing better to do, within the time. */
+  idle(run: () => void, within: number): void
+  timer(run: () => void, ms: number): unknown
+  clear(timer: unknown): void
+}
+
+export function page(): Host {
+  return {
+    document, window,
+    fetch: (input, init) => fetch(input, init),
+    now: () => performance.now(),
+    date: () => Date.now(),
+    random: Math.random,
+    id: () => {
+      const bytes = crypto.getRandomValues(new Uint8Array(16))
+      return Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('')
+    },
+    idle: (run, within) => {
+      if ('requestIdleCallback' in window) requestIdleCallback(run, { timeout: within })
+      else setTimeout(run, 0)
+    },
+    timer: (run, ms) => setTimeout(run, ms),
+    clear: (timer) => clearTimeout(timer as number),
+  }
+}

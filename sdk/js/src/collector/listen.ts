@@ -1,0 +1,72 @@
+import type { Host } from './host.js'
+import type { Place, Recorder } from './recorder.js'
+
+export const IGNORE_ATTRIBUTE = 'data-countersign-ignore'
+
+const LINE_PX = 16
+const secretCompletes = /\b(current-password|new-password|one-time-code|cc-\w+)\b/
+
+// A field that ever held a password stays secret when "show password" makes it a text field.
+const oncePassword = new WeakSet<object>()
+
+/** The element an event really happened at, inside open shadow trees too. */
+function origin(event: Event): Element | null {
+  const at = event.composedPath?.()[0] ?? event.target
+  return at && (at as Node).nodeType === 1 ? (at as Element) : ((at as Node | null)?.parentElement ?? null)
+}
+
+function isIgnored(event: Event): boolean {
+  const at = origin(event)
+  if (!at) return false
+  if (at.closest(`[${IGNORE_ATTRIBUTE}]`)) return true
+  const root = at.getRootNode() as ShadowRoot | Document
+  return 'host' in root && event.composedPath().some((n) => (n as Element).hasAttribute?.(IGNORE_ATTRIBUTE))
+}
+
+function placeOf(event: Event): Place {
+  if (isIgnored(event)) return 'ignored'
+  const at = origin(event)
+  if (!at) return 'open'
+  if (at.getAttribute('type') === 'password') oncePassword.add(at)
+  return oncePassword.has(at) || secretCompletes.test(at.getAttribute('autocomplete') ?? '') ? 'secret' : 'open'
+}
+
+/**
+ * Listens passively, and returns how to stop. Of a key event it reads the physical key and the time; it never reads key, a
+ * value, or a selection. Events made by scripts (isTrusted false) are no behaviour of a person and are passed over.
+ */
+export function listen(host: Host, into: Recorder): () => void {
+  const stop = new AbortController()
+  const on = <E extends Event>(target: EventTarget, type: string, handle: (event: E) => void): void => {
+    const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E) }
+    target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
+  }
+  on<KeyboardEvent>(host.document, 'keydown', (e) => {
+    if (!e.repeat && e.code) into.keyDown(e.code, e.timeStamp, placeOf(e))
+  })
+  on<KeyboardEvent>(host.document, 'keyup', (e) => {
+    into.keyUp(e.code, e.timeStamp)
+    if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for what was pressed with it
+  })
+  pointer(host, into, on)
+  on<WheelEvent>(host.document, 'wheel', (e) => {
+    if (isIgnored(e)) return
+    const unit = e.deltaMode === 1 ? LINE_PX : e.deltaMode === 2 ? host.window.innerHeight : 1
+    into.wheel(e.timeStamp, Math.round(e.deltaX * unit), Math.round(e.deltaY * unit))
+  })
+  on(host.window, 'blur', () => into.forgetHeld())
+  return () => stop.abort()
+}
+
+/** A finger is not listened to: what it does is scrolling and tapping, of which there is no model. */
+function pointer(host: Host, into: Recorder, on: <E extends Event>(t: EventTarget, type: string, handle: (event: E) => void) => void): void {
+  const take = (type: string, kind: (e: PointerEvent) => 'move' | 'drag' | 'press' | 'release'): void => {
+    on<PointerEvent>(host.document, type, (e) => {
+      if (e.pointerType === 'touch' || isIgnored(e)) return
+      into.point(kind(e), e.timeStamp, Math.round(e.clientX), Math.round(e.clientY), e.button === 2)
+    })
+  }
+  take('pointermove', (e) => (e.buttons ? 'drag' : 'move'))
+  take('pointerdown', () => 'press')
+  take('pointerup', () => 'release')
+}

@@ -1,0 +1,132 @@
+import { extract, isEmpty } from '../features/extract.js'
+import type { Features } from '../features/frame.js'
+import { keyOf, type Key } from '../features/keys.js'
+import type { KeyPress } from '../features/keystroke.js'
+import type { ScrollSample } from '../features/scroll.js'
+import type { PointerKind, PointerSample } from '../features/steps.js'
+import { ClockGrid } from './clock.js'
+
+/** Where a key went: into an ordinary place, into a secret one (only when it was pressed counts), or unseen. */
+export type Place = 'open' | 'secret' | 'ignored'
+
+export interface Cut {
+  features: Features
+  from: number
+  to: number
+}
+
+export interface Limits {
+  frameKeys: number
+  frameMS: number
+}
+
+interface Held {
+  key: Key
+  press: number
+  place: Place
+}
+
+// A frame ends between two presses with no key held where it can, so that no press and no pair is lost more than needed.
+const GRACE_KEYS = 10
+const GRACE_MS = 1000
+const STUCK_MS = 10_000
+// A frame that says next to nothing is not sent.
+const FEWEST_KEYS = 3
+const FEWEST_MOVES = 10
+
+/**
+ * Holds what was observed since the last frame, in memory only. Keys are known by their place on the keyboard from the moment
+ * they come in; characters and values are never read.
+ */
+export class Recorder {
+  private keys: KeyPress[] = []
+  private secretPresses: number[] = []
+  private pointer: PointerSample[] = []
+  private scroll: ScrollSample[] = []
+  private held = new Map<string, Held>()
+  private place: Place | undefined
+  private from = Infinity
+  private to = 0
+  private readonly clock = new ClockGrid()
+
+  /** full is called as soon as a frame is complete. */
+  constructor(private readonly limits: Limits, private readonly full: (cut: Cut) => void) {}
+
+  keyDown(code: string, t: number, place: Place): void {
+    if (this.place !== undefined && place !== this.place) this.cut() // keys of different places make no pair
+    this.place = place
+    if (place === 'ignored') return
+    this.held.delete(code) // its release was lost
+    this.held.set(code, { key: keyOf(code), press: t, place })
+    this.extend(t)
+    if (place === 'secret') this.secretPresses.push(t)
+    this.cutIfDue(t)
+  }
+
+  keyUp(code: string, t: number): void {
+    const down = this.held.get(code)
+    if (!down) return
+    this.held.delete(code)
+    this.extend(t)
+    if (down.place === 'open' && t - down.press <= STUCK_MS) this.keys.push({ key: down.key, press: down.press, release: t })
+    this.cutIfDue(t)
+  }
+
+  /** Releases that the page will not see: it lost the focus, or a system shortcut took them. */
+  forgetHeld(): void {
+    this.held.clear()
+  }
+
+  point(kind: PointerKind, t: number, x: number, y: number, right: boolean): void {
+    this.extend(t)
+    this.pointer.push({ t, x, y, kind, right })
+    this.cutIfDue(t)
+  }
+
+  wheel(t: number, dx: number, dy: number): void {
+    this.extend(t)
+    this.scroll.push({ t, dx, dy })
+    this.cutIfDue(t)
+  }
+
+  /** When the frame under way is due by its age; Infinity where none is under way. */
+  due(): number {
+    return this.from + this.limits.frameMS
+  }
+
+  /** Ends the frame under way and hands it over, if it says anything. */
+  cut(): void {
+    const { keys, secretPresses, pointer, scroll, from, to } = this
+    this.clear()
+    if (keys.length < FEWEST_KEYS && secretPresses.length < FEWEST_KEYS && pointer.length < FEWEST_MOVES && scroll.length === 0) return
+    keys.sort((a, b) => a.press - b.press)
+    const resolution = this.clock.resolution()
+    const features = extract({ keys, secretPresses, pointer, scroll, ...(resolution ? { clockMS: resolution } : {}) })
+    if (!isEmpty(features)) this.full({ features, from, to })
+  }
+
+  /** Forgets everything that was not handed over. */
+  clear(): void {
+    this.keys = []
+    this.secretPresses = []
+    this.pointer = []
+    this.scroll = []
+    this.held.clear()
+    this.from = Infinity
+    this.to = 0
+  }
+
+  private extend(t: number): void {
+    this.clock.see(t)
+    this.from = Math.min(this.from, t)
+    this.to = Math.max(this.to, t)
+  }
+
+  private cutIfDue(t: number): void {
+    const age = t - this.from
+    const keys = this.keys.length
+    if (keys < this.limits.frameKeys && age < this.limits.frameMS) return
+    const late = keys >= this.limits.frameKeys + GRACE_KEYS || age >= this.limits.frameMS + GRACE_MS
+    if (this.held.size === 0 || late) this.cut()
+  }
+}

@@ -1,0 +1,154 @@
+import type { Host } from './host.js'
+import type { Ack, ClientToken, CollectorError, EndReason, Frame } from './options.js'
+
+export interface SenderOptions {
+  url: string
+  token: () => Promise<ClientToken> | ClientToken
+  queueLimit: number
+  acked: (ack: Ack, frame: Frame) => void
+  failed: (error: CollectorError) => void
+  ended: (reason: EndReason) => void
+}
+
+const FIRST_RETRY_MS = 1000
+const LONGEST_RETRY_MS = 60_000
+const REQUEST_MS = 10_000
+const RENEW_BEFORE_MS = 30_000
+const OLDEST_MS = 10 * 60_000 // older evidence says nothing about now
+
+const endings: Record<number, EndReason> = { 403: 'forbidden', 404: 'session_not_found', 409: 'session_closed' }
+
+/** Sends frames in order, one at a time. A frame goes again under its own id until it is answered, so it counts once. */
+export class Sender {
+  private queue: Frame[] = []
+  private token: string | undefined
+  private expires = Infinity
+  private refused = false // the token in hand has been refused
+  private failures = 0
+  private retry: unknown
+  private busy: Promise<void> | undefined
+  private over = false
+
+  constructor(private readonly host: Host, private readonly o: SenderOptions) {}
+
+  push(frame: Frame, leaving = false): void {
+    if (this.over) return
+    this.queue.push(frame)
+    while (this.queue.length > this.o.queueLimit) this.drop('the queue is full')
+    void this.flush(leaving)
+  }
+
+  /** Sends what is queued now, without waiting for a retry that is due later. */
+  flush(leaving = false): Promise<void> {
+    this.host.clear(this.retry)
+    this.busy ??= this.run(leaving).finally(() => { this.busy = undefined })
+    return this.busy
+  }
+
+  close(): void {
+    this.over = true
+    this.queue = []
+    this.host.clear(this.retry)
+  }
+
+  private drop(why: string): void {
+    this.queue.shift()
+    this.o.failed({ kind: 'dropped', detail: 'a frame was dropped: ' + why })
+  }
+
+  private async run(leaving: boolean): Promise<void> {
+    while (this.queue.length > 0 && !this.over) {
+      const frame = this.queue[0]!
+      if (this.host.date() - frame.timestamp * 1000 > OLDEST_MS) {
+        this.drop('it is older than ten minutes')
+        continue
+      }
+      const wait = await this.send(frame, leaving)
+      if (wait === undefined) continue
+      if (!this.over) this.retry = this.host.timer(() => void this.flush(), wait)
+      return
+    }
+  }
+
+  /** Sends one frame; the result is how long to wait before trying again, or undefined to go on. */
+  private async send(frame: Frame, leaving: boolean): Promise<number | undefined> {
+    if (!(await this.authorized())) return this.over ? undefined : this.backoff()
+    let response: Response
+    try {
+      response = await this.host.fetch(this.o.url, {
+        method: 'POST', body: JSON.stringify(frame), keepalive: leaving, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer',
+        headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + this.token! },
+        signal: AbortSignal.timeout(REQUEST_MS),
+      })
+    } catch {
+      this.o.failed({ kind: 'network', detail: 'the service was not reached' })
+      return this.backoff()
+    }
+    return this.answered(frame, response)
+  }
+
+  private async answered(frame: Frame, response: Response): Promise<number | undefined> {
+    const status = response.status
+    const body = (await response.json().catch(() => ({}))) as { code?: string; detail?: unknown }
+    if (response.ok) {
+      this.failures = 0
+      this.refused = false
+      this.remove(frame)
+      this.o.acked(body as unknown as Ack, frame)
+      return undefined
+    }
+    if (status === 401) {
+      const again = !this.refused
+      this.token = undefined
+      this.refused = true
+      if (!again) this.end('unauthorized')
+      return undefined
+    }
+    const reason = endings[status]
+    if (reason) {
+      this.end(reason)
+      return undefined
+    }
+    const told = { status, ...(body.code ? { code: body.code } : {}) }
+    if (status === 429 || status === 408 || status >= 500) {
+      this.o.failed({ kind: 'service', ...told, detail: 'the service asks to try again later' })
+      return Math.max(this.backoff(), retryAfter(response))
+    }
+    this.remove(frame)
+    this.o.failed({ kind: 'refused', ...told, detail: 'the service refused a frame' })
+    return undefined
+  }
+
+  private remove(frame: Frame): void {
+    this.queue = this.queue.filter((f) => f !== frame)
+  }
+
+  private end(reason: EndReason): void {
+    this.close()
+    this.o.ended(reason)
+  }
+
+  private async authorized(): Promise<boolean> {
+    if (this.token && this.host.date() < this.expires - RENEW_BEFORE_MS) return true
+    try {
+      const got = await this.o.token()
+      this.token = typeof got === 'string' ? got : got.client_token
+      this.expires = typeof got === 'string' || !got.expires_at ? Infinity : got.expires_at * 1000
+      return !this.over && !!this.token
+    } catch {
+      this.token = undefined
+      this.o.failed({ kind: 'token', detail: 'no client token was given' })
+      return false
+    }
+  }
+
+  private backoff(): number {
+    const ms = Math.min(FIRST_RETRY_MS * 2 ** this.failures++, LONGEST_RETRY_MS)
+    return ms / 2 + (this.host.random() * ms) / 2
+  }
+}
+
+function retryAfter(response: Response): number {
+  const seconds = Number(response.headers.get('Retry-After'))
+  return Number.isFinite(seconds) ? Math.min(seconds, 3600) * 1000 : 0
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Collector } from '../src/collector/collector.js'
+import type { CollectorError, CollectorOptions, EndReason, State } from '../src/collector/options.js'
+import { TestPage, ack, element, problem, settled, text } from './page.js'
+
+function start(over: Partial<CollectorOptions> = {}) {
+  const page = new TestPage()
+  const seen = { states: [] as [State, EndReason | undefined][], errors: [] as CollectorError[], tokens: 0 }
+  const collector = new Collector({
+    baseURL: 'https://countersign.example/', session: 'ses_1', consent: true, token: () => 'token-' + ++seen.tokens,
+    onState: (s, r) => seen.states.push([s, r]), onError: (e) => seen.errors.push(e), ...over,
+  }, page).start()
+  return { page, collector, seen }
+}
+
+test('fifty keys make one frame of features, without a trace of what was typed', async () => {
+  const { page } = start()
+  page.type(text(50), element())
+  await settled()
+  assert.equal(page.requests.length, 1)
+  const { url, init, body } = page.requests[0]!
+  assert.equal(url, 'https://countersign.example/api/v1/sessions/ses_1/evidence')
+  assert.equal((init.headers as Record<string, string>).Authorization, 'Bearer token-1')
+  assert.equal(body.features.keystroke.events, 50)
+  assert.equal(body.purpose, 'score')
+  assert.equal(body.duration_ms, 4960)
+  assert.equal(body.timestamp, body.window_end)
+  assert.ok(Math.abs(body.window_end - body.window_start - 4.96) < 1e-6)
+  const sent = JSON.stringify(body)
+  for (const trace of ['Key', 'Space', 'never read', 'THE']) assert.ok(!sent.includes(trace), trace)
+  for (const [n] of Object.values(body.features.keystroke.cells) as [number, number][]) assert.ok(n === 2 || n === 7)
+})
+
+test('nothing is listened to before consent, and withdrawing forgets what was not sent', async () => {
+  const { page, collector, seen } = start({ consent: false })
+  page.type(text(60))
+  await settled()
+  assert.equal(collector.state, 'waiting')
+  assert.equal(page.requests.length, 0)
+  collector.grantConsent()
+  assert.equal(collector.state, 'listening')
+  page.type(text(30))
+  collector.withdrawConsent()
+  page.type(text(60))
+  await page.pass(60_000)
+  assert.equal(page.requests.length, 0)
+  assert.deepEqual(seen.states, [['listening', undefined], ['ended', 'consent_withdrawn']])
+})
+
+test('of a password only the times are kept, also once it is shown', async () => {
+  const { page, collector } = start()
+  const attributes: Record<string, string> = { type: 'password' }
+  const field = element(attributes)
+  page.type(text(10), field)
+  attributes.type = 'text'
+  page.type(text(5), field)
+  page.type(text(10), element())
+  await collector.flush()
+  await settled()
+  const [secret, open] = page.requests.map((r) => r.body.features)
+  assert.equal(secret.keystroke, undefined)
+  assert.equal(secret.rhythm.events, 15)
+  assert.equal(open.keystroke.events, 10)
+})
+
+test('the rest of an ignored element is silence', async () => {
+  const { page, collector } = start()
+  page.type(text(60), element({}, true))
+  page.fire('wheel', { deltaX: 0, deltaY: 5, deltaMode: 0, target: element({}, true) })
+  await collector.flush()
+  assert.equal(page.requests.length, 0)
+})
+
+test('scripts, repeated and unknown keys are no behaviour', async () => {
+  const { page, collector } = start()
+  for (let i = 0; i < 60; i++) {
+    page.time += 50
+    page.fire('keydown', { code: 'KeyA', isTrusted: false })
+    page.fire('keyup', { code: 'KeyA', isTrusted: false })
+    page.fire('keydown', { code: 'KeyA', repeat: true })
+    page.fire('keydown', { code: '' })
+    page.fire('pointermove', { pointerType: 'touch', clientX: i, clientY: i, buttons: 1 })
+  }
+  await collector.flush()
+  assert.equal(page.requests.length, 0)
+})
+
+test('a hidden page is paused, and what was there goes with keepalive', async () => {
+  const { page, collector } = start()
+  page.type(text(20))
+  page.hide('hidden')
+  await settled()
+  assert.equal(collector.state, 'paused')
+  assert.equal(page.requests.length, 1)
+  assert.equal(page.requests[0]!.init.keepalive, true)
+  page.type(text(60))
+  await settled()
+  assert.equal(page.requests.length, 1)
+  page.hide('visible')
+  assert.equal(collector.state, 'listening')
+  page.type(text(50))
+  await settled()
+  assert.equal(page.requests.length, 2)
+})
+
+test('a person who stops typing is not waited for', async () => {
+  const { page } = start()
+  page.type(text(20))
+  await page.pass(25_000)
+  assert.equal(page.requests.length, 1)
+  assert.ok(page.requests[0]!.body.duration_ms < 3000)
+})
+
+test('the pointer makes frames too, and says how fine the clock is', async () => {
+  const { page } = start()
+  page.move(60)
+  await page.pass(25_000)
+  const features = page.requests[0]!.body.features
+  assert.equal(features.pointer.events, 60)
+  assert.equal(features.clock_ms, 2)
+  assert.ok('sd_lv' in features.presence)
+})
+
+test('a frame goes again under its own id until it is answered', async () => {
+  const { page, seen } = start()
+  page.answers = [new Error('offline'), problem(503, 'unavailable', { 'Retry-After': '7' }), ack()]
+  page.type(text(50))
+  await settled()
+  await page.pass(1000)
+  assert.equal(page.requests.length, 2)
+  await page.pass(6000)
+  assert.equal(page.requests.length, 2)
+  await page.pass(2000)
+  assert.equal(page.requests.length, 3)
+  assert.equal(new Set(page.requests.map((r) => r.body.frame_id)).size, 1)
+  assert.deepEqual(seen.errors.map((e) => e.kind), ['network', 'service'])
+})
+
+test('being online again sends at once, in order', async () => {
+  const { page } = start()
+  page.answers = [new Error('offline')]
+  page.type(text(50))
+  await settled()
+  page.type(text(50))
+  await settled()
+  page.window.dispatchEvent(new Event('online'))
+  await settled()
+  await settled()
+  const ids = page.requests.map((r) => r.body.frame_id)
+  assert.deepEqual(ids.slice(-2), ['frame-1', 'frame-2'])
+})
+
+test('the queue is bounded, and stale evidence is not sent', async () => {
+  const { page, seen } = start({ queueLimit: 3 })
+  page.answers = Array.from({ length: 50 }, () => new Error('offline'))
+  for (let i = 0; i < 6; i++) {
+    page.type(text(50))
+    await settled()
+  }
+  assert.equal(seen.errors.filter((e) => e.kind === 'dropped').length, 3)
+  page.time += 11 * 60_000
+  page.answers = []
+  const before = page.requests.length
+  page.window.dispatchEvent(new Event('online'))
+  await settled()
+  assert.equal(page.requests.length, before)
+  assert.equal(seen.errors.filter((e) => e.kind === 'dropped').length, 6)
+})
+
+test('a refused token is asked for again, once', async () => {
+  const { page, collector, seen } = start()
+  page.answers = [problem(401, 'unauthenticated'), ack(), problem(401, 'unauthenticated'), problem(401, 'unauthenticated')]
+  page.type(text(50))
+  await settled()
+  await settled()
+  assert.equal(seen.tokens, 2)
+  assert.equal(collector.state, 'listening')
+  page.type(text(50))
+  await settled()
+  await settled()
+  assert.equal(collector.state, 'ended')
+  assert.deepEqual(seen.states.at(-1), ['ended', 'unauthorized'])
+})
+
+test('a token about to expire is renewed before it is refused', async () => {
+  let n = 0
+  const page = new TestPage()
+  const expires = (): number => page.date() / 1000 + 60
+  new Collector({
+    baseURL: 'https://c.example', session: 's', consent: true, token: () => ({ client_token: 'token-' + ++n, expires_at: expires() }),
+  }, page).start()
+  page.type(text(50))
+  await settled()
+  await page.pass(40_000)
+  page.type(text(50))
+  await settled()
+  assert.deepEqual(page.requests.map((r) => (r.init.headers as Record<string, string>).Authorization), ['Bearer token-1', 'Bearer token-2'])
+})
+
+test('a backend that gives no token is asked again later', async () => {
+  let calls = 0
+  const { page, seen } = start({ token: () => { if (++calls === 1) throw new Error('away'); return 'token' } })
+  page.type(text(50))
+  await settled()
+  assert.equal(page.requests.length, 0)
+  assert.deepEqual(seen.errors.map((e) => e.kind), ['token'])
+  await page.pass(1500)
+  assert.equal(page.requests.length, 1)
+})
+
+for (const [status, code, reason] of [[409, 'session_closed', 'session_closed'], [404, 'not_found', 'session_not_found'], [403, 'origin_not_allowed', 'forbidden']] as const) {
+  test(`${status} ends the collector`, async () => {
+    const { page, collector, seen } = start()
+    page.answers = [problem(status, code)]
+    page.type(text(50))
+    await settled()
+    assert.deepEqual(seen.states.at(-1), ['ended', reason])
+    page.type(text(100))
+    await page.pass(60_000)
+    assert.equal(page.requests.length, 1)
+    assert.equal(collector.state, 'ended')
+  })
+}
+
+test('a frame that the service refuses is dropped, the next one is sent', async () => {
+  const { page, seen } = start()
+  page.answers = [problem(422, 'invalid')]
+  page.type(text(100))
+  await settled()
+  await settled()
+  assert.equal(page.requests.length, 2)
+  assert.deepEqual(seen.errors, [{ kind: 'refused', status: 422, code: 'invalid', detail: 'the service refused a frame' }])
+})
+
+test('stop sends what is there and ends', async () => {
+  const { page, collector, seen } = start({ purpose: 'enroll' })
+  page.type(text(20))
+  await collector.stop()
+  assert.equal(page.requests[0]!.body.purpose, 'enroll')
+  assert.deepEqual(seen.states.at(-1), ['ended', 'stopped'])
+  page.type(text(60))
+  await page.pass(30_000)
+  assert.equal(page.requests.length, 1)
+  assert.equal(page.timers.length, 0)
+})
+
+test('a key held over the end of a frame is not torn from its release', async () => {
+  const { page, collector } = start({ frameKeys: 20 })
+  page.type(text(19))
+  page.fire('keydown', { code: 'ShiftLeft' })
+  page.time += 30
+  page.type(['KeyA', 'KeyB'])
+  assert.equal(page.requests.length, 0)
+  page.fire('keyup', { code: 'ShiftLeft' })
+  await settled()
+  assert.equal(page.requests[0]!.body.features.keystroke.events, 22)
+  await collector.stop()
+})

@@ -1,0 +1,101 @@
+import type { Host } from '../src/collector/host.js'
+
+/** A page that a test plays: its clocks stand still until told, and its events are what the test says they are. */
+export class TestPage implements Host {
+  document = Object.assign(new EventTarget(), { visibilityState: 'visible' })
+  window = Object.assign(new EventTarget(), { innerHeight: 800 })
+  time = 5000
+  epoch = 1_795_231_234_000
+  requests: { url: string; init: RequestInit; body: Record<string, any> }[] = []
+  answers: (Response | Error)[] = []
+  timers: { run: () => void; at: number }[] = []
+  private ids = 0
+
+  fetch: typeof fetch = async (url, init) => {
+    this.requests.push({ url: String(url), init: init!, body: JSON.parse(String(init!.body)) })
+    const next = this.answers.shift() ?? ack()
+    if (next instanceof Error) throw next
+    return next
+  }
+
+  now = (): number => this.time
+  date = (): number => this.epoch + this.time
+  random = (): number => 1
+  id = (): string => 'frame-' + ++this.ids
+  idle = (run: () => void): void => run()
+  timer = (run: () => void, ms: number): unknown => {
+    const t = { run, at: this.time + ms }
+    this.timers.push(t)
+    return t
+  }
+  clear = (timer: unknown): void => { this.timers = this.timers.filter((t) => t !== timer) }
+
+  /** Lets time pass, running the timers that come due in their order. */
+  async pass(ms: number): Promise<void> {
+    const until = this.time + ms
+    for (;;) {
+      const due = this.timers.filter((t) => t.at <= until).sort((a, b) => a.at - b.at)[0]
+      if (!due) break
+      this.clear(due)
+      this.time = Math.max(this.time, due.at)
+      due.run()
+      await settled()
+    }
+    this.time = until
+    await settled()
+  }
+
+  fire(type: string, props: object = {}, target: EventTarget = this.document): void {
+    const at = 'target' in props ? (props as { target: unknown }).target : null
+    const event = new Event(type)
+    const all = { isTrusted: true, timeStamp: this.time, composedPath: () => (at ? [at] : []), ...props }
+    for (const [name, value] of Object.entries(all)) Object.defineProperty(event, name, { value })
+    target.dispatchEvent(event)
+  }
+
+  /** Types keys, one every 100 ms, each held 60 ms. */
+  type(codes: string[], target?: object): void {
+    for (const code of codes) {
+      this.fire('keydown', { code, key: 'never read', target })
+      this.time += 60
+      this.fire('keyup', { code, key: 'never read', target })
+      this.time += 40
+    }
+  }
+
+  move(n: number): void {
+    for (let i = 0; i < n; i++) {
+      this.time += 16
+      this.fire('pointermove', { pointerType: 'mouse', clientX: 10 + 3 * i, clientY: 20 + (i % 7), buttons: 0, button: -1, target: null })
+    }
+  }
+
+  hide(state: 'hidden' | 'visible'): void {
+    this.document.visibilityState = state
+    this.document.dispatchEvent(new Event('visibilitychange'))
+  }
+}
+
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+export function ack(): Response {
+  return Response.json({
+    status: 'accepted', coverage: 'sparse', evidence_windows: 1, active_seconds: 5, enrollment_ready: false, modalities_present: ['keystroke'],
+    reason_codes: [],
+  })
+}
+
+export const problem = (status: number, code: string, headers: Record<string, string> = {}): Response =>
+  Response.json({ status, code, title: code, detail: code }, { status, headers })
+
+/** An element as far as the collector looks at one. */
+export function element(attributes: Record<string, string> = {}, ignored = false): object {
+  return {
+    nodeType: 1, getAttribute: (name: string) => attributes[name] ?? null, hasAttribute: (name: string) => name in attributes,
+    closest: () => (ignored ? {} : null), getRootNode: () => ({}),
+    get value(): string { throw new Error('a value was read') },
+  }
+}
+
+const letters = 'THEQUICKBROWNFOXJUMPSOVERALAZYDOG'
+export const text = (n: number): string[] => Array.from({ length: n }, (_, i) => (i % 6 === 5 ? 'Space' : 'Key' + letters[i % letters.length]))
