@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/assurance"
@@ -109,7 +110,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 			return err
 		}
 		if f, err = f.Enrol(reactions, intervals); err != nil {
-			return invalid(err)
+			return invalid(f, reactions, err)
 		}
 		out = Enrolled{Samples: len(f.Samples), Enrolled: f.Enrolled()}
 		return s.keep(ctx, q, p.Store(), sub.UID, f, s.Clock.Now())
@@ -163,7 +164,7 @@ func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error
 	}
 	confidence, decision, err := f.Verify(reactions, intervals)
 	if err != nil {
-		return Verdict{}, invalid(err)
+		return Verdict{}, invalid(f, reactions, err)
 	}
 	code := reason.MismatchTiming
 	if decision == "accept" {
@@ -197,7 +198,14 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid s
 	return q.SetTimingTemplate(ctx, scope, uid, sealed, at)
 }
 
-// invalid says that the two lists cannot be compared with those enrolled.
-func invalid(err error) error {
-	return problem.Invalid([]any{"body", "reaction_times"}, err.Error(), "value_error")
+// invalid says which list cannot be compared with those enrolled.
+func invalid(f scoring.FixedText, reactions []float64, err error) error {
+	field, wanted := "reaction_times", f.Reactions
+	if len(reactions) == f.Reactions {
+		field, wanted = "keystroke_intervals", f.Intervals
+	}
+	if errors.Is(err, scoring.ErrFixedLength) {
+		return problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must have %d items, as the first sample has.", field, wanted), "value_error")
+	}
+	return problem.Invalid([]any{"body"}, "The times must be between 0 and 60000 ms.", "value_error")
 }

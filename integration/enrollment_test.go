@@ -1,0 +1,76 @@
+package integration_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEnrollmentGathersTrainsAndCompletes(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject, ada := w.subject(t), typist("ada enrolls")
+	path := "/api/v1/subjects/" + subject
+	require.Equal(t, "none", w.Server.get(t, path).is(200).string("enrollment"))
+	var last string
+	ready := false
+	for range 3 {
+		last = w.Server.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
+		start := time.Now().Add(-2 * time.Minute)
+		for n := range 4 {
+			ack := w.Server.post(t, "/api/v1/sessions/"+last+"/evidence", evidence(ada, "enroll", start, n)).is(200)
+			require.Equal(t, "accepted", ack.string("status"))
+			ready, _ = ack.value("enrollment_ready").(bool)
+		}
+		require.Equal(t, "collecting", w.Server.get(t, path).is(200).string("enrollment"))
+		ada.NewDay()
+	}
+	require.True(t, ready)
+
+	complete := object{"session": last}
+	done := w.Server.post(t, path+"/enrollments/complete", complete).is(200)
+	require.Equal(t, "completed", done.string("status"))
+	require.InDelta(t, 12, done.value("windows_accepted"), 0)
+	require.Equal(t, "none", done.string("anchor"))
+	require.NotEmpty(t, done.string("completed_at"))
+	again := w.Server.post(t, path+"/enrollments/complete", complete).is(200)
+	require.JSONEq(t, string(done.body), string(again.body), "the same session completes once")
+	require.Equal(t, "enrolled", w.Server.get(t, path).is(200).string("enrollment"))
+	listed := w.Server.get(t, path+"/enrollments").is(200).list()
+	require.Len(t, listed, 1)
+	require.Equal(t, done.string("id"), listed[0]["id"])
+}
+
+func TestTooLittleEvidenceFailsAnEnrollment(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	path := "/api/v1/subjects/" + subject + "/enrollments/complete"
+	session := w.session(t, subject, "enroll", typist("in a hurry"), 1)
+	failed := w.Server.post(t, path, object{"session": session}).is(200)
+	require.Equal(t, "failed", failed.string("status"))
+	require.NotEmpty(t, failed.strings("limitations"), "the limitation is named")
+	require.Nil(t, failed.value("completed_at"))
+	require.NotEqual(t, "enrolled", w.Server.get(t, "/api/v1/subjects/"+subject).is(200).string("enrollment"))
+
+	forced := w.Server.post(t, path, object{"session": session, "force": true}).is(200)
+	require.NotEqual(t, failed.string("id"), forced.string("id"), "after a failure it is another enrollment")
+	require.NotEmpty(t, forced.strings("limitations"))
+}
+
+func TestEnrollmentIsOfTheSubjectsOwnSession(t *testing.T) {
+	t.Parallel()
+	mine, others := newTenant(t), newTenant(t)
+	w := mine.Sandbox
+	subject, other := w.subject(t), w.subject(t)
+	theirs := w.session(t, other, "enroll", typist("other"), 1)
+	path := "/api/v1/subjects/" + subject + "/enrollments/complete"
+	w.Server.post(t, path, object{"session": theirs}).problem(404, "not_found")
+	w.Server.post(t, path, object{"session": "ses_01jqx3k5v8e2sbyk0c4m7t9wzd"}).problem(404, "not_found")
+	own := w.session(t, subject, "enroll", typist("own"), 1)
+	others.Sandbox.Server.post(t, path, object{"session": own}).problem(404, "not_found")
+	mine.Live.Server.post(t, path, object{"session": own}).problem(404, "not_found")
+	others.Sandbox.Server.get(t, "/api/v1/subjects/"+subject+"/enrollments").problem(404, "not_found")
+	require.Empty(t, w.Server.get(t, "/api/v1/subjects/"+subject+"/enrollments").is(200).list())
+}
