@@ -40,6 +40,8 @@ const (
 	SubjectErasureRequested  Type = "subject.erasure_requested"
 	SubjectErased            Type = "subject.erased"
 
+	TemplateRolledBack Type = "template.rolled_back"
+
 	PasskeyRegistered Type = "passkey.registered"
 	PasskeyRevoked    Type = "passkey.revoked"
 
@@ -64,7 +66,15 @@ const (
 	CredentialRevoked  Type = "credential.revoked"
 	ClientTokenCreated Type = "client_token.created"
 	ClientTokenRevoked Type = "client_token.revoked"
-	PersonSignedIn     Type = "person.signed_in"
+
+	PersonInvited            Type = "person.invited"
+	PersonRolesChanged       Type = "person.roles_changed"
+	PersonJoined             Type = "person.joined"
+	PersonSignedIn           Type = "person.signed_in"
+	PersonConfirmed          Type = "person.confirmed"
+	PersonSignedOut          Type = "person.signed_out"
+	PersonRevoked            Type = "person.revoked"
+	PersonPasskeyCloneWarned Type = "person.clone_warning"
 
 	ActionCreated   Type = "action.created"
 	ActionUpdated   Type = "action.updated"
@@ -86,6 +96,8 @@ const (
 	TemplateAdapted   Type = "template.adapted"
 	TemplateReset     Type = "template.reset"
 
+	BackgroundActivated Type = "background.activated"
+
 	PasskeyRegistrationGranted Type = "passkey.registration_granted"
 	PasskeyCloneWarning        Type = "passkey.clone_warning"
 
@@ -105,6 +117,7 @@ const (
 	WebhookEndpointReplayed Type = "webhook_endpoint.replayed"
 
 	ResearchVectorsRemoved Type = "research.vectors_removed"
+	ResearchSaltDestroyed  Type = "research.salt_destroyed"
 	BackgroundLearned      Type = "background.learned"
 	RetentionExecuted      Type = "retention.executed"
 	AuditExported          Type = "audit.exported"

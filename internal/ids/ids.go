@@ -35,12 +35,21 @@ const (
 	Erasure           = "ers"
 	Audit             = "aud"
 	Research          = "res"
+	ResearchPeriod    = "rsp"
 	Profile           = "prl"
 	Request           = "req"
 	Outbox            = "obx"
+	Person            = "prs"
+	Invitation        = "inv"
+	ConsoleSession    = "csn"
 )
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// Timeless returns a fresh id that says nothing of when it was made, for what must not be told apart by its age.
+func Timeless(prefix string) string {
+	return prefix + "_" + encode(uuid.New())
+}
 
 // New returns a fresh id with the given prefix, e.g. azn_01jqx3k5v8e2sbyk0c4m7t9wzd.
 func New(prefix string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -24,21 +25,6 @@ const SessionIdle = 30 * time.Minute
 // KeyLife is how long a signing key signs before it is rotated.
 const KeyLife = 90 * 24 * time.Hour
 
-// Retention says how long data is kept.
-type Retention struct {
-	Frames      time.Duration // evidence frames
-	Deliveries  time.Duration // settled webhook deliveries and their attempts
-	Research    time.Duration // research vectors
-	Idempotency time.Duration // answers kept for the Idempotency-Key header
-	Spent       time.Duration // tokens, grants and links after their end
-}
-
-// DefaultRetention is what is kept where nothing else is said.
-func DefaultRetention() Retention {
-	const day = 24 * time.Hour
-	return Retention{Frames: 90 * day, Deliveries: 30 * day, Research: 365 * day, Idempotency: day, Spent: day}
-}
-
 // Keys rotates signing keys (internal/proofing).
 type Keys interface {
 	Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error)
@@ -52,7 +38,6 @@ type Deps struct {
 	Holds       *hold.Service
 	Evaluations *evaluation.Service
 	Keys        Keys
-	Retention   Retention
 }
 
 // Standard are the tasks of the service.
@@ -63,7 +48,6 @@ func Standard(d Deps) []Task {
 		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose run is gone", Do: d.evaluations},
 		{Name: "idle-sessions", Every: 5 * time.Minute, About: "Expire sessions without activity for half an hour", Do: d.sessions},
 		{Name: "signing-keys", Every: time.Hour, About: "Rotate signing keys and retire those nothing alive was signed with", Do: d.keys},
-		{Name: "retention", Every: time.Hour, About: "Remove data past its retention", Do: d.retention},
 	}
 }
 
@@ -126,6 +110,9 @@ func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.T
 	if err != nil {
 		return err
 	}
+	if err := template.AfterSession(ctx, q, s, at); err != nil {
+		return err
+	}
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, Type: events.SessionExpired, At: at,
 		SubjectUID: s.SubjectUID, Subject: subject, Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"session": s.ID},
@@ -148,42 +135,4 @@ func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, err
 		_, err := d.Keys.Rotate(ctx, s, actor)
 		return err
 	})
-}
-
-// retention removes a batch of each kind of data.
-func (d Deps) retention(ctx context.Context, at time.Time, _ string) (int, bool, error) {
-	all, more := 0, false
-	for _, drop := range []struct {
-		keep time.Duration
-		do   func(ctx context.Context, t time.Time, limit int) (int64, error)
-	}{
-		{d.Retention.Frames, d.Store.DropFrames},
-		{d.Retention.Deliveries, d.Store.DropAttempts},
-		{d.Retention.Deliveries, d.Store.DropDeliveries},
-		{d.Retention.Research, d.Store.DropResearchVectors},
-		{d.Retention.Spent, d.Store.DropClientTokens},
-		{d.Retention.Spent, d.Store.DropRegistrationGrants},
-		{d.Retention.Spent, d.Store.DropChallengeLinks},
-		{d.Retention.Idempotency, atOnce(d.Store.DropIdempotencyKeys)},
-		{quotaKept, atOnce(d.Store.DropQuotas)},
-	} {
-		n, err := drop.do(ctx, at.Add(-drop.keep), batch)
-		if err != nil {
-			return all, true, err
-		}
-		all += int(n)
-		more = more || n == batch
-	}
-	return all, more, nil
-}
-
-// quotaKept is how long a quota's window is remembered; windows are an hour long.
-const quotaKept = 2 * time.Hour
-
-func atOnce(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
-	return func(ctx context.Context, t time.Time, _ int) (int64, error) {
-		n, err := drop(ctx, t)
-		// However many there were, there are no more.
-		return min(n, batch-1), err
-	}
 }

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// CreatePerson inserts a person of a tenant.
+func (q *Q) CreatePerson(ctx context.Context, p models.Person) error {
+	return q.with(ctx).Create(&p).Error
+}
+
+// LockPerson finds a person of the tenant, revoked ones too, and locks the row to the end of the transaction.
+func (q *Q) LockPerson(ctx context.Context, tenant, id string) (models.Person, error) {
+	var p models.Person
+	return one(p, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+}
+
+// People lists a tenant's people, revoked ones too, newest first.
+func (q *Q) People(ctx context.Context, tenant string, p Page) ([]models.Person, string, error) {
+	tx, err := paginate(q.with(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Person
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(r models.Person) (time.Time, string) { return r.CreatedAt, r.ID })
+	return rows, next, nil
+}
+
+// PeopleNames are the names of people of the tenant, by id.
+func (q *Q) PeopleNames(ctx context.Context, tenant string, ids []string) (map[string]string, error) {
+	var rows []models.Person
+	err := q.with(ctx).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.ID] = r.Name
+	}
+	return out, err
+}
+
+// RevokePerson ends a person's access; false where it was ended before. Sessions end with EndConsoleSessions.
+func (q *Q) RevokePerson(ctx context.Context, tenant, id, by string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update people set revoked_at = $4, revoked_by = $3 where tenant_id = $1 and id = $2 and revoked_at is null`,
+		tenant, id, by, at)
+	return n == 1, err
+}
+
+// MarkJoined keeps when a person registered their first passkey.
+func (q *Q) MarkJoined(ctx context.Context, person string, at time.Time) error {
+	_, err := q.exec(ctx, "update people set joined_at = $2 where id = $1 and joined_at is null", person, at)
+	return err
+}
+
+// GrantRole gives a role; false where the person has it already.
+func (q *Q) GrantRole(ctx context.Context, r models.PersonRole) (bool, error) {
+	res := q.with(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
+	return res.RowsAffected == 1, res.Error
+}
+
+// WithdrawRole takes a role away; false where the person does not have it.
+func (q *Q) WithdrawRole(ctx context.Context, person, environment string, role models.Role) (bool, error) {
+	n, err := q.exec(ctx, "delete from person_roles where person_id = $1 and environment_id = $2 and role = $3", person, environment, role)
+	return n == 1, err
+}
+
+// RolesOf are the roles of people, by environment and role.
+func (q *Q) RolesOf(ctx context.Context, people ...string) ([]models.PersonRole, error) {
+	var rows []models.PersonRole
+	err := q.with(ctx).Where("person_id in ?", people).Order("person_id, environment_id, role").Find(&rows).Error
+	return rows, err
+}
+
+// CreateInvitation inserts an invitation.
+func (q *Q) CreateInvitation(ctx context.Context, i models.PersonInvitation) error {
+	return q.with(ctx).Create(&i).Error
+}
+
+// Invitation finds an invitation by one of the MACs of its token, with its person. Used and expired ones are found too.
+// Lock keeps it to the end of the transaction. The token is what the caller has; there is no scope before it is known.
+func (q *Q) Invitation(ctx context.Context, macs [][]byte, lock bool) (models.PersonInvitation, models.Person, error) {
+	var i models.PersonInvitation
+	var p models.Person
+	tx := q.with(ctx).Where("mac in ?", macs)
+	if lock {
+		tx = tx.Clauses(clause.Locking{Strength: "UPDATE"})
+	}
+	if i, err := one(i, tx.Take(&i).Error); err != nil {
+		return i, p, err
+	}
+	p, err := one(p, q.with(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
+	return i, p, err
+}
+
+// OpenInvitations are the invitations of a person that can still be used.
+func (q *Q) OpenInvitations(ctx context.Context, person string, now time.Time) (int, error) {
+	var n int
+	err := q.queryRow(ctx, "select count(*) from person_invitations where person_id = $1 and used_at is null and expires_at > $2",
+		person, now).Scan(&n)
+	return n, err
+}
+
+// SetInvitationCeremony keeps what the next completion is held against; nil ends the ceremony under way.
+func (q *Q) SetInvitationCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
+	_, err := q.exec(ctx, "update person_invitations set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
+	return err
+}
+
+// UseInvitation spends an invitation; false where it was spent before or is over.
+func (q *Q) UseInvitation(ctx context.Context, mac []byte, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
+		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
+	return n == 1, err
+}
+
+// VoidInvitations ends what invitations a person still has.
+func (q *Q) VoidInvitations(ctx context.Context, person string, at time.Time) error {
+	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)
+	return err
+}
+
+// CreatePersonPasskey inserts a passkey; false where its credential id is known already, whoever has it.
+func (q *Q) CreatePersonPasskey(ctx context.Context, p models.PersonPasskey) (bool, error) {
+	res := q.with(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "credential_id"}}, DoNothing: true}).Create(&p)
+	return res.RowsAffected == 1, res.Error
+}
+
+// PersonPasskeys are a person's passkeys, oldest first.
+func (q *Q) PersonPasskeys(ctx context.Context, person string) ([]models.PersonPasskey, error) {
+	var rows []models.PersonPasskey
+	err := q.with(ctx).Where("person_id = ?", person).Order("created_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// LockPersonPasskey finds the passkey with the credential id, with its person, and locks it to the end of the transaction.
+func (q *Q) LockPersonPasskey(ctx context.Context, credentialID []byte) (models.PersonPasskey, models.Person, error) {
+	var k models.PersonPasskey
+	var p models.Person
+	tx := q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("credential_id = ?", credentialID)
+	if k, err := one(k, tx.Take(&k).Error); err != nil {
+		return k, p, err
+	}
+	p, err := one(p, q.with(ctx).Where("id = ?", k.PersonID).Take(&p).Error)
+	return k, p, err
+}
+
+// UsePersonPasskey keeps what an assertion changed of a passkey.
+func (q *Q) UsePersonPasskey(ctx context.Context, k models.PersonPasskey) error {
+	_, err := q.exec(ctx, "update person_passkeys set sign_count = $2, backup_state = $3, clone_warning = $4, last_used_at = $5 where id = $1",
+		k.ID, k.SignCount, k.BackupState, k.CloneWarning, k.LastUsedAt)
+	return err
+}
+
+// CreateConsoleSession inserts a session; false where its ceremony has opened one before.
+func (q *Q) CreateConsoleSession(ctx context.Context, s models.ConsoleSession) (bool, error) {
+	res := q.with(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "ceremony"}}, DoNothing: true}).Create(&s)
+	return res.RowsAffected == 1, res.Error
+}
+
+// ConsoleSession finds a session by one of the MACs of its cookie, with its person. Ended and expired ones are found too.
+func (q *Q) ConsoleSession(ctx context.Context, macs [][]byte) (models.ConsoleSession, models.Person, error) {
+	var s models.ConsoleSession
+	var p models.Person
+	if s, err := one(s, q.with(ctx).Where("mac in ?", macs).Take(&s).Error); err != nil {
+		return s, p, err
+	}
+	p, err := one(p, q.with(ctx).Where("id = ?", s.PersonID).Take(&p).Error)
+	return s, p, err
+}
+
+// TouchConsoleSession keeps when a session was last used.
+func (q *Q) TouchConsoleSession(ctx context.Context, id string, at time.Time) error {
+	_, err := q.exec(ctx, "update console_sessions set last_seen_at = $2 where id = $1 and ended_at is null and last_seen_at < $2", id, at)
+	return err
+}
+
+// ConfirmConsoleSession keeps that the session's person used a passkey again; false where the session has ended or the
+// ceremony was used before.
+func (q *Q) ConfirmConsoleSession(ctx context.Context, id string, ceremony []byte, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update console_sessions set confirmed_at = $3, last_seen_at = $3, ceremony = $2
+		where id = $1 and ended_at is null and ceremony <> $2`, id, ceremony, at)
+	return n == 1, err
+}
+
+// EndConsoleSession ends one session; false where it had ended.
+func (q *Q) EndConsoleSession(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update console_sessions set ended_at = $2 where id = $1 and ended_at is null", id, at)
+	return n == 1, err
+}
+
+// EndConsoleSessions ends all sessions of a person and answers their ids.
+func (q *Q) EndConsoleSessions(ctx context.Context, person string, at time.Time) ([]string, error) {
+	var ids []string
+	err := q.with(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
+		Scan(&ids).Error
+	return ids, err
+}
+
+// DropPeopleTraces forgets sessions and invitations that ended before t, at most limit of each.
+func (q *Q) DropPeopleTraces(ctx context.Context, t time.Time, limit int) (int64, error) {
+	sessions, err := q.exec(ctx, `delete from console_sessions where mac in
+		(select mac from console_sessions where expires_at < $1 limit $2)`, t, limit)
+	if err != nil {
+		return 0, err
+	}
+	invitations, err := q.exec(ctx, `delete from person_invitations where mac in
+		(select mac from person_invitations where expires_at < $1 limit $2)`, t, limit)
+	return sessions + invitations, err
+}

@@ -1,0 +1,76 @@
+package models
+
+import "time"
+
+// Role is what a person of the console may do in one environment.
+type Role string
+
+// Roles. They do not contain each other: who reviews and operates holds two.
+const (
+	RoleReviewer Role = "reviewer"
+	RoleOperator Role = "operator"
+	RoleAuditor  Role = "auditor"
+)
+
+// Person uses the console for one tenant. JoinedAt is when they registered their first passkey.
+type Person struct {
+	ID        string `gorm:"primaryKey"`
+	TenantID  string
+	Name      string
+	CreatedAt time.Time
+	CreatedBy string
+	JoinedAt  *time.Time
+	RevokedAt *time.Time
+	RevokedBy *string
+}
+
+// PersonRole is one role of a person in one environment.
+type PersonRole struct {
+	PersonID      string `gorm:"primaryKey"`
+	EnvironmentID string `gorm:"primaryKey"`
+	Role          Role   `gorm:"primaryKey"`
+	GrantedAt     time.Time
+	GrantedBy     string
+}
+
+// PersonPasskey is a WebAuthn credential of a person.
+type PersonPasskey struct {
+	ID              string `gorm:"primaryKey"`
+	PersonID        string
+	CredentialID    []byte
+	PublicKey       []byte
+	AttestationType string
+	AAGUID          []byte `gorm:"column:aaguid"`
+	Transports      Strings
+	SignCount       int64
+	BackupEligible  bool
+	BackupState     bool
+	CloneWarning    bool
+	CreatedAt       time.Time
+	LastUsedAt      *time.Time
+}
+
+// PersonInvitation lets a person register one passkey, once.
+type PersonInvitation struct {
+	MAC       []byte `gorm:"column:mac;primaryKey"`
+	ID        string
+	PersonID  string
+	Ceremony  JSON
+	CreatedAt time.Time
+	CreatedBy string
+	ExpiresAt time.Time
+	UsedAt    *time.Time
+}
+
+// ConsoleSession is a person signed in. ConfirmedAt is when their passkey was last used.
+type ConsoleSession struct {
+	MAC         []byte `gorm:"column:mac;primaryKey"`
+	ID          string
+	PersonID    string
+	Ceremony    []byte
+	CreatedAt   time.Time
+	ConfirmedAt time.Time
+	LastSeenAt  time.Time
+	ExpiresAt   time.Time
+	EndedAt     *time.Time
+}
