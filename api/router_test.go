@@ -1,0 +1,57 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+)
+
+// schemes are the security schemes of the document that each access stands for.
+var schemes = map[Access][]string{
+	AccessOpen:        {},
+	AccessPublishable: {"publishableKey", "serverKey", "adminKey"},
+	AccessEvidence:    {"clientToken", "serverKey", "adminKey"},
+	AccessServer:      {"serverKey", "adminKey"},
+	AccessAdmin:       {"adminKey"},
+}
+
+func TestRouteTableIsTheContract(t *testing.T) {
+	t.Parallel()
+	s, err := newServer(t.Context(), Config{}, Deps{})
+	require.NoError(t, err)
+	type line struct{ method, path string }
+	served, promised := map[string]line{}, map[string]line{}
+	documented := map[string]openapi.Operation{}
+	for _, op := range s.contract.Operations() {
+		promised[op.ID] = line{op.Method, op.Path}
+		documented[op.ID] = op
+	}
+	for _, r := range s.table() {
+		require.NotContains(t, served, r.Operation, "an operation has one route")
+		require.NotNil(t, r.Handler, r.Operation)
+		served[r.Operation] = line{r.Method, r.Path}
+	}
+	require.Equal(t, promised, served)
+	for _, r := range s.table() {
+		want, known := schemes[r.Access]
+		require.True(t, known, "%s has no access that is known: %q", r.Operation, r.Access)
+		require.ElementsMatch(t, want, documented[r.Operation].Security, r.Operation)
+	}
+}
+
+// Two routes that could both match a path must differ in how many parameters they have: the fewer is asked first.
+func TestNoTwoRoutesFightOverAPath(t *testing.T) {
+	t.Parallel()
+	s, err := newServer(t.Context(), Config{}, Deps{})
+	require.NoError(t, err)
+	table := s.table()
+	for i, a := range table {
+		for _, b := range table[i+1:] {
+			if a.Method == b.Method && matches(a.Path, b.Path) && matches(b.Path, a.Path) {
+				require.NotEqual(t, len(a.pathParams), len(b.pathParams), "%s and %s", a.Path, b.Path)
+			}
+		}
+	}
+}
