@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -121,33 +120,13 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, p, id := requestContext(c), principal(c), param(c, "authorization_id")
-	prepared, err := h.Holds.PrepareReview(ctx, p, id, body.Resolution, body.Note)
+	reviewer := Reviewer{Holds: h.Holds, Runs: h.Runs}
+	done, err := reviewer.Review(requestContext(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
 	switch {
 	case err != nil:
 		return err
-	case prepared.Receipt != nil:
-		return sendRaw(c, fiber.StatusOK, prepared.Receipt)
-	case prepared.Pending != nil:
-		return send(c, fiber.StatusAccepted, prepared.Pending)
+	case done.Pending != nil:
+		return send(c, fiber.StatusAccepted, done.Pending)
 	}
-	result, err := h.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
-	switch {
-	case errors.Is(err, workflows.ErrUnderWay):
-		return send(c, fiber.StatusAccepted, hold.PendingAt(id, prepared.Resolution, 0, 1))
-	case err != nil && !errors.Is(err, workflows.ErrClosed):
-		return err
-	case err == nil && result.Status == string(models.HoldPending):
-		return send(c, fiber.StatusAccepted, hold.PendingAt(id, prepared.Resolution, result.Approvals, result.Required))
-	}
-	return h.receipt(ctx, c, p.Store(), id, prepared.Resolution)
-}
-
-// receipt answers with what the review that settled the hold got.
-func (h *reviewHandlers) receipt(ctx context.Context, c *fiber.Ctx, scope store.Scope, id, resolution string) error {
-	receipt, err := h.Holds.Receipt(ctx, scope, id, resolution)
-	if err != nil {
-		return err
-	}
-	return sendRaw(c, fiber.StatusOK, receipt)
+	return sendRaw(c, fiber.StatusOK, done.Receipt)
 }

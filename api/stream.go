@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
 )
 
@@ -25,6 +26,8 @@ const (
 	writeWait = 30 * time.Second
 	// readWait bounds one reading of the log for a stream that catches up.
 	readWait = 10 * time.Second
+	// shareWait is how long a client should wait that found its environment's share of streams used up.
+	shareWait = 30 * time.Second
 	// retryHint tells a client how long to wait before it connects again.
 	retryHint = "retry: 2000\n\n"
 )
@@ -35,8 +38,18 @@ func (h *streamHandlers) follow(c *fiber.Ctx) error {
 	}
 	p := principal(c)
 	f := stream.Filter{Type: query(c, "type"), Subject: query(c, "subject"), Action: query(c, "action")}
-	sub, err := h.Hub.Subscribe(requestContext(c), p.Store(), p.CredentialID, f, string(c.Request().Header.Peek("Last-Event-ID")))
+	return h.open(c, p, p.CredentialID, f, 0)
+}
+
+// open starts the stream under a key by which it can be ended. Where life is not 0, it ends by itself after that.
+func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f stream.Filter, life time.Duration) error {
+	sub, err := h.Hub.Subscribe(requestContext(c), p.Store(), key, f, string(c.Request().Header.Peek("Last-Event-ID")))
 	switch {
+	case errors.Is(err, stream.ErrShare):
+		return &problem.Error{
+			Code: problem.TooManyStreams, RetryAfter: shareWait,
+			Detail: "This environment has as many event streams here as it may have: close one, or read GET /api/v1/activity.",
+		}
 	case errors.Is(err, stream.ErrFull), errors.Is(err, stream.ErrEnded):
 		return problem.Away("This process takes no more streams just now.", err)
 	case err != nil:
@@ -51,6 +64,9 @@ func (h *streamHandlers) follow(c *fiber.Ctx) error {
 	}
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer sub.Close()
+		if life > 0 {
+			defer time.AfterFunc(life, sub.Close).Stop()
+		}
 		writeStream(conn, w, sub, beat)
 	})
 	return nil

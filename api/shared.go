@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// What the console shares with the API's handlers, so that there is one way to make a review and one to follow events.
+
+// Reviewer makes reviews.
+type Reviewer struct {
+	Holds *hold.Service
+	Runs  holdRuns
+}
+
+// Reviewed is what came of a review: the receipt of a hold that is settled this way, or where one stands that still waits.
+type Reviewed struct {
+	Receipt json.RawMessage // ManualReviewReceipt
+	Pending *hold.Pending
+}
+
+// Review makes one review by the caller. A hold that was settled another way meanwhile is refused with the code that says so.
+func (r Reviewer) Review(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Reviewed, error) {
+	prepared, err := r.Holds.PrepareReview(ctx, p, id, resolution, note)
+	if err != nil || prepared.Receipt != nil || prepared.Pending != nil {
+		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
+	}
+	result, err := r.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
+	switch {
+	case errors.Is(err, workflows.ErrUnderWay):
+		return Reviewed{Pending: hold.PendingAt(id, prepared.Resolution, 0, 1)}, nil
+	case err != nil && !errors.Is(err, workflows.ErrClosed):
+		return Reviewed{}, err
+	case err == nil && result.Status == string(models.HoldPending):
+		return Reviewed{Pending: hold.PendingAt(id, prepared.Resolution, result.Approvals, result.Required)}, nil
+	}
+	receipt, err := r.Holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
+	return Reviewed{Receipt: receipt}, err
+}
+
+// Follow answers the event stream of the caller's environment under a key by which it can be ended (stream.Hub). It ends by
+// itself after life; a client that may go on connects again.
+func Follow(c *fiber.Ctx, hub *stream.Hub, p identity.Principal, key string, f stream.Filter, life time.Duration) error {
+	h := &streamHandlers{Hub: hub}
+	return h.open(c, p, key, f, life)
+}
