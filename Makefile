@@ -91,6 +91,16 @@ test-unit: ## the tests that need no server
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## only the black-box tests over HTTP
 	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
 
+.PHONY: browser
+browser: ## a Chromium for the tests of the pages: with apt, where there is none and that is possible
+	@if [ -n "$${COUNTERSIGN_TEST_BROWSER:-}" ] || command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null; then \
+		echo "a browser is there"; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
+	else \
+		echo "no Chromium is found, and this user cannot install one: the tests of the pages will be skipped"; \
+	fi
+
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## every test, with Postgres and Temporal as containers where a Docker engine answers
 	@go build -o $(BIN)/containers ./internal/testenv/containers

@@ -1,0 +1,79 @@
+package browser_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// browserEnv names the Chromium to use; "none" skips the tests.
+const browserEnv = "COUNTERSIGN_TEST_BROWSER"
+
+// chromium is the path of a Chromium, or empty where there is none.
+var chromium = sync.OnceValue(func() string {
+	if given := os.Getenv(browserEnv); given != "" {
+		if given == "none" {
+			return ""
+		}
+		return given
+	}
+	for _, name := range []string{
+		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
+	} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+})
+
+// needChromium skips the test where there is no Chromium.
+func needChromium(t testing.TB) {
+	t.Helper()
+	if chromium() == "" {
+		t.Skip("no Chromium is found: make browser installs one, or name it in " + browserEnv)
+	}
+}
+
+// instance is the one browser process of all tests; each tab has a profile of its own.
+var instance struct {
+	once   sync.Once
+	ctx    context.Context
+	cancel []context.CancelFunc
+	err    error
+}
+
+func browser(t testing.TB) context.Context {
+	t.Helper()
+	needChromium(t)
+	instance.once.Do(func() {
+		// Nothing the browser does of its own accord may leave the machine, or show up in a test.
+		options := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(chromium()), chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-quic", true),
+			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en"),
+			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(patience),
+		)
+		if os.Geteuid() == 0 {
+			options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
+		}
+		ctx, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, cancelBrowser := chromedp.NewContext(ctx)
+		instance.ctx, instance.cancel = ctx, []context.CancelFunc{cancelBrowser, cancelAllocator}
+		instance.err = chromedp.Run(ctx)
+	})
+	require.NoError(t, instance.err, "Chromium at %s does not start", chromium())
+	return instance.ctx
+}
+
+func closeBrowser() {
+	for _, cancel := range instance.cancel {
+		cancel()
+	}
+}
