@@ -116,6 +116,18 @@ fuzz: ## every fuzz target for a short while each (FUZZTIME=10s)
 		done; \
 	done
 
+## Measure
+
+PART   ?=
+ROUNDS ?= 5
+SLICE  ?= 4s
+SOAK   ?=
+.PHONY: bench
+bench: $(BIN)/countersign $(BIN)/devstack ## every target measured, open loop, beside its SQL run bare (PART=authorize,reads SOAK=1h; minutes)
+	@go build -o $(BIN)/bench ./cmd/bench
+	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) \
+		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
+
 ## Check
 
 .PHONY: lint

@@ -28,6 +28,8 @@ type Scope struct {
 // Q runs queries: on the pool, or inside one transaction.
 type Q struct {
 	db *gorm.DB
+	// queued becomes true when work is added to the outbox; nil outside of Write.
+	queued *bool
 }
 
 // Store is the database. Its own methods (through Q) run each statement by itself.
@@ -44,6 +46,8 @@ type Options struct {
 	MaxConns int32 // default 16
 	// StatementTimeout ends a statement that runs longer; default 10 s.
 	StatementTimeout time.Duration
+	// Tracer is told of every statement; nil is nobody.
+	Tracer pgx.QueryTracer
 }
 
 // Open connects and checks that the database answers.
@@ -64,6 +68,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	cfg.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	cfg.ConnConfig.Tracer = o.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -100,15 +105,30 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
+// Time is the database's time, by which all replicas go.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	var t time.Time
+	err := s.pool.QueryRow(ctx, "select clock_timestamp()").Scan(&t)
+	return t.UTC(), err
+}
+
 // Ping asks whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // Pool gives the connection pool, for LISTEN and for figures.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Write runs f in a transaction and commits it if f returns nil.
+// Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, the relays are woken after the
+// commit: a NOTIFY inside the transaction would make Postgres serialise the commits of all who send one.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
-	return s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return f(&Q{db: tx}) })
+	queued := false
+	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		return f(&Q{db: tx, queued: &queued})
+	})
+	if err == nil && queued {
+		s.Wake(ChannelOutbox)
+	}
+	return err
 }
 
 // errReadOnly makes Read roll back whatever was done.
@@ -126,6 +146,13 @@ func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
 		return nil
 	}
 	return err
+}
+
+// queue notes that the outbox has more.
+func (q *Q) queue() {
+	if q.queued != nil {
+		*q.queued = true
+	}
 }
 
 // with returns a fresh GORM session: a kept *gorm.DB accumulates conditions.

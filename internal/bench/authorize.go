@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	actions "github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/assurance"
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// clients is how many ask at once in a closed loop: of the API as of the database.
+const clients = 8
+
+// subjects is over how many people a load is spread.
+const subjects = 64
+
+// openRate is the rate of the open loop, requests a second.
+const openRate = 300
+
+// openClients bounds what may be under way in an open loop.
+const openClients = 256
+
+// trusting allows whom there is fresh evidence of.
+var trusting = object{"coverage_min": "partial", "freshness_max_ms": 3_600_000}
+
+// authorize measures allow in enforce mode, proof and all, beside its own SQL.
+func authorize(ctx context.Context, b *bench) error {
+	if err := action(b.server, "payment.release", trusting); err != nil {
+		return err
+	}
+	all, err := people(ctx, b.server, subjects, true)
+	if err != nil {
+		return err
+	}
+	ask := &asking{action: "payment.release", subject: func(i int) string { return all[i%len(all)].subject }}
+	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body()) })
+	if err != nil {
+		return err
+	}
+	defer plain.pool.Close()
+	api := func(context.Context, int) error { return b.allowed(ask.body()) }
+	b.beside(ctx, "authorize", "authorize, allow and proof", api, plain)
+	return nil
+}
+
+var reasons = regexp.MustCompile(`"decision":"[a-z]*"|"reason_codes":\[.*?\]`)
+
+// allowed authorizes and wants a proof.
+func (b *bench) allowed(body []byte) error {
+	a, err := b.server.Do("POST", "/api/v1/authorize", body)
+	switch {
+	case err != nil:
+		return err
+	case a.Status != 200:
+		return fmt.Errorf("answered %d: %s", a.Status, a.Body)
+	case !bytes.Contains(a.Body, []byte(`"decision":"allow"`)) || !bytes.Contains(a.Body, []byte(`"proof":"ey`)):
+		return fmt.Errorf("not allowed, or without a proof: %s", reasons.Find(a.Body))
+	}
+	return nil
+}
+
+// beside measures an API path and its SQL in turn, in a closed and in an open loop, and judges.
+func (b *bench) beside(ctx context.Context, part, what string, api load.Work, plain *bare) {
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: the bare transaction is what the service sent for one such request: %s.", what, plain.shape()))
+	load.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
+	load.Closed(ctx, clients, time.Second, plain.run)
+	closed := func(do load.Work) func(time.Duration) load.Result {
+		return func(lasts time.Duration) load.Result { return load.Closed(ctx, clients, lasts, do) }
+	}
+	open := func(do load.Work) func(time.Duration) load.Result {
+		return func(lasts time.Duration) load.Result { return load.Open(ctx, openRate, openClients, lasts, do) }
+	}
+	r := b.compare(ctx, part, fmt.Sprintf("%d clients", clients), side{what, closed(api)}, side{"its SQL, bare", closed(plain.run)})
+	b.report.under(what+": p50 over bare, closed loop", r.p50, 2, "x")
+	b.report.under(what+": p99 over bare, closed loop", r.p99, 5, "x")
+	b.report.atLeast(what+": throughput over bare", r.perSecond, .5, "x")
+	r = b.compare(ctx, part, fmt.Sprintf("%d/s open", openRate), side{what, open(api)}, side{"its SQL, bare", open(plain.run)})
+	b.report.under(what+": p50 over bare, open loop", r.p50, 2, "x")
+	b.report.under(what+": p99 over bare, open loop", r.p99, 5, "x")
+	b.report.under(fmt.Sprintf("%s: p99 at %d/s", what, openRate), b.report.Rows[len(b.report.Rows)-2].P99, 40, "ms")
+}
+
+// inside is the service's own code on the rig's database, with every statement recorded.
+type inside struct {
+	store     *store.Store
+	principal identity.Principal
+	decide    *authorization.Service
+	sessions  *session.Service
+}
+
+func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
+	keys, err := keyring.Parse(b.rig.MasterKey)
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.Open(ctx, b.rig.DatabaseURL(), store.Options{MaxConns: 2, Tracer: r})
+	if err != nil {
+		return nil, err
+	}
+	c := clock.System()
+	p, err := identity.New(st, keys, c).Authenticate(ctx, b.tenant.Server)
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	assessor := assurance.New(scoring.Default(), keys)
+	return &inside{
+		store: st, principal: p,
+		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofing.New(st, keys, c, b.rig.API.URL)),
+		sessions: session.New(st, c, assessor),
+	}, nil
+}
+
+func (in *inside) authorize(ctx context.Context, body []byte) error {
+	var r authorization.Request
+	if err := json.Unmarshal(body, &r); err != nil {
+		return err
+	}
+	_, err := in.decide.Authorize(ctx, in.principal, r, time.Now())
+	return err
+}
+
+// bare records what requests send, one for each of the people, and makes of it what sends the same again.
+func (b *bench) bare(ctx context.Context, do func(ctx context.Context, in *inside, i int) error) (*bare, error) {
+	r := &recorder{}
+	in, err := b.inside(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer in.store.Close()
+	plain, err := newBare(ctx, b.rig.DatabaseURL(), poolSize)
+	if err != nil {
+		return nil, err
+	}
+	for i := range subjects {
+		request := func(ctx context.Context) error { return do(ctx, in, i) }
+		if i == 0 { // fills caches, which a request in the middle of a load finds full
+			if err := request(ctx); err != nil {
+				return nil, err
+			}
+		}
+		one, err := r.record(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		two, err := r.record(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		again, err := newReplay(one, two)
+		if err != nil {
+			return nil, err
+		}
+		plain.all = append(plain.all, again)
+	}
+	return plain, nil
+}
+
+// poolSize is how many connections the service has by default.
+const poolSize = 16

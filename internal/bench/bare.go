@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/countersign-dev/countersign/internal/ids"
+)
+
+// statement is one statement as the service sent it.
+type statement struct {
+	sql  string
+	args []any
+}
+
+// transaction is what one request sent, in order, its begin and commit included where it had them.
+type transaction []statement
+
+// recorder is a tracer that keeps the statements of the contexts it is told to.
+type recorder struct {
+	mu   sync.Mutex
+	sent transaction
+}
+
+type recording struct{}
+
+// TraceQueryStart keeps the statement where its context is recorded.
+func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if ctx.Value(recording{}) != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sent = append(r.sent, statement{data.SQL, slices.Clone(data.Args)})
+	}
+	return ctx
+}
+
+// TraceQueryEnd has nothing to do.
+func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// record answers what do sends through connections that the recorder traces.
+func (r *recorder) record(ctx context.Context, do func(ctx context.Context) error) (transaction, error) {
+	r.mu.Lock()
+	r.sent = nil
+	r.mu.Unlock()
+	err := do(context.WithValue(ctx, recording{}, true))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent, err
+}
+
+// bare runs recorded transactions again, with ids of their own, on a pool without anything of the service around it.
+type bare struct {
+	pool *pgxpool.Pool
+	all  []replay
+}
+
+// replay is a recorded transaction with the places that no two requests share.
+type replay struct {
+	transaction
+	fresh map[string]func() string // by recorded value
+	bytes map[string]bool          // recorded digests that differ from request to request
+}
+
+var typeID = regexp.MustCompile(`^([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}$`)
+
+// newReplay compares two recordings of the same request made twice: strings and digests in which they differ are fresh in
+// every request.
+func newReplay(one, two transaction) (replay, error) {
+	r := replay{transaction: one, fresh: map[string]func() string{}, bytes: map[string]bool{}}
+	if len(one) != len(two) {
+		return r, fmt.Errorf("the same request sent %d statements and then %d", len(one), len(two))
+	}
+	for i := range one {
+		if one[i].sql != two[i].sql || len(one[i].args) != len(two[i].args) {
+			return r, fmt.Errorf("the same request sent other statements: %q and %q", one[i].sql, two[i].sql)
+		}
+		for j, arg := range one[i].args {
+			r.learn(arg, two[i].args[j])
+		}
+	}
+	return r, nil
+}
+
+func (r *replay) learn(a, b any) {
+	switch v := a.(type) {
+	case string:
+		if w, ok := b.(string); !ok || v == w {
+			return
+		}
+		if m := typeID.FindStringSubmatch(v); m != nil {
+			r.fresh[v] = func() string { return ids.New(m[1]) }
+		} else if len(v) == 26 { // rand.Text: a nonce, a key, a frame's id
+			r.fresh[v] = rand.Text
+		}
+	case []byte:
+		if w, ok := b.([]byte); ok && string(v) != string(w) && len(v) == 32 {
+			r.bytes[string(v)] = true
+		}
+	}
+}
+
+// again is the transaction with values of its own.
+func (r *replay) again() transaction {
+	given := make(map[string]string, len(r.fresh))
+	for old, make := range r.fresh {
+		given[old] = make()
+	}
+	out := make(transaction, len(r.transaction))
+	for i, s := range r.transaction {
+		out[i] = statement{s.sql, slices.Clone(s.args)}
+		for j, arg := range s.args {
+			switch v := arg.(type) {
+			case string:
+				if w, ok := given[v]; ok {
+					out[i].args[j] = w
+				}
+			case []byte:
+				if r.bytes[string(v)] {
+					w := make([]byte, len(v))
+					_, _ = rand.Read(w)
+					out[i].args[j] = w
+				}
+			}
+		}
+	}
+	return out
+}
+
+// newBare connects with as many connections as the service has.
+func newBare(ctx context.Context, url string, conns int) (*bare, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	cfg.MaxConns = int32(conns)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	return &bare{pool: pool}, err
+}
+
+// run sends the ith transaction's statements, one after the other as the service does, on one connection.
+func (b *bare) run(ctx context.Context, i int) error {
+	conn, err := b.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	for _, s := range b.all[i%len(b.all)].again() {
+		rows, err := conn.Query(ctx, s.sql, s.args...)
+		if err == nil {
+			rows.Close()
+			err = rows.Err()
+		}
+		if err != nil {
+			return errors.Join(err, rollback(ctx, conn))
+		}
+	}
+	return nil
+}
+
+func rollback(ctx context.Context, conn *pgxpool.Conn) error {
+	if conn.Conn().PgConn().TxStatus() == 'I' {
+		return nil
+	}
+	_, err := conn.Exec(ctx, "rollback")
+	return err
+}
+
+// shape says what was recorded, for the report.
+func (b *bare) shape() string {
+	if len(b.all) == 0 {
+		return "nothing"
+	}
+	words := make([]string, len(b.all[0].transaction))
+	for i, s := range b.all[0].transaction {
+		words[i], _, _ = strings.Cut(strings.TrimSpace(s.sql), " ")
+	}
+	return strings.Join(words, ", ")
+}

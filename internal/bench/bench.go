@@ -1,0 +1,222 @@
+// Package bench measures the built service against its targets. API and worker run as processes of their own on a private
+// Postgres with full durability; the load is an open loop with latencies counted from when a request was due
+// (internal/load). What an API path costs is told beside the SQL that it sends, run bare by the same number of clients in
+// turn with it. The package changes nothing of the service and imports none of its API.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/rig"
+)
+
+// Options say what to measure and how long.
+type Options struct {
+	Rig     rig.Options
+	Parts   []string      // names of parts; empty is all
+	Slice   time.Duration // how long one side of a comparison runs before it is the other's turn
+	Rounds  int           // turns of each side
+	Lasts   time.Duration // of a measurement that is compared with nothing
+	Soak    time.Duration // how long the part soak runs
+	Seeded  int           // authorizations that the part size stores first
+	Version string
+	Out     io.Writer // progress
+}
+
+// bench is a run under way.
+type bench struct {
+	Options
+	rig    *rig.Rig
+	tenant rig.Tenant
+	server *rig.Client
+	report Report
+}
+
+// part is one group of measurements. Those marked temporal want a Temporal server and a worker.
+type part struct {
+	name     string
+	temporal bool
+	run      func(ctx context.Context, b *bench) error
+}
+
+// parts in the order in which they run.
+var parts = []part{
+	{"authorize", true, authorize},
+	{"evidence", true, evidence},
+	{"reads", true, reads},
+}
+
+// Parts are the names of what can be measured.
+func Parts() []string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Run measures.
+func Run(ctx context.Context, o Options) (Report, error) {
+	b := &bench{Options: o}
+	b.report = Report{Machine: machine(), Started: time.Now().UTC(), Version: o.Version}
+	var chosen []part
+	for _, p := range parts {
+		if len(o.Parts) == 0 && p.name != "soak" || slices.Contains(o.Parts, p.name) {
+			chosen = append(chosen, p)
+		}
+	}
+	for _, name := range o.Parts {
+		if !slices.Contains(Parts(), name) {
+			return b.report, fmt.Errorf("there is no part %q: want some of %s", name, strings.Join(Parts(), ", "))
+		}
+	}
+	for _, p := range chosen {
+		if err := b.one(ctx, p); err != nil {
+			return b.report, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	b.report.Machine.Load[1] = loadAverage()
+	return b.report, nil
+}
+
+// one measures a part on servers of its own, so that no part finds what another left.
+func (b *bench) one(ctx context.Context, p part) (err error) {
+	b.say("%s: starting", p.name)
+	o := b.Rig
+	o.Temporal = p.temporal
+	if b.rig, err = rig.Up(ctx, o); err != nil {
+		return err
+	}
+	defer func() {
+		if down := b.rig.Down(); err == nil {
+			err = down
+		}
+	}()
+	if b.tenant, err = b.rig.NewTenant(ctx, "Bench"); err != nil {
+		return err
+	}
+	if err := b.rig.API.Start(ctx); err != nil {
+		return err
+	}
+	if p.temporal {
+		if err := b.rig.Worker.Start(ctx); err != nil {
+			return err
+		}
+	}
+	b.server = rig.NewClient(b.rig.API.URL, b.tenant.Server, patience)
+	if err := b.describePostgres(ctx); err != nil {
+		return err
+	}
+	return p.run(ctx, b)
+}
+
+// patience is how long a request may take before it counts as failed.
+const patience = 10 * time.Second
+
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.Out, "- "+format+"\n", args...)
+}
+
+// describePostgres notes the server's version and that nothing of its durability is off.
+func (b *bench) describePostgres(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var version, fsync, commit, pages string
+	err = conn.QueryRow(ctx, `select split_part(version(), ' on ', 1), current_setting('fsync'), current_setting('synchronous_commit'),
+		current_setting('full_page_writes')`).Scan(&version, &fsync, &commit, &pages)
+	b.report.Machine.Postgres = fmt.Sprintf("%s, fsync %s, synchronous_commit %s, full_page_writes %s", version, fsync, commit, pages)
+	return err
+}
+
+func (b *bench) usage(ctx context.Context) cost {
+	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage()}
+	if b.rig.Worker.Running() {
+		c.worker = b.rig.Worker.Measured(ctx)
+	}
+	return c
+}
+
+// measure runs a load and adds its row.
+func (b *bench) measure(ctx context.Context, part, what, how string, run func() load.Result) Row {
+	before := b.usage(ctx)
+	r := run()
+	x := row(part, what, how, r, b.usage(ctx).since(before))
+	b.add(x)
+	return x
+}
+
+func (b *bench) add(x Row) {
+	b.report.Rows = append(b.report.Rows, x)
+	b.say("%s: %s, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed", x.Part, x.What, x.How, x.PerSecond, x.P50, x.P99, x.Failed)
+}
+
+// side is one of two things that are compared.
+type side struct {
+	what string
+	run  func(lasts time.Duration) load.Result
+}
+
+// compare lets two sides run in turn and adds a row of each. It answers the medians over the rounds of first over second:
+// a disturbance from outside that meets one turn moves the median little.
+func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
+	var results [2]load.Result
+	var costs [2]cost
+	var each []ratios
+	for range b.Rounds {
+		var turn [2]load.Result
+		for i, s := range []side{first, second} {
+			before := b.usage(ctx)
+			turn[i] = s.run(b.Slice)
+			costs[i] = b.usage(ctx).since(before).plus(costs[i])
+			results[i].Join(turn[i])
+		}
+		each = append(each, ratioOf(turn[0], turn[1]))
+	}
+	for i, s := range []side{first, second} {
+		b.add(row(part, s.what, how, results[i], costs[i]))
+	}
+	return medians(each)
+}
+
+// ratios are first over second.
+type ratios struct{ p50, p99, perSecond float64 }
+
+func ratioOf(first, second load.Result) ratios {
+	over := func(a, b float64) float64 {
+		if b == 0 {
+			return 0
+		}
+		return a / b
+	}
+	return ratios{
+		p50:       over(ms(first.Quantile(.5)), ms(second.Quantile(.5))),
+		p99:       over(ms(first.Quantile(.99)), ms(second.Quantile(.99))),
+		perSecond: over(first.PerSecond(), second.PerSecond()),
+	}
+}
+
+func medians(all []ratios) ratios {
+	middle := func(of func(ratios) float64) float64 {
+		values := make([]float64, len(all))
+		for i, r := range all {
+			values[i] = of(r)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return ratios{
+		p50: middle(func(r ratios) float64 { return r.p50 }), p99: middle(func(r ratios) float64 { return r.p99 }),
+		perSecond: middle(func(r ratios) float64 { return r.perSecond }),
+	}
+}
