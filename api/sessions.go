@@ -17,6 +17,9 @@ import (
 // sessionHandlers answer for observation sessions and their evidence.
 type sessionHandlers struct{ Sessions *session.Service }
 
+// researchHeader says the same as research_optin in the body.
+const researchHeader = "X-Service-Research-Optin"
+
 type sessionView struct {
 	ID             string               `json:"id"`
 	Subject        string               `json:"subject"`
@@ -104,6 +107,7 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	in.ResearchOptin = in.ResearchOptin || c.Get(researchHeader) == "true"
 	ack, err := h.Sessions.Evidence(requestContext(c), principal(c), param(c, "session_id"), in)
 	if err != nil {
 		return err

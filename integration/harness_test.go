@@ -52,6 +52,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if seen, err := testenv.CheckEvents(context.Background(), shared.database); err != nil {
+		fmt.Fprintf(os.Stderr, "integration: events that are not what their types' schemas say (%d types seen): %v\n", len(seen), err)
+		code = 1
+	}
 	stop()
 	os.Exit(code)
 }

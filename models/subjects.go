@@ -69,6 +69,8 @@ type Template struct {
 	ModelVersion  string
 	Provisional   bool
 	Limitations   Strings
+	Origin        TemplateOrigin
+	OriginRef     string
 	Data          []byte
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -149,7 +151,8 @@ type ResearchConsent struct {
 	RecordedAt    time.Time
 }
 
-// ResearchVector is a pseudonymised vector kept for learning a background.
+// ResearchVector is a pseudonymised vector kept for learning a background. Neither its id nor CreatedAt, which is a day,
+// says when in the day the frame came.
 type ResearchVector struct {
 	ID            string `gorm:"primaryKey"`
 	EnvironmentID string
@@ -157,6 +160,24 @@ type ResearchVector struct {
 	DeviceClass   string
 	Vector        []byte
 	CreatedAt     time.Time
+	PeriodID      *string
+}
+
+// ResearchPeriod is a time in which one subject has one pseudonym. Salt is sealed, and nil once the period has ended.
+type ResearchPeriod struct {
+	ID            string `gorm:"primaryKey"`
+	EnvironmentID string
+	Salt          []byte
+	StartedAt     time.Time
+	EndedAt       *time.Time
+}
+
+// ResearchLink leads from a keyed hash of a subject to its pseudonym of one period, which is sealed.
+type ResearchLink struct {
+	EnvironmentID string
+	Holder        []byte
+	PeriodID      string
+	Pseudonym     []byte
 }
 
 // Erasure is the receipt of an erased subject. SubjectUID and Subject are set while it runs; what remains names nobody.
@@ -171,4 +192,17 @@ type Erasure struct {
 	RequestedAt   time.Time
 	CompletedAt   *time.Time
 	Removed       JSON
+}
+
+// Background is a background model that is or was in force for the whole deployment.
+type Background struct {
+	Version     string `gorm:"primaryKey"`
+	Modality    string
+	Status      BackgroundStatus
+	Body        []byte // as internal/scoring reads it
+	Digest      string // of the body
+	Comparison  JSON   // with the one in force before, measured before the activation
+	ActivatedBy string
+	ActivatedAt time.Time
+	RetiredAt   *time.Time
 }

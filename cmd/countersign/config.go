@@ -9,12 +9,15 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -39,6 +42,9 @@ type settings struct {
 	temporalCertKey   string
 
 	webhookLoopback string
+	research        string
+	retention       string
+	streamsEach     string
 }
 
 // setting is one line of the table that flags, environment and help are made from.
@@ -92,6 +98,39 @@ func (s *settings) addresses(listen string) []setting {
 func (s *settings) webhooks() setting {
 	return setting{"webhook-allow-loopback", "COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", "false",
 		"true lets webhooks go to this machine: development only", &s.webhookLoopback}
+}
+
+// keeping is what is kept of people, and for how long.
+func (s *settings) keeping() []setting {
+	return []setting{
+		{"research", "COUNTERSIGN_RESEARCH", "false", "true lets vectors be kept for learning where environment, page and subject agree", &s.research},
+		{"retention", "COUNTERSIGN_RETENTION", "", "days that classes of data are kept, such as frames=30d,authorizations=2555d", &s.retention},
+	}
+}
+
+func (s *settings) streams() setting {
+	return setting{"streams-per-environment", "COUNTERSIGN_STREAMS_PER_ENVIRONMENT", "100",
+		"event streams of one environment on one process, 1 to 4096", &s.streamsEach}
+}
+
+// dataOptions fill in what is kept and how much one environment may take.
+func (s *settings) dataOptions(o *wiring.Options) error {
+	var err error
+	if o.Research, err = truth("COUNTERSIGN_RESEARCH", s.research); err != nil {
+		return err
+	}
+	kept, err := upkeep.ParseRetention(s.retention)
+	if err != nil {
+		return usage("COUNTERSIGN_RETENTION: %v", err)
+	}
+	o.Retention = &kept
+	if s.streamsEach != "" {
+		o.StreamsEach, err = strconv.Atoi(s.streamsEach)
+		if err != nil || o.StreamsEach < 1 || o.StreamsEach > 4096 {
+			return usage("COUNTERSIGN_STREAMS_PER_ENVIRONMENT is %q: want 1 to 4096", s.streamsEach)
+		}
+	}
+	return nil
 }
 
 // bind makes flags of the table and, before the command runs, fills in the environment where a flag was not given.

@@ -41,7 +41,7 @@ func devCommand() *cobra.Command {
 		},
 	}
 	devFlags(cmd, &o)
-	bind(cmd, append(o.logging(), o.database(), o.ownTemporal())...)
+	bind(cmd, append(append(o.logging(), o.database(), o.ownTemporal()), o.keeping()...)...)
 	return cmd
 }
 
@@ -254,9 +254,13 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	if err := dev.WriteState(m.o.dir, m.state); err != nil {
 		return err
 	}
-	p, err := wiring.New(c, wiring.Options{
+	options := wiring.Options{
 		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, Version: version,
-	})
+	}
+	if err := m.o.dataOptions(&options); err != nil {
+		return err
+	}
+	p, err := wiring.New(c, options)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,10 @@ func workerCommand() *cobra.Command {
 // table is what serve and worker may be told. Only serve listens.
 func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.master(), s.public(), s.webhooks()}
-	table = append(table, s.addresses(listen)...)
+	table = append(append(table, s.addresses(listen)...), s.keeping()...)
+	if listen != "" {
+		table = append(table, s.streams())
+	}
 	return append(append(table, s.temporal()...), s.logging()...)
 }
 
@@ -92,7 +95,8 @@ func (s *settings) process(ctx context.Context) (*wiring.Process, error) {
 	temporal, tlsErr := s.temporalOptions()
 	log, logErr := s.logger(os.Stdout)
 	loopback, loopErr := truth("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", s.webhookLoopback)
-	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, logErr, loopErr); err != nil {
+	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, Version: version}
+	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, logErr, loopErr, s.dataOptions(&options)); err != nil {
 		return nil, err
 	}
 	c, err := wiring.Open(ctx, wiring.Settings{Log: log, DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys})
@@ -103,7 +107,7 @@ func (s *settings) process(ctx context.Context) (*wiring.Process, error) {
 		c.Close()
 		return nil, err
 	}
-	p, err := wiring.New(c, wiring.Options{WebhookLoopback: loopback, Temporal: temporal, Version: version})
+	p, err := wiring.New(c, options)
 	if err != nil {
 		c.Close()
 		return nil, err

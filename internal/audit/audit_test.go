@@ -32,7 +32,7 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	st := testenv.Store(t)
+	st := testenv.TamperedStore(t)
 	b := &bundle{t: t, st: st, sealer: &audit.Sealer{Store: st, Clock: clock.NewFake(noon)}}
 	b.scope = b.environment("tnt_1", "env_1")
 	return b

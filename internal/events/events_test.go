@@ -48,9 +48,9 @@ func TestExamplesAreValidAndComeOutAsTheyWentIn(t *testing.T) {
 		t.Run(string(d.Type), func(t *testing.T) {
 			t.Parallel()
 			e := exampleEntry(d)
-			require.NoError(t, events.Validate(e))
 			row, err := events.Row(e)
 			require.NoError(t, err)
+			require.NoError(t, events.Check(row))
 			shown, err := events.Payload(row)
 			require.NoError(t, err)
 			got, err := json.Marshal(shown)
@@ -92,10 +92,6 @@ func TestRowRefuses(t *testing.T) {
 		"no actor":            func(e *events.Entry) { e.Actor = "" },
 		"subject without uid": func(e *events.Entry) { e.SubjectUID = "" },
 		"unknown type":        func(e *events.Entry) { e.Type = "subject.married" },
-		"missing field":       func(e *events.Entry) { e.Data = nil },
-		"field of wrong type": func(e *events.Entry) { e.Data = map[string]any{"frozen": "yes"} },
-		"unknown field":       func(e *events.Entry) { e.Data = map[string]any{"frozen": true, "note": "x"} },
-		"envelope in data":    func(e *events.Entry) { e.Data = map[string]any{"frozen": true, "subject": "x"} },
 		"no exact JSON form":  func(e *events.Entry) { e.Data = map[string]any{"frozen": make(chan int)} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +104,31 @@ func TestRowRefuses(t *testing.T) {
 	}
 	_, err := events.Row(good)
 	require.NoError(t, err)
+}
+
+func TestCheckHoldsRowsAgainstTheirSchema(t *testing.T) {
+	t.Parallel()
+	good := exampleEntry(mustLookup(t, events.SubjectAdaptationChanged))
+	row, err := events.Row(good)
+	require.NoError(t, err)
+	require.NoError(t, events.Check(row))
+	for name, data := range map[string]map[string]any{
+		"missing field":       nil,
+		"field of wrong type": {"frozen": "yes"},
+		"unknown field":       {"frozen": true, "note": "x"},
+		"envelope in data":    {"frozen": true, "subject": "x"},
+	} {
+		e := good
+		e.Data = data
+		bad, err := events.Row(e)
+		require.NoError(t, err, "an entry is never lost: %s", name)
+		require.Error(t, events.Check(bad), name)
+	}
+	altered := row
+	altered.Data = models.JSON(`{"frozen":"yes"}`)
+	require.ErrorIs(t, events.Check(altered), events.ErrAltered)
+	altered.Salt, altered.Data = nil, nil
+	require.ErrorIs(t, events.Check(altered), events.ErrErased)
 }
 
 func TestDigestCoversEverythingThatCanBeErased(t *testing.T) {

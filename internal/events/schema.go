@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -119,38 +118,48 @@ func Payload(row models.Event) (map[string]any, error) {
 	return out, nil
 }
 
-// Validate reports how an entry's data breaks the schema of its type.
-func Validate(e Entry) error {
-	schema, err := compiled(e.Type)
+// Check reports how a row's data breaks the schema of its type, or holds what belongs to the entry. A row whose personal
+// part is erased, and one that is not what was written, is not judged: ErrErased, ErrAltered.
+func Check(row models.Event) error {
+	sum, err := Digest(row)
 	if err != nil {
 		return err
 	}
-	doc := maps.Clone(e.Data)
-	if doc == nil {
-		doc = map[string]any{}
+	if !bytes.Equal(sum, row.Digest) {
+		return ErrAltered
+	}
+	own := map[string]json.RawMessage{}
+	if err := json.Unmarshal(row.Data, &own); err != nil {
+		return fmt.Errorf("event %s: %w", row.Type, err)
 	}
 	for _, name := range envelope {
-		if _, ok := doc[name]; ok {
-			return fmt.Errorf("event %s: %s belongs in the entry, not in its data", e.Type, name)
+		if _, ok := own[name]; ok {
+			return fmt.Errorf("event %s: %s belongs in the entry, not in its data", row.Type, name)
 		}
 	}
-	doc["environment"] = e.Scope.Environment
-	for name, v := range map[string]string{"subject": e.Subject, "action": e.Action,
-		"authorization": e.AuthorizationID, "decision": e.Decision} {
-		if v != "" {
-			doc[name] = v
-		}
-	}
-	raw, err := json.Marshal(doc)
+	shown, err := Payload(row)
 	if err != nil {
-		return fmt.Errorf("event %s: %w", e.Type, err)
+		return err
+	}
+	raw, err := json.Marshal(shown)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", row.Type, err)
+	}
+	return conforms(Type(row.Type), raw)
+}
+
+// conforms reports how shown data breaks the schema of a type.
+func conforms(t Type, raw []byte) error {
+	schema, err := compiled(t)
+	if err != nil {
+		return err
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("event %s: %w", e.Type, err)
+		return fmt.Errorf("event %s: %w", t, err)
 	}
 	if err := schema.Validate(value); err != nil {
-		return fmt.Errorf("event %s: data breaks the type's schema: %w", e.Type, err)
+		return fmt.Errorf("event %s: data breaks the type's schema: %w", t, err)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ const (
 	ActionKeyExists      Code = "action_key_exists"
 	ActionArchived       Code = "action_archived"
 	NoActivePolicy       Code = "no_active_policy"
+	NoEarlierTemplate    Code = "no_earlier_template"
 	PolicyNotDraft       Code = "policy_not_draft"
 	SessionClosed        Code = "session_closed"
 	IdempotencyReused    Code = "idempotency_key_reused"
@@ -65,6 +66,7 @@ const (
 	UnsupportedMedia     Code = "unsupported_media_type"
 	Unprocessable        Code = "validation_error"
 	RateLimited          Code = "rate_limited"
+	TooManyStreams       Code = "too_many_streams"
 	Internal             Code = "internal_error"
 	Unavailable          Code = "unavailable"
 )
@@ -95,6 +97,7 @@ var catalogue = map[Code]Kind{
 	ActionKeyExists:      {http.StatusConflict, "An action with this key exists"},
 	ActionArchived:       {http.StatusConflict, "The action is archived"},
 	NoActivePolicy:       {http.StatusConflict, "The action has no active policy version"},
+	NoEarlierTemplate:    {http.StatusConflict, "There is no earlier version to go back to"},
 	PolicyNotDraft:       {http.StatusConflict, "Only a draft policy version can be activated"},
 	SessionClosed:        {http.StatusConflict, "The session is no longer active"},
 	IdempotencyReused:    {http.StatusConflict, "The idempotency key was used with another request"},
@@ -134,6 +137,7 @@ var catalogue = map[Code]Kind{
 	UnsupportedMedia:     {http.StatusUnsupportedMediaType, "The body must be application/json"},
 	Unprocessable:        {http.StatusUnprocessableEntity, "The request breaks the contract"},
 	RateLimited:          {http.StatusTooManyRequests, "The quota is used up"},
+	TooManyStreams:       {http.StatusTooManyRequests, "The environment has too many event streams"},
 	Internal:             {http.StatusInternalServerError, "Something went wrong on our side"},
 	Unavailable:          {http.StatusServiceUnavailable, "Temporarily unavailable"},
 }

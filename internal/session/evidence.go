@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/wire"
@@ -26,6 +27,8 @@ type Frame struct {
 	Purpose     string          `json:"purpose"`
 	WindowStart *float64        `json:"window_start"`
 	WindowEnd   *float64        `json:"window_end"`
+	// ResearchOptin lets the vector be kept for learning where subject and deployment agree too.
+	ResearchOptin bool `json:"research_optin"`
 }
 
 // Ack is EvidenceAck.
@@ -98,6 +101,11 @@ func (s *Service) take(ctx context.Context, q *store.Q, p identity.Principal, v 
 	if err := q.InsertFrame(ctx, row); err != nil {
 		return Ack{}, err
 	}
+	if in.ResearchOptin && status == string(features.Accepted) {
+		if err := s.keep(ctx, q, v, parsed.Frame, now); err != nil {
+			return Ack{}, err
+		}
+	}
 	if in.Purpose == purposeEnroll && status == string(features.Accepted) {
 		if err := s.collect(ctx, q, p, v, &sess, now); err != nil {
 			return Ack{}, err
@@ -107,6 +115,23 @@ func (s *Service) take(ctx context.Context, q *store.Q, p identity.Principal, v 
 		return Ack{}, err
 	}
 	return answer(sess, status, reasons), nil
+}
+
+// keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
+// again where the vector is written.
+func (s *Service) keep(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
+	if !v.Subject.ResearchConsent {
+		return nil
+	}
+	data, err := frame.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	scope := store.Scope{Tenant: v.Session.TenantID, Environment: v.Session.EnvironmentID}
+	_, err = s.research.Keep(ctx, q, scope, research.Vector{
+		SubjectUID: v.Subject.UID, DeviceClass: v.Session.DeviceClass, Data: data, At: now,
+	})
+	return err
 }
 
 // score takes the frame into the session's running state and tells of what changed.
@@ -120,11 +145,9 @@ func (s *Service) score(ctx context.Context, q *store.Q, p identity.Principal, v
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	templates := make(scoring.Templates, len(rows))
-	for i, t := range rows {
-		if templates[i], err = s.assessor.OpenTemplate(t); err != nil {
-			return scoring.Ack{}, err
-		}
+	templates, err := s.assessor.Templates(rows)
+	if err != nil {
+		return scoring.Ack{}, err
 	}
 	if row.Digest, err = hex.DecodeString(frame.Digest()); err != nil {
 		return scoring.Ack{}, err

@@ -14,8 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -25,11 +27,18 @@ type Service struct {
 	store    *store.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
+	research *research.Service // nil keeps nothing for research
 }
 
 // New makes the service.
 func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 	return &Service{store: st, clock: c, assessor: assessor}
+}
+
+// KeepForResearch has vectors kept for learning where everybody agrees to it.
+func (s *Service) KeepForResearch(r *research.Service) *Service {
+	s.research = r
+	return s
 }
 
 // Start opens a session of a subject that is active.
@@ -133,6 +142,9 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 			return err
 		}
 		out.Session.Status, out.Session.EndedAt = models.SessionEnded, &now
+		if err := template.AfterSession(ctx, q, v.Session, now); err != nil {
+			return err
+		}
 		return events.Append(ctx, q, entry(p, v, events.SessionEnded, now))
 	})
 	return out, err

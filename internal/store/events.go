@@ -16,8 +16,8 @@ const announceEvent = `insert into outbox (topic, environment_id, ref, payload, 
 	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
 
 // AppendEvent writes one entry of the log and, where announce is set and the environment has an enabled webhook
-// endpoint, the outbox row that fans it out. It sends no notification about the log itself: a transaction that notifies
-// commits under a lock of the whole server, and event streams read the log every tenth of a second anyway.
+// endpoint, the outbox row that fans it out. It sends no notification: a transaction that notifies commits under a lock of
+// the whole server. Write wakes the relays after the commit, and event streams read the log every tenth of a second.
 func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) error {
 	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
 		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
@@ -31,7 +31,7 @@ func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) erro
 		return err
 	}
 	if n > 0 {
-		return q.Notify(ctx, ChannelOutbox, "")
+		q.queue()
 	}
 	return nil
 }
@@ -42,13 +42,14 @@ const (
 	ChannelEvents     = "cs_events"
 	ChannelPolicy     = "cs_policy"     // payload: environment id and action key, separated by a space
 	ChannelCredential = "cs_credential" // payload: credential id
+	ChannelBackground = "cs_background" // payload: version of a background; may be empty
 )
 
-// InsertOutbox adds work that must follow the commit and wakes the relay.
+// InsertOutbox adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
+// find the row when they next look.
 func (q *Q) InsertOutbox(ctx context.Context, o models.Outbox) error {
-	if _, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt); err != nil {
-		return err
-	}
-	return q.Notify(ctx, ChannelOutbox, "")
+	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
+	q.queue()
+	return err
 }

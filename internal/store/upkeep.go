@@ -45,11 +45,6 @@ func (q *Q) ExternalID(ctx context.Context, uid string) (string, error) {
 	return q.externalID(ctx, uid)
 }
 
-// DropFrames forgets evidence frames received before t, at most limit of them.
-func (q *Q) DropFrames(ctx context.Context, t time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `delete from frames where ctid = any (array(select ctid from frames where received_at < $1 limit $2))`, t, limit)
-}
-
 // DropClientTokens forgets client tokens that ended before t, at most limit of them.
 func (q *Q) DropClientTokens(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from client_tokens where ctid = any (array(select ctid from client_tokens where expires_at < $1 limit $2))`, t, limit)

@@ -116,7 +116,7 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 		if removed, more, err = q.EraseRows(ctx, *e.SubjectUID, eraseRows); err != nil {
 			return err
 		}
-		vectors, err := q.DeleteResearchVectors(ctx, e.EnvironmentID, pseudonyms(s.keys, e.EnvironmentID, *e.SubjectUID))
+		vectors, err := s.research.Forget(ctx, q, e.EnvironmentID, *e.SubjectUID)
 		if err != nil {
 			return err
 		}

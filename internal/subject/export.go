@@ -2,14 +2,13 @@ package subject
 
 import (
 	"context"
-	"encoding"
-	"encoding/base64"
 	"encoding/json"
+	"io"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/wire"
@@ -19,58 +18,83 @@ import (
 // ExportSchema is the version of the shape of an export's data. Fields and sections may be added under the same version.
 const ExportSchema = "1"
 
+// exportWithin bounds an export from its first row to the last byte that the caller takes.
+const exportWithin = 5 * time.Minute
+
+// exportsAtOnce is how many exports a process makes at a time: each holds a database connection until it is taken.
+const exportsAtOnce = 2
+
 // Opener opens what is stored sealed of a subject (internal/assurance).
 type Opener interface {
 	OpenState(s models.Session) (scoring.State, error)
 	OpenTemplate(t models.Template) (scoring.Template, error)
 }
 
-// Export is SubjectExport. Digest is over the canonical form of Data.
+// Export is SubjectExport, on its way: Body is read once and closed. Digest is over the canonical form of its data.
 type Export struct {
-	Subject     string          `json:"subject"`
-	GeneratedAt string          `json:"generated_at"`
-	Schema      string          `json:"schema_version"`
-	Digest      string          `json:"digest"`
-	Data        json.RawMessage `json:"data"`
+	Digest string
+	Size   int64 // of the body, bytes
+	Body   io.ReadCloser
 }
 
-// exportedSubject is the subject itself in an export.
-type exportedSubject struct {
-	ID               string  `json:"id"`
-	Environment      string  `json:"environment"`
-	Status           string  `json:"status"`
-	Enrollment       string  `json:"enrollment"`
-	AdaptationFrozen bool    `json:"adaptation_frozen"`
-	ResearchConsent  bool    `json:"research_consent"`
-	ClaimCapUntil    *string `json:"claim_cap_until"`
-	CreatedAt        string  `json:"created_at"`
-	UpdatedAt        string  `json:"updated_at"`
-	RevokedAt        *string `json:"revoked_at"`
+// exportHead is what stands before the data in a SubjectExport.
+type exportHead struct {
+	Subject     string `json:"subject"`
+	GeneratedAt string `json:"generated_at"`
+	Schema      string `json:"schema_version"`
+	Digest      string `json:"digest"`
 }
 
 // Export writes down everything held about a subject, all of one moment. Learned templates and the state of a session are
-// given opened, in the binary form of the model, in base64; so are feature vectors.
+// given opened, in the binary form of the model, in base64; so are feature vectors. However much there is, a row of it at a
+// time is in memory: it is read twice, once for the digest and the size and once to be sent.
 func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (Export, error) {
-	now := s.clock.Now()
+	select {
+	case s.exports <- struct{}{}:
+	case <-ctx.Done():
+		return Export{}, problem.Away("Other exports are under way. Ask again.", ctx.Err())
+	}
+	// The caller's deadline is for an answer to begin; this one is for it to end.
+	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportWithin)
+	reader, writer := io.Pipe()
+	measured := make(chan error, 1)
+	var out Export
 	var row models.Subject
-	var data map[string]any
-	err := s.store.Read(ctx, func(q *store.Q) error {
-		var err error
-		if row, err = q.Subject(ctx, p.Store(), id); err != nil {
-			return absent(err)
-		}
-		data, err = s.collect(ctx, q, row)
-		return err
-	})
-	if err != nil {
+	now := s.clock.Now()
+	go func() {
+		defer func() {
+			cancel()
+			<-s.exports
+		}()
+		err := s.store.Read(long, func(q *store.Q) error {
+			var err error
+			if row, err = q.Subject(long, p.Store(), id); err != nil {
+				return absent(err)
+			}
+			e, err := s.exporter(long, q, row)
+			if err != nil {
+				return err
+			}
+			head := exportHead{Subject: id, GeneratedAt: wire.Time(now), Schema: ExportSchema}
+			if out, err = e.measure(long, head); err != nil {
+				return err
+			}
+			head.Digest = out.Digest
+			measured <- nil
+			return e.send(long, head, writer)
+		})
+		writer.CloseWithError(err) // nil is the end of the file
+		measured <- err            // has a place left unless the measuring went well
+	}()
+	if err := <-measured; err != nil {
 		return Export{}, err
 	}
-	out := Export{Subject: id, GeneratedAt: wire.Time(now), Schema: ExportSchema}
-	if out.Data, err = canonical.JSON(data); err != nil {
+	out.Body = reader
+	if err := s.exported(context.WithoutCancel(ctx), p, row, out.Digest, now); err != nil {
+		_ = reader.Close()
 		return Export{}, err
 	}
-	out.Digest = canonical.DigestBytes(out.Data)
-	return out, s.exported(ctx, p, row, out.Digest, now)
+	return out, nil
 }
 
 func (s *Service) exported(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
@@ -79,56 +103,38 @@ func (s *Service) exported(ctx context.Context, p identity.Principal, row models
 	})
 }
 
-func (s *Service) collect(ctx context.Context, q *store.Q, row models.Subject) (map[string]any, error) {
-	sections, err := q.ExportSubject(ctx, row.UID, pseudonyms(s.keys, row.EnvironmentID, row.UID))
-	if err != nil {
-		return nil, err
-	}
-	data := map[string]any{"subject": exportedSubject{
-		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
-		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: wire.OptionalTime(row.ClaimCapUntil),
-		CreatedAt: wire.Time(row.CreatedAt), UpdatedAt: wire.Time(row.UpdatedAt), RevokedAt: wire.OptionalTime(row.RevokedAt),
-	}}
-	for name, rows := range sections {
-		data[name] = rows
-	}
-	data["sessions"], err = opened(sections["sessions"], "state", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
-		return s.open.OpenState(models.Session{ID: id, State: sealed})
-	})
-	if err != nil {
-		return nil, err
-	}
-	data["templates"], err = opened(sections["templates"], "data", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
-		return s.open.OpenTemplate(models.Template{ID: id, Data: sealed})
-	})
-	return data, err
+// exportedSubject is the subject itself in an export.
+type exportedSubject struct {
+	ID               string          `json:"id"`
+	Environment      string          `json:"environment"`
+	Status           string          `json:"status"`
+	Enrollment       string          `json:"enrollment"`
+	AdaptationFrozen bool            `json:"adaptation_frozen"`
+	ResearchConsent  bool            `json:"research_consent"`
+	ClaimCapUntil    *string         `json:"claim_cap_until"`
+	TimingTemplate   json.RawMessage `json:"timing_template"` // what /enrol learned; null where nothing was
+	CreatedAt        string          `json:"created_at"`
+	UpdatedAt        string          `json:"updated_at"`
+	RevokedAt        *string         `json:"revoked_at"`
 }
 
-// opened replaces the sealed field of each row by what is in it.
-func opened(rows []json.RawMessage, field string, open func(id string, sealed []byte) (encoding.BinaryMarshaler, error)) ([]map[string]any, error) {
-	out := make([]map[string]any, len(rows))
-	for i, raw := range rows {
-		if err := json.Unmarshal(raw, &out[i]); err != nil {
-			return nil, err
-		}
-		text, _ := out[i][field].(string)
-		if text == "" {
-			continue
-		}
-		sealed, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, err
-		}
-		id, _ := out[i]["id"].(string)
-		v, err := open(id, sealed)
-		if err != nil {
-			return nil, err
-		}
-		plain, err := v.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
-		out[i][field] = base64.StdEncoding.EncodeToString(plain)
+func exportedOf(row models.Subject, timing json.RawMessage) exportedSubject {
+	return exportedSubject{
+		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
+		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: wire.OptionalTime(row.ClaimCapUntil),
+		TimingTemplate: timing, CreatedAt: wire.Time(row.CreatedAt), UpdatedAt: wire.Time(row.UpdatedAt),
+		RevokedAt: wire.OptionalTime(row.RevokedAt),
 	}
-	return out, nil
+}
+
+// TimingPurpose is the keyring purpose under which what /enrol learned is sealed, with the subject's uid as additional data.
+const TimingPurpose = "timing-template"
+
+// timing is what /enrol learned of the subject, opened.
+func (s *Service) timing(ctx context.Context, q *store.Q, row models.Subject) (json.RawMessage, error) {
+	sealed, err := q.TimingTemplate(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
+	if err != nil || sealed == nil {
+		return json.RawMessage("null"), err
+	}
+	return s.keys.Open(TimingPurpose, sealed, []byte(row.UID))
 }

@@ -7,23 +7,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/ids"
-	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
-
-const researchPurpose = "research-pseudonym" // of the keyring
-
-// Pseudonym is what a subject's research vectors are kept under. Without the master key it leads to nobody; with it the
-// vectors of one subject can be found and removed.
-func Pseudonym(keys *keyring.Keyring, environment, subjectUID string) []byte {
-	return keys.MAC(researchPurpose, []byte(environment), []byte(subjectUID))
-}
-
-// pseudonyms are the subject's under every master key: vectors kept before a rotation must be found too.
-func pseudonyms(keys *keyring.Keyring, environment, subjectUID string) [][]byte {
-	return keys.MACs(researchPurpose, []byte(environment), []byte(subjectUID))
-}
 
 // Consent is ResearchConsentRecord.
 type Consent struct {
@@ -44,7 +30,7 @@ func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id strin
 		}
 		data := map[string]any{"consented": consented}
 		if !consented {
-			removed, err := q.DeleteResearchVectors(ctx, row.EnvironmentID, pseudonyms(s.keys, row.EnvironmentID, row.UID))
+			removed, err := s.research.Forget(ctx, q, row.EnvironmentID, row.UID)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -36,8 +37,10 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 		values ($1, $2, $3, $4, 'pending', 'none', $5, $5, $5)`, out.recovery, s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into research_consents (id, environment_id, subject_uid, consented, recorded_at) values ($1, $2, $3, true, $4)`,
 		ids.New(ids.Research), s.EnvironmentID, s.UID, now)
-	b.exec(t, `insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at) values ($1, $2, $3, 'desktop', '\x05', $4)`,
-		ids.New(ids.Research), s.EnvironmentID, subject.Pseudonym(b.keys, s.EnvironmentID, s.UID), now)
+	b.exec(t, "update subjects set research_consent = true where uid = $1", s.UID)
+	kept, err := b.research(t).Keep(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: []byte{5}, At: now})
+	require.NoError(t, err)
+	require.True(t, kept)
 	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at)
 		values ($1, 'grt_1', $2, $3, $4, $5, $6)`, []byte(s.UID), s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Minute))
 	b.seedPasskey(t, s.UID, ids.New(ids.Passkey), nil)

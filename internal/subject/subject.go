@@ -17,21 +17,26 @@ import (
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Service keeps the subjects of all environments.
 type Service struct {
-	store *store.Store
-	keys  *keyring.Keyring
-	open  Opener
-	clock clock.Clock
+	store    *store.Store
+	keys     *keyring.Keyring
+	open     Opener
+	clock    clock.Clock
+	research *research.Service // to forget and to export; it keeps nothing here
+	exports  chan struct{}     // a place for each export under way
 }
 
 // New makes the service.
 func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, open: open, clock: c}
+	return &Service{
+		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: make(chan struct{}, exportsAtOnce),
+	}
 }
 
 // View is a subject with its passkeys that are not revoked.

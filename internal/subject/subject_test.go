@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/storetest"
@@ -215,6 +216,13 @@ func TestRevokeVoidsProofsAndTokensAndLeavesChallenges(t *testing.T) {
 	require.Equal(t, []string{"1"}, b.texts(t, "select data->>'proofs_revoked' from events where type = 'subject.revoked'"))
 }
 
+// research is a service that keeps vectors, with research switched on for the environment.
+func (b *bundle) research(t *testing.T) *research.Service {
+	t.Helper()
+	b.exec(t, "update environments set research_enabled = true where id = $1", b.env.ID)
+	return research.New(b.store, b.keys, true)
+}
+
 func TestConsentLedgerAndWithdrawal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -222,10 +230,7 @@ func TestConsentLedgerAndWithdrawal(t *testing.T) {
 	v := b.create(t, "user-1")
 	other := b.create(t, "user-2")
 	keep := func(uid string) bool {
-		kept, err := b.store.InsertResearchVector(ctx, b.scope, uid, models.ResearchVector{
-			ID: ids.New(ids.Research), Pseudonym: subject.Pseudonym(b.keys, b.env.ID, uid), DeviceClass: "desktop",
-			Vector: []byte{1}, CreatedAt: b.clock.Now(),
-		})
+		kept, err := b.research(t).Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: uid, DeviceClass: "desktop", Data: []byte{1}, At: b.clock.Now()})
 		require.NoError(t, err)
 		return kept
 	}
@@ -255,17 +260,14 @@ func TestWithdrawalRacesWithAVector(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
-	v := b.create(t, "user-1")
+	v, keeper := b.create(t, "user-1"), b.research(t)
 	for range 20 {
 		_, err := b.service.SetConsent(ctx, b.principal, "user-1", true)
 		require.NoError(t, err)
 		done := make(chan error)
 		for range 3 {
 			go func() {
-				_, err := b.store.InsertResearchVector(ctx, b.scope, v.UID, models.ResearchVector{
-					ID: ids.New(ids.Research), Pseudonym: subject.Pseudonym(b.keys, b.env.ID, v.UID), DeviceClass: "desktop",
-					Vector: []byte{1}, CreatedAt: b.clock.Now(),
-				})
+				_, err := keeper.Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: v.UID, DeviceClass: "desktop", Data: []byte{1}, At: b.clock.Now()})
 				done <- err
 			}()
 		}

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/localpg"
@@ -33,16 +34,33 @@ const ServerEnv = "COUNTERSIGN_TEST_DATABASE_URL"
 // Store opens a fresh, migrated, empty database.
 func Store(t testing.TB) *store.Store {
 	t.Helper()
-	st, err := store.Open(context.WithoutCancel(t.Context()), Database(t), store.Options{})
+	return opened(t, Database(t))
+}
+
+// TamperedStore is Store for a test that alters what was written: its events are not held against their schemas.
+func TamperedStore(t testing.TB) *store.Store {
+	t.Helper()
+	return opened(t, dropAfter(t, New))
+}
+
+func opened(t testing.TB, url string) *store.Store {
+	t.Helper()
+	st, err := store.Open(context.WithoutCancel(t.Context()), url, store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st
 }
 
-// Database makes a fresh, migrated, empty database and returns its URL.
+// Database makes a fresh, migrated, empty database and returns its URL. When the test ends, every event in it must be what
+// its type's schema says.
 func Database(t testing.TB) string {
 	t.Helper()
-	return dropAfter(t, New)
+	url := dropAfter(t, New)
+	t.Cleanup(func() {
+		_, err := CheckEvents(context.WithoutCancel(t.Context()), url)
+		assert.NoError(t, err, "events that the test made the product write")
+	})
+	return url
 }
 
 // EmptyDatabase makes a database without a schema and returns its URL.

@@ -51,7 +51,7 @@ func setup(t *testing.T) *bundle {
 	var err error
 	b.service, err = upkeep.New(upkeep.Standard(upkeep.Deps{
 		Store: st, Challenges: &challenge.Service{Store: st, Clock: c}, Holds: &hold.Service{Store: st, Clock: c},
-		Evaluations: &evaluation.Service{Store: st, Clock: c}, Keys: b.keys, Retention: upkeep.DefaultRetention(),
+		Evaluations: &evaluation.Service{Store: st, Clock: c}, Keys: b.keys,
 	})...)
 	require.NoError(t, err)
 	return b
@@ -146,30 +146,6 @@ func TestSigningKeysRotateWhenTheyAreOld(t *testing.T) {
 	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "whether it is time is for the service to say")
 	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
 	require.Equal(t, []store.Scope{b.Scope}, b.keys.rotated)
-}
-
-func TestRetention(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.session("ses_1", "active", now)
-	frame := func(id string, at time.Time) {
-		b.Exec(`insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at,
-			duration_ms, digest) values ('ses_1', $1, $2, $3, 'score', 'accepted', '{}', $4, $4, 1, '\x00')`,
-			id, b.Scope.Environment, b.Subject.UID, at)
-	}
-	kept := upkeep.DefaultRetention()
-	frame("old", now)
-	frame("new", now.Add(time.Hour))
-	c := b.Challenge(time.Hour, "passkey")
-	b.Exec("insert into challenge_links (mac, challenge_id, created_at, expires_at) values ('\\x01', $1, $2, $2)", c.ID, now)
-	b.Exec("insert into idempotency_keys (credential_id, key, operation, request_hash, created_at) values ('c', 'k', 'o', '\\x00', $1)", now)
-	b.Exec("insert into rate_windows (bucket, window_start, used) values ('b', $1, 1)", now)
-
-	require.Equal(t, 3, b.run(t, "retention", kept.Spent+time.Minute), "link, key and window")
-	require.Equal(t, 2, b.Count("select count(*) from frames"))
-	require.Equal(t, 1, b.run(t, "retention", kept.Frames+time.Minute))
-	require.Equal(t, 1, b.Count("select count(*) from frames where frame_id = 'new'"))
-	require.Equal(t, 1, b.Count("select count(*) from challenges"), "a link is no more than a link")
 }
 
 func TestABatchThatFailsIsToldOf(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 // Settings are what every part needs.
 type Settings struct {
 	Log         *slog.Logger
-	Clock       clock.Clock // nil: the machine's
+	Clock       clock.Clock // nil: Machine, corrected by the database's
+	Machine     clock.Clock // the clock of this machine; nil: the system's
 	DatabaseURL string
 	BaseURL     string // what the world calls the service, no slash at the end; part of every proof's issuer
 	Keys        *keyring.Keyring
@@ -31,20 +32,31 @@ type Core struct {
 	Identity *identity.Service
 	Proofing *proofing.Service
 	Tenancy  *tenancy.Service
+
+	following *clock.Following // what Clock is, where it follows the database's
 }
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	if s.Clock == nil {
-		s.Clock = clock.System()
-	}
 	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns})
 	if err != nil {
 		return nil, err
 	}
+	var following *clock.Following
+	if s.Clock == nil {
+		if s.Machine == nil {
+			s.Machine = clock.System()
+		}
+		following = clock.Follow(s.Machine)
+		s.Clock = following
+		if err := measure(ctx, following, st); err != nil {
+			st.Close()
+			return nil, err
+		}
+	}
 	proofs := proofing.New(st, s.Keys, s.Clock, s.BaseURL)
 	return &Core{
-		Settings: s, Store: st, Proofing: proofs,
+		Settings: s, Store: st, Proofing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock),
 	}, nil

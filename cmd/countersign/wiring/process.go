@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.temporal.io/sdk/client"
 
+	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -26,8 +27,21 @@ type Options struct {
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
 	Version       string // of the build
+	// Research lets vectors be kept for learning, where an environment has it switched on and page and subject agree.
+	Research bool
+	// Retention is how long data is kept; nil is the default.
+	Retention *upkeep.Retention
+	// StreamsEach is how many event streams one environment may have on this process; 0 is the default.
+	StreamsEach int
 	// OnViolation gets the browsers' reports of content that a page's policy stopped; nil asks for none. For tests.
 	OnViolation func(report []byte)
+}
+
+func (o Options) retention() upkeep.Retention {
+	if o.Retention == nil {
+		return upkeep.DefaultRetention()
+	}
+	return *o.Retention
 }
 
 // Process is the API, the worker, or both.
@@ -39,6 +53,8 @@ type Process struct {
 
 	options  Options
 	services services
+	upkeep   *upkeep.Service
+	stopTime func()
 }
 
 // New builds the services. It does not wait for Temporal.
@@ -58,11 +74,21 @@ func New(c *Core, o Options) (*Process, error) {
 		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
 	}
 	p.services = newServices(p)
+	if p.upkeep, err = p.newUpkeep(); err != nil {
+		p.Temporal.Close()
+		return nil, err
+	}
+	p.followTime()
 	return p, nil
 }
 
 // Close lets Temporal go.
-func (p *Process) Close() { p.Temporal.Close() }
+func (p *Process) Close() {
+	if p.stopTime != nil {
+		p.stopTime()
+	}
+	p.Temporal.Close()
+}
 
 // StartOps serves the operations port; the returned function stops it.
 func (p *Process) StartOps(failed chan<- error, listeners ...net.Listener) (stop func()) {

@@ -15,10 +15,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/passkey"
 	"github.com/countersign-dev/countersign/internal/ratelimit"
 	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/internal/webhook"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -33,9 +35,11 @@ type services struct {
 	challenges     *challenge.Service
 	holds          *hold.Service
 	evaluations    *evaluation.Service
+	research       *research.Service
 	sessions       *session.Service
 	legacy         *legacy.Service
 	enrollments    *enrollment.Service
+	templates      *template.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -52,10 +56,12 @@ func newServices(p *Process) services {
 		recoveries:  recovery.New(p.Store, p.Clock),
 		evaluations: &evaluation.Service{Store: p.Store, Clock: p.Clock},
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
-		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{}),
+		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
-	s.sessions = session.New(p.Store, p.Clock, s.assessor)
+	s.research = research.New(p.Store, p.Keys, p.options.Research)
+	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
+	s.templates = template.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
 	s.legacy = &legacy.Service{
@@ -76,13 +82,13 @@ func newServices(p *Process) services {
 // type so that authorization may read challenges and holds.
 func (s services) afterChallenge(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
 	child, _, err := s.authorizations.DecideAgain(ctx, q, authorization.Again{
-		Parent: a.Parent, ChallengeMethod: a.Method, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+		Parent: a.Parent, ChallengeMethod: a.Method, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
 	})
 	return child, err
 }
 
 func (s services) afterHold(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
 	return s.authorizations.DecideAgain(ctx, q, authorization.Again{
-		Parent: a.Parent, HoldApproved: true, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+		Parent: a.Parent, HoldApproved: true, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/audit"
 	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/internal/webhook"
 	"github.com/countersign-dev/countersign/worker"
 )
@@ -19,14 +20,27 @@ func (p *Process) workerDeps() worker.Deps {
 	return worker.Deps{
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures),
 		Services: worker.Services{
-			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Log: p.Log,
+			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
 			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
 			Endpoints: &webhook.Deliverer{
 				Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log, Observer: figures,
 			},
+			Upkeep: p.upkeep,
 		},
-		Background: []func(context.Context){fanOut.Run, sealer.Run},
+		Background: []func(context.Context){fanOut.Run, sealer.Run, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
+}
+
+// newUpkeep gathers the tasks that recur, each on a schedule of its own.
+func (p *Process) newUpkeep() (*upkeep.Service, error) {
+	s := p.services
+	return upkeep.New(append(
+		upkeep.Standard(upkeep.Deps{
+			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Proofing,
+		}),
+		append(upkeep.Subjects(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
+			upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()})...)...,
+	)...)
 }
 
 // relay has a lane for what waits for Temporal and one for events: neither holds up the other.
@@ -34,6 +48,7 @@ func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.
 	s := p.services
 	runs := worker.RunTopics(p.Flows, s.challenges, s.holds, s.evaluations)
 	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
+	maps.Copy(runs, worker.AdaptationTopics(p.Flows, s.templates))
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,

@@ -12,6 +12,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,15 +26,19 @@ import (
 // ErrFull says that the process has as many streams as it takes.
 var ErrFull = errors.New("stream: too many streams on this process")
 
+// ErrShare says that the environment has as many streams on this process as one environment may have.
+var ErrShare = errors.New("stream: too many streams of this environment")
+
 // ErrEnded says that the hub has stopped.
 var ErrEnded = errors.New("stream: ended")
 
 // Options of a hub. Zero values are the defaults.
 type Options struct {
-	Every  time.Duration // how often the log is read while somebody is connected; default 100 ms
-	Window time.Duration // how far back a stream may resume; default 7 days
-	Max    int           // streams on this process; default 4096
-	Buffer int           // events held for one slow reader; default 64
+	Every   time.Duration // how often the log is read while somebody is connected; default 100 ms
+	Window  time.Duration // how far back a stream may resume; default 7 days
+	Max     int           // streams on this process; default 4096
+	MaxEach int           // streams of one environment on this process; default 100
+	Buffer  int           // events held for one slow reader; default 64
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +50,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Max <= 0 {
 		o.Max = 4096
+	}
+	if o.MaxEach <= 0 {
+		o.MaxEach = 100
 	}
 	if o.Buffer <= 0 {
 		o.Buffer = 64
@@ -61,7 +70,8 @@ type Hub struct {
 
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
-	active   bool // position is good: it was taken before any present subscription began to read
+	share    map[string]int // streams by environment
+	active   bool           // position is good: it was taken before any present subscription began to read
 	position store.Position
 	ended    bool
 }
@@ -69,7 +79,7 @@ type Hub struct {
 // NewHub makes a hub; Run gives it life.
 func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 	return &Hub{store: st, clock: c, log: log, options: o.withDefaults(), wake: make(chan struct{}, 1),
-		subs: map[*Subscription]struct{}{}}
+		subs: map[*Subscription]struct{}{}, share: map[string]int{}}
 }
 
 // Run follows the log until ctx ends, then ends every stream.
@@ -134,6 +144,9 @@ func (h *Hub) Stop() {
 func (h *Hub) drop(s *Subscription) {
 	if _, ok := h.subs[s]; ok {
 		delete(h.subs, s)
+		if h.share[s.scope.Environment]--; h.share[s.scope.Environment] == 0 {
+			delete(h.share, s.scope.Environment)
+		}
 		close(s.done)
 	}
 	if len(h.subs) == 0 {
@@ -165,15 +178,7 @@ func (h *Hub) round(ctx context.Context) error {
 func (h *Hub) following() ([]string, store.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	seen := map[string]bool{}
-	var out []string
-	for s := range h.subs {
-		if !seen[s.scope.Environment] {
-			seen[s.scope.Environment] = true
-			out = append(out, s.scope.Environment)
-		}
-	}
-	return out, h.position
+	return slices.Collect(maps.Keys(h.share)), h.position
 }
 
 func (h *Hub) deliver(rows []models.Event) {

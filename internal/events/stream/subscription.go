@@ -74,11 +74,14 @@ func (h *Hub) add(sub *Subscription, now store.Position) error {
 		return ErrEnded
 	case len(h.subs) >= h.options.Max:
 		return ErrFull
+	case h.share[sub.scope.Environment] >= h.options.MaxEach:
+		return ErrShare
 	}
 	if !h.active {
 		h.active, h.position = true, now
 	}
 	h.subs[sub] = struct{}{}
+	h.share[sub.scope.Environment]++
 	return nil
 }
 
