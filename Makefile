@@ -79,8 +79,16 @@ $(BIN)/testrunner: $(wildcard internal/testenv/runner/*.go internal/localpg/*.go
 ## Test
 
 .PHONY: test
-test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
 	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+
+.PHONY: test-js
+test-js: ## the package for JavaScript: types, sizes, tests; passed over where there is no Node
+	@if ! command -v npm >/dev/null; then \
+		echo "no Node is found: the tests of sdk/js are passed over"; \
+	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
+		cd sdk/js && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; } && npm run --silent test; \
+	fi
 
 .PHONY: test-unit
 test-unit: ## the tests that need no server
@@ -150,8 +158,9 @@ fmt: $(BIN)/golangci-lint ## format the Go files
 	@$(BIN)/golangci-lint fmt ./...
 
 .PHONY: generate
-generate: ## what is generated: the OpenAPI document, tables in docs
+generate: ## what is generated: the OpenAPI document, tables in docs, scripts of the pages, types of sdk/js
 	@go generate ./...
+	@if command -v npm >/dev/null; then cd sdk/js && npm ci --ignore-scripts --silent && npm run --silent generate; fi
 
 .PHONY: verify
 verify: generate ## fails where a generated file is not what generate makes

@@ -1,0 +1,97 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { components, operations } from './contract.js'
+import { Transport, type CallOptions, type Parts, type TransportOptions } from './http.js'
+import { OPERATIONS, type Operation } from './operations.js'
+import { follow, type ServiceEvent } from './stream.js'
+
+export type OperationId = keyof typeof OPERATIONS & keyof operations
+
+type Params<Op extends OperationId> = operations[Op]['parameters']
+type Present<T> = T extends undefined | never ? never : T
+type PathOf<Op extends OperationId> = Params<Op> extends { path: infer P } ? { path: P } : { path?: never }
+type QueryOf<Op extends OperationId> = Params<Op> extends { query: infer Q } ? { query: Q } : Params<Op> extends { query?: infer Q } ? { query?: Q } : { query?: never }
+type BodyOf<Op extends OperationId> = operations[Op] extends { requestBody: { content: { 'application/json': infer B } } }
+  ? { body: B }
+  : operations[Op] extends { requestBody?: { content: { 'application/json': infer B } } } ? { body?: Present<B> } : { body?: never }
+
+/** What an operation is asked with: path, query and body of the contract. */
+export type Input<Op extends OperationId> = PathOf<Op> & QueryOf<Op> & BodyOf<Op>
+
+type Content<R> = R extends { content: { 'application/json': infer T } } ? T : undefined
+
+/** What an operation answers. */
+export type Output<Op extends OperationId> = { [S in keyof operations[Op]['responses']]: Content<operations[Op]['responses'][S]> }[keyof operations[Op]['responses']]
+
+type Method<Op extends OperationId> = object extends Input<Op>
+  ? (input?: Input<Op>, call?: CallOptions) => Promise<Output<Op>>
+  : (input: Input<Op>, call?: CallOptions) => Promise<Output<Op>>
+
+/** Every operation of the contract under its own name. */
+export type Operations = { [Op in Exclude<OperationId, 'streamEvents' | 'authorize'>]: Method<Op> }
+
+export type AuthorizeRequest = components['schemas']['AuthorizeRequest']
+export type AuthorizeResponse = components['schemas']['AuthorizeResponse']
+type Own = 'requested_at' | 'nonce' | 'idempotency_key'
+
+/** An authorize request; the time, the nonce and the idempotency key are made where they are left out. */
+export type Ask = Omit<AuthorizeRequest, Own> & Partial<Pick<AuthorizeRequest, Own>>
+
+type ListOp = { [Op in OperationId]: Output<Op> extends readonly unknown[] ? Op : never }[OperationId]
+type Item<Op extends ListOp> = Output<Op> extends readonly (infer T)[] ? T : never
+
+export interface Countersign extends Operations {}
+
+/** The service, for a relying party's backend. */
+export class Countersign {
+  private readonly transport: Transport
+
+  constructor(options: TransportOptions) {
+    this.transport = new Transport(options)
+    const methods: Record<string, unknown> = {}
+    for (const id of Object.keys(OPERATIONS) as OperationId[]) {
+      if (id === 'streamEvents' || id === 'authorize') continue
+      methods[id] = (input: Parts = {}, call?: CallOptions) => this.call(OPERATIONS[id], input, call)
+    }
+    Object.assign(this, methods)
+  }
+
+  /** Asks for a decision. Tries again under the same idempotency key, so there is one decision however often it is asked. */
+  async authorize(ask: Ask, call?: CallOptions): Promise<AuthorizeResponse> {
+    return (await this.call(OPERATIONS.authorize, { body: complete(ask) }, call)) as AuthorizeResponse
+  }
+
+  /** Every entry of a list, page after page. */
+  async *each<Op extends ListOp>(op: Op, input?: Input<Op>, call?: CallOptions): AsyncGenerator<Item<Op>, void, undefined> {
+    let parts: Parts = { ...(input as Parts | undefined) }
+    for (;;) {
+      const response = await this.transport.send(OPERATIONS[op], parts, call)
+      yield* (await response.json()) as Item<Op>[]
+      const cursor = nextCursor(response.headers.get('Link'))
+      if (!cursor) return
+      parts = { ...parts, query: { ...parts.query, cursor } }
+    }
+  }
+
+  /** Events as they happen, without end: a connection that is lost is opened again behind the last event seen. */
+  events(input?: Input<'streamEvents'> & { lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<ServiceEvent, void, undefined> {
+    return follow(this.transport, OPERATIONS.streamEvents, input ?? {})
+  }
+
+  private async call(op: Operation, input: Parts, call?: CallOptions): Promise<unknown> {
+    const response = await this.transport.send(op, input, call)
+    if (response.status === 204) return undefined
+    return /json/.test(response.headers.get('Content-Type') ?? '') ? response.json() : response.text()
+  }
+}
+
+/** Fills in what is left out of an authorize request. Keep the result where the decision has to be asked for again. */
+export function complete(ask: Ask): AuthorizeRequest {
+  return {
+    requested_at: Math.floor(Date.now() / 1000), nonce: randomBytes(18).toString('base64url'), idempotency_key: randomUUID(), ...ask,
+  } as AuthorizeRequest
+}
+
+function nextCursor(link: string | null): string | null {
+  const target = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(link ?? '')?.[1]
+  return target ? new URL(target, 'http://any').searchParams.get('cursor') : null
+}

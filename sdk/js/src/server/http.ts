@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { CountersignError, TimeoutError, UnreachableError, isUnavailable, refusal, ProblemError } from './errors.js'
+import type { Operation } from './operations.js'
+
+export interface TransportOptions {
+  /** The service's address. */
+  baseURL: string
+  /** A server key, or an admin key for what asks for one. It never belongs in a browser. */
+  apiKey: string
+  /** Milliseconds a call may take with all its tries. Default 10000. */
+  timeoutMS?: number
+  /** Milliseconds one try may take. Default 5000. */
+  attemptTimeoutMS?: number
+  /** Tries after the first. Default 2. */
+  retries?: number
+  fetch?: typeof fetch
+}
+
+export interface CallOptions {
+  timeoutMS?: number
+  attemptTimeoutMS?: number
+  retries?: number
+  signal?: AbortSignal
+  /** Made once per call where it is left out, and kept for every try, so that a try which did arrive counts once. */
+  idempotencyKey?: string
+}
+
+export interface Parts {
+  path?: Record<string, unknown>
+  query?: Record<string, unknown>
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+const PAUSE_MS = 100
+
+/** Sends requests within a deadline, and tries again what may be tried again. */
+export class Transport {
+  private readonly fetch: typeof fetch
+  private readonly base: string
+
+  constructor(private readonly o: TransportOptions) {
+    if (!/^https?:\/\//.test(o.baseURL)) throw new CountersignError('baseURL must be an http or https address')
+    if (!o.apiKey) throw new CountersignError('apiKey is missing')
+    this.base = o.baseURL.replace(/\/+$/, '')
+    this.fetch = o.fetch ?? globalThis.fetch
+  }
+
+  url(op: Operation, parts: Parts): string {
+    const path = op.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = parts.path?.[name]
+      if (value === undefined || value === null || value === '') throw new CountersignError(`path parameter ${name} is missing`)
+      return encodeURIComponent(String(value))
+    })
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(parts.query ?? {})) {
+      for (const v of Array.isArray(value) ? value : [value]) if (v !== undefined && v !== null) query.append(name, String(v))
+    }
+    return this.base + path + (query.size > 0 ? '?' + query : '')
+  }
+
+  /** The good answer, or an error of this package. */
+  async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Response> {
+    const deadline = performance.now() + (call.timeoutMS ?? this.o.timeoutMS ?? 10_000)
+    const key = op.key ? (call.idempotencyKey ?? randomUUID()) : undefined
+    const retries = call.retries ?? this.o.retries ?? 2
+    for (let n = 0; ; n++) {
+      try {
+        return await this.attempt(op, parts, call, key, deadline)
+      } catch (error) {
+        const left = deadline - performance.now()
+        const pause = pauseAfter(error, n)
+        if (n >= retries || call.signal?.aborted || !mayRetry(op, error) || pause >= left) throw error
+        await new Promise((resolve) => setTimeout(resolve, pause))
+      }
+    }
+  }
+
+  private async attempt(op: Operation, parts: Parts, call: CallOptions, key: string | undefined, deadline: number): Promise<Response> {
+    const left = Math.min(deadline - performance.now(), call.attemptTimeoutMS ?? this.o.attemptTimeoutMS ?? 5000)
+    const timeout = AbortSignal.timeout(Math.max(Math.ceil(left), 1))
+    const init: RequestInit = {
+      method: op.method, redirect: 'error', signal: call.signal ? AbortSignal.any([timeout, call.signal]) : timeout,
+      headers: {
+        Authorization: 'Bearer ' + this.o.apiKey, Accept: op.stream ? 'text/event-stream' : 'application/json', ...parts.headers,
+        ...(key ? { 'Idempotency-Key': key } : {}), ...(parts.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(parts.body === undefined ? {} : { body: JSON.stringify(parts.body) }),
+    }
+    try {
+      const response = await this.fetch(this.url(op, parts), init)
+      if (!response.ok) throw await refusal(response)
+      // The body is read within the deadline as well.
+      return new Response(response.status === 204 ? null : await response.arrayBuffer(), response)
+    } catch (error) {
+      if (error instanceof CountersignError) throw error
+      if (call.signal?.aborted) throw call.signal.reason
+      if (timeout.aborted) throw new TimeoutError(`${op.method} ${op.path}: no answer in time`, { cause: error })
+      throw new UnreachableError(`${op.method} ${op.path}: the service was not reached`, { cause: error })
+    }
+  }
+
+  /** An answer that goes on for as long as the caller listens; only its beginning has a deadline. */
+  async open(op: Operation, parts: Parts, signal: AbortSignal): Promise<Response> {
+    const response = await this.fetch(this.url(op, parts), {
+      redirect: 'error', signal, headers: { Authorization: 'Bearer ' + this.o.apiKey, Accept: 'text/event-stream', ...parts.headers },
+    })
+    if (!response.ok) throw await refusal(response)
+    return response
+  }
+}
+
+/** What carries its own key in the body is as safe to repeat as what has one in a header. */
+const keyedByBody = new Set(['/api/v1/authorize', '/api/v1/sessions/{session_id}/evidence'])
+
+function mayRetry(op: Operation, error: unknown): boolean {
+  if (!isUnavailable(error)) return false
+  if (op.method !== 'POST' || op.key || keyedByBody.has(op.path)) return true
+  return error instanceof ProblemError && (error.status === 429 || error.status === 503) // it did not happen
+}
+
+function pauseAfter(error: unknown, n: number): number {
+  const asked = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0
+  return Math.max(asked, PAUSE_MS * 2 ** n * (0.5 + Math.random() / 2))
+}

@@ -1,0 +1,11 @@
+export { actionHash, canonical, digest, resourceDigest, type ActionHashInput } from './canonical.js'
+export {
+  Countersign, complete, type Ask, type AuthorizeRequest, type AuthorizeResponse, type Input, type OperationId, type Output,
+} from './client.js'
+export type { components, operations, paths } from './contract.js'
+export { DEFAULT_FAILURE_MODES, decide, type DecideOptions, type Decision, type FailureMode, type RiskClass } from './decide.js'
+export { CountersignError, ProblemError, TimeoutError, UnreachableError, ValidationError, isUnavailable, type Fault } from './errors.js'
+export type { CallOptions, TransportOptions } from './http.js'
+export { ProofError, ProofVerifier, type ProofClaims, type ProofExpectation, type ProofVerifierOptions } from './proof.js'
+export type { ServiceEvent } from './stream.js'
+export { WebhookError, verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhooks.js'

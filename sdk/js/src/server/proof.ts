@@ -1,0 +1,162 @@
+import { resourceDigest } from './canonical.js'
+import { CountersignError } from './errors.js'
+import { KeySet, type Key } from './jwks.js'
+
+export interface ProofClaims {
+  iss: string
+  sub: string
+  aud: string
+  iat: number
+  nbf: number
+  exp: number
+  jti: string
+  nonce: string
+  env: string
+  env_kind: 'sandbox' | 'live'
+  mode: string
+  azn: string
+  act: { key: string; hash: string; policy_version: number; content_hash: string }
+  res: { type: string; digest: string }
+  ctx: string
+  assurance: { coverage: string; freshness_ms: number | null; claims: Record<string, string> }
+  amr: string[]
+}
+
+/** Why a proof is refused; code is a reason code of kind proof of the service's catalogue. */
+export class ProofError extends CountersignError {
+  override readonly name = 'ProofError'
+
+  constructor(readonly code: string, message: string) {
+    super(`${code}: ${message}`)
+  }
+}
+
+/** What the proof must be about: the request that you made. */
+export interface ProofExpectation {
+  audience: string
+  action: string
+  resource: { type: string; id: string }
+  nonce: string
+  /** Recomputed with actionHash, it covers the context too. */
+  actionHash?: string
+}
+
+export interface ProofVerifierOptions {
+  /** The service's address; its key set is fetched from there unless keySetURL names another place. */
+  baseURL: string
+  keySetURL?: string
+  /** proof_issuer of GET /api/v1/credential. */
+  issuer: string
+  /** The id of your environment, of GET /api/v1/credential: a sandbox's proof is worth nothing in live. */
+  environment: string
+  /** Seconds that clocks may differ, 0 to 60. Default 5. */
+  leewaySeconds?: number
+  fetch?: typeof fetch
+  /** Milliseconds since 1970, for tests. */
+  now?: () => number
+}
+
+const MAX_SIZE = 8192
+const FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+/**
+ * Verifies proofs offline (docs/proof.md). It cannot see that a proof was used or revoked: remember jti until exp, or let
+ * the service do it with verifyProof and consume. Needs the package jose.
+ */
+export class ProofVerifier {
+  private readonly keys: KeySet
+  private readonly now: () => number
+
+  constructor(private readonly o: ProofVerifierOptions) {
+    this.now = o.now ?? Date.now
+    const url = o.keySetURL ?? o.baseURL.replace(/\/+$/, '') + '/.well-known/service-proof-keys.json'
+    this.keys = new KeySet(url, o.fetch ?? globalThis.fetch, this.now)
+  }
+
+  async verify(proof: string, expect: ProofExpectation): Promise<ProofClaims> {
+    for (const [name, value] of [['audience', expect.audience], ['action', expect.action], ['nonce', expect.nonce]] as const) {
+      if (!value) throw new CountersignError(`${name} to expect is missing`)
+    }
+    const payload = await verifyCompact(proof, (kid) => this.keys.find(kid), 'poa+jwt')
+    const claims = shaped(payload)
+    this.checkClaims(claims, expect)
+    this.checkTimes(claims)
+    return claims
+  }
+
+  private checkClaims(c: ProofClaims, expect: ProofExpectation): void {
+    const differ = (code: string, name: string, wanted: string, found: string): void => {
+      if (wanted !== found) throw new ProofError(code, `claim ${name} is another`)
+    }
+    differ('proof_issuer_mismatch', 'iss', this.o.issuer, c.iss)
+    differ('proof_environment_mismatch', 'env', this.o.environment, c.env)
+    differ('proof_audience_mismatch', 'aud', expect.audience, c.aud)
+    differ('proof_action_mismatch', 'act.key', expect.action, c.act.key)
+    differ('proof_nonce_mismatch', 'nonce', expect.nonce, c.nonce)
+    differ('proof_resource_mismatch', 'res', expect.resource.type + ' ' + resourceDigest(expect.resource), c.res.type + ' ' + c.res.digest)
+    if (expect.actionHash !== undefined) differ('proof_action_mismatch', 'act.hash', expect.actionHash, c.act.hash)
+  }
+
+  private checkTimes(c: ProofClaims): void {
+    const leeway = Math.min(Math.max(this.o.leewaySeconds ?? 5, 0), 60)
+    const now = this.now() / 1000
+    if (now < c.nbf - leeway) throw new ProofError('proof_not_yet_valid', `valid from ${c.nbf} on`)
+    if (now >= c.exp + leeway) throw new ProofError('proof_expired', `expired at ${c.exp}`)
+  }
+}
+
+/** Checks form, header and signature, in this order; typ '' means that the header must have none. */
+export async function verifyCompact(
+  text: string, find: (kid: string) => Promise<Key | undefined>, typ: string,
+): Promise<unknown> {
+  if (typeof text !== 'string' || text.length > MAX_SIZE || !FORM.test(text)) throw new ProofError('proof_malformed', 'not one compact JWS')
+  const parts = text.split('.').map((part) => {
+    const bytes = Buffer.from(part, 'base64url')
+    if (bytes.toString('base64url') !== part) throw new ProofError('proof_malformed', 'not canonical base64url')
+    return bytes
+  })
+  if (parts[2]!.length !== 64) throw new ProofError('proof_malformed', 'the signature is not 64 bytes long')
+  const key = await find(kidOf(parts[0]!, typ))
+  if (!key) throw new ProofError('proof_key_unknown', "no key with the proof's kid")
+  const { compactVerify } = await import('jose')
+  try {
+    await compactVerify(text, key, { algorithms: ['ES256'] })
+  } catch {
+    throw new ProofError('proof_signature_invalid', 'the signature does not verify')
+  }
+  return parsed(parts[1]!, 'proof_claims_invalid', 'the claims are no JSON object')
+}
+
+function parsed(bytes: Buffer, code: string, message: string): Record<string, unknown> {
+  try {
+    const v: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    if (v !== null && typeof v === 'object' && !Array.isArray(v)) return v as Record<string, unknown>
+  } catch {
+    // told below
+  }
+  throw new ProofError(code, message)
+}
+
+/** Members other than alg, kid and typ are refused: others change what is signed, or bring a key along. */
+function kidOf(bytes: Buffer, typ: string): string {
+  const header = parsed(bytes, 'proof_malformed', 'the header is no JSON object')
+  if (header['alg'] !== 'ES256') throw new ProofError('proof_algorithm_invalid', 'alg is not ES256')
+  if (Object.keys(header).some((name) => !['alg', 'kid', 'typ'].includes(name))) {
+    throw new ProofError('proof_header_invalid', 'the header has a member a proof never has')
+  }
+  if ((header['typ'] ?? '') !== typ) throw new ProofError('proof_type_invalid', `typ is not ${typ}`)
+  if (typeof header['kid'] !== 'string' || header['kid'] === '') throw new ProofError('proof_header_invalid', 'the header has no kid')
+  return header['kid']
+}
+
+function shaped(v: unknown): ProofClaims {
+  const c = v as ProofClaims
+  const texts = [c.iss, c.sub, c.aud, c.jti, c.nonce, c.env, c.env_kind, c.mode, c.azn, c.act?.key, c.act?.hash, c.act?.content_hash,
+    c.res?.type, c.res?.digest, c.ctx, c.assurance?.coverage]
+  const whole = [c.iat, c.nbf, c.exp, c.act?.policy_version].every(Number.isSafeInteger)
+  const life = c.exp - c.nbf
+  if (!whole || !texts.every((t) => typeof t === 'string' && t !== '') || !Array.isArray(c.amr) || c.nbf < c.iat || life < 30 || life > 900) {
+    throw new ProofError('proof_claims_invalid', "the claims are not of a proof's shape")
+  }
+  return c
+}

@@ -1,0 +1,78 @@
+import { isUnavailable, CountersignError } from './errors.js'
+import type { Transport, Parts } from './http.js'
+import type { Operation } from './operations.js'
+
+/** One server-sent event. type resync has no id: what was missed cannot be sent, read the activity list. */
+export interface ServiceEvent {
+  id: string | undefined
+  type: string
+  data: any
+}
+
+const SILENCE_MS = 30_000 // the service says something every 15 s
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+
+export async function* follow(
+  transport: Transport, op: Operation, input: { query?: object; lastEventId?: string; signal?: AbortSignal },
+): AsyncGenerator<ServiceEvent, void, undefined> {
+  let last = input.lastEventId
+  for (let failures = 0; !input.signal?.aborted; failures++) {
+    const connection = new AbortController()
+    const abort = (): void => connection.abort(input.signal?.reason)
+    input.signal?.addEventListener('abort', abort, { once: true })
+    try {
+      const parts: Parts = { query: input.query as Record<string, unknown>, headers: last ? { 'Last-Event-ID': last } : {} }
+      const response = await transport.open(op, parts, connection.signal)
+      for await (const event of parse(response, connection)) {
+        failures = 0
+        last = event.id ?? last
+        yield event
+      }
+    } catch (error) {
+      if (input.signal?.aborted) return
+      if (error instanceof CountersignError && !isUnavailable(error)) throw error
+    } finally {
+      input.signal?.removeEventListener('abort', abort)
+      connection.abort()
+    }
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+    await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)))
+  }
+}
+
+async function* parse(response: Response, connection: AbortController): AsyncGenerator<ServiceEvent, void, undefined> {
+  const watch = (): NodeJS.Timeout => setTimeout(() => connection.abort(), SILENCE_MS)
+  let silence = watch()
+  let text = ''
+  const decoder = new TextDecoder()
+  try {
+    const reader = response.body!.getReader()
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      clearTimeout(silence)
+      silence = watch()
+      text += decoder.decode(chunk.value, { stream: true })
+      const blocks = text.replace(/\r\n?/g, '\n').split('\n\n')
+      text = blocks.pop()!
+      for (const block of blocks) {
+        const event = read(block)
+        if (event) yield event
+      }
+    }
+  } finally {
+    clearTimeout(silence)
+  }
+}
+
+function read(block: string): ServiceEvent | undefined {
+  let id: string | undefined
+  let type = 'message'
+  const data: string[] = []
+  for (const line of block.split('\n')) {
+    const [, field, value = ''] = /^(\w+): ?(.*)$/.exec(line) ?? []
+    if (field === 'id') id = value
+    else if (field === 'event') type = value
+    else if (field === 'data') data.push(value)
+  }
+  return data.length > 0 ? { id, type, data: JSON.parse(data.join('\n')) } : undefined
+}

@@ -1,0 +1,58 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { CountersignError } from './errors.js'
+
+/** Why a webhook is refused. Answer 400 and do nothing with it. */
+export class WebhookError extends CountersignError {
+  override readonly name = 'WebhookError'
+}
+
+export interface WebhookEvent {
+  /** The event's id: the same at every attempt and replay. Keep it to drop repeats. */
+  id: string
+  type: string
+  timestamp: string
+  data: Record<string, unknown>
+}
+
+export interface WebhookOptions {
+  /** Seconds that the timestamp may be off. Default 300. */
+  toleranceSeconds?: number
+  /** Unix seconds, for tests. */
+  now?: number
+}
+
+type Headers = { get(name: string): string | null } | Record<string, string | string[] | undefined>
+
+/**
+ * Verifies a webhook (Standard Webhooks 1.0.0) and returns its event. body is the raw body: parsed and written again it is
+ * another text. Several secrets may be given while they are rotated.
+ */
+export function verifyWebhook(body: string | Uint8Array, headers: Headers, secret: string | string[], o: WebhookOptions = {}): WebhookEvent {
+  const header = (name: string): string => {
+    const v = typeof headers.get === 'function' ? (headers.get as (name: string) => string | null)(name) : (headers as Record<string, string | string[] | undefined>)[name]
+    if (typeof v !== 'string' || v === '') throw new WebhookError(`header ${name} is missing`)
+    return v
+  }
+  const id = header('webhook-id')
+  const timestamp = header('webhook-timestamp')
+  const given = header('webhook-signature')
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('webhook-timestamp is no time')
+  if (Math.abs((o.now ?? Date.now() / 1000) - Number(timestamp)) > (o.toleranceSeconds ?? 300)) throw new WebhookError('webhook-timestamp is too far off')
+  const secrets = [secret].flat()
+  if (secrets.length === 0) throw new WebhookError('no secret is given')
+  const expected = secrets.map((s) => createHmac('sha256', keyOf(s)).update(`${id}.${timestamp}.`).update(body).digest())
+  if (!signatures(given).some((s) => expected.some((e) => s.length === e.length && timingSafeEqual(s, e)))) {
+    throw new WebhookError('no signature matches')
+  }
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  return { ...(JSON.parse(text) as Omit<WebhookEvent, 'id'>), id }
+}
+
+function keyOf(secret: string): Buffer {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  if (key.length < 24 || key.length > 64) throw new WebhookError('the secret is not one of a webhook endpoint')
+  return key
+}
+
+const signatures = (header: string): Buffer[] =>
+  header.split(' ').filter((s) => s.startsWith('v1,')).map((s) => Buffer.from(s.slice(3), 'base64'))

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Countersign, CountersignError, ProblemError, TimeoutError, UnreachableError, ValidationError, decide } from '../src/server/index.js'
+import { json, refuse, service } from './service.js'
+
+const apiKey = 'sk_test_x'
+const ask = { subject: 'user-1', action: 'payments.transfer', resource: { type: 'account', id: 'acc-1' }, audience: 'payments-api' }
+
+test('an operation is asked as the contract says', async () => {
+  const s = await service((_, r) => json(r, 201, { id: 'pol_1', version: 2 }))
+  const c = new Countersign({ baseURL: s.baseURL + '/', apiKey })
+  const made = await c.createPolicyVersion({ path: { action_id: 'act/1' }, body: { requirements: { coverage_min: 'partial' } } })
+  assert.equal(made.version, 2)
+  const [request] = s.seen
+  assert.equal(request!.method, 'POST')
+  assert.equal(request!.url, '/api/v1/actions/act%2F1/policy-versions')
+  assert.equal(request!.headers.authorization, 'Bearer sk_test_x')
+  assert.deepEqual(request!.body, { requirements: { coverage_min: 'partial' } })
+  assert.match(String(request!.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
+})
+
+test('a try again keeps the idempotency key and waits as long as it is told', async () => {
+  const s = await service((_, r, n) => (n === 1 ? refuse(r, 503, 'unavailable', { 'Retry-After': '1' }) : json(r, 201, { id: 'ses_1' })))
+  const before = performance.now()
+  await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } })
+  assert.ok(performance.now() - before >= 990)
+  assert.equal(s.seen.length, 2)
+  assert.equal(s.seen[0]!.headers['idempotency-key'], s.seen[1]!.headers['idempotency-key'])
+})
+
+test('authorize is asked again with the very same body', async () => {
+  const s = await service((_, r, n) => (n < 3 ? r.destroy() : json(r, 200, { id: 'azn_1', decision: 'allow' })))
+  const got = await new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask)
+  assert.equal(got.decision, 'allow')
+  assert.equal(s.seen.length, 3)
+  assert.deepEqual(s.seen[0]!.body, s.seen[2]!.body)
+  assert.ok(s.seen[0]!.body.nonce.length >= 16)
+})
+
+test('what may have happened is not asked again without a key', async () => {
+  const s = await service((_, r) => refuse(r, 500, 'internal'))
+  const c = new Countersign({ baseURL: s.baseURL, apiKey })
+  await assert.rejects(c.legacyAuth({ body: { user_id: 'u', reaction_times: [1], keystroke_intervals: [1] } }), ProblemError)
+  assert.equal(s.seen.length, 1)
+})
+
+test('a refusal is an error with a code, and is not asked again', async () => {
+  const s = await service((_, r) => refuse(r, 409, 'no_active_policy'))
+  await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask), (e: ProblemError) => {
+    assert.deepEqual([e.status, e.code, e.requestId, e.detail], [409, 'no_active_policy', 'req_1', 'Because.'])
+    return true
+  })
+  assert.equal(s.seen.length, 1)
+})
+
+test('a body that breaks the contract names every fault', async () => {
+  const s = await service((_, r) => json(r, 422, { detail: [{ loc: ['body', 'subject'], msg: 'too long', type: 'max_length' }] }))
+  await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask), (e: ValidationError) => {
+    assert.equal(e.faults[0]!.type, 'max_length')
+    assert.match(e.message, /body\.subject: too long/)
+    return e instanceof ValidationError
+  })
+})
+
+test('a service that does not answer costs no more than the deadline', async () => {
+  const s = await service(() => undefined)
+  const before = performance.now()
+  await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey, timeoutMS: 300, attemptTimeoutMS: 100 }).getMeta(), TimeoutError)
+  assert.ok(performance.now() - before < 2000)
+  assert.ok(s.seen.length >= 2)
+  await assert.rejects(new Countersign({ baseURL: 'http://127.0.0.1:9', apiKey, retries: 0 }).getMeta(), UnreachableError)
+})
+
+test('a caller may give up', async () => {
+  const s = await service(() => undefined)
+  const stop = new AbortController()
+  const asked = new Countersign({ baseURL: s.baseURL, apiKey }).getMeta({}, { signal: stop.signal })
+  stop.abort(new Error('enough'))
+  await assert.rejects(asked, /enough/)
+})
+
+test('a missing path parameter is told before anything is sent', async () => {
+  const c = new Countersign({ baseURL: 'http://127.0.0.1:9', apiKey })
+  await assert.rejects(c.getAction({ path: { action_id: '' } }), CountersignError)
+  assert.throws(() => new Countersign({ baseURL: 'ftp://x', apiKey }), CountersignError)
+})
+
+test('a list is followed to its end', async () => {
+  const s = await service((q, r, n) => json(r, 200, [{ id: 'act_' + n }], n < 3 ? { Link: `<${q.url.split('?')[0]}?limit=1&cursor=c${n}>; rel="next"` } : {}))
+  const ids: string[] = []
+  for await (const a of new Countersign({ baseURL: s.baseURL, apiKey }).each('listActions', { query: { limit: 1 } })) ids.push(a.id)
+  assert.deepEqual(ids, ['act_1', 'act_2', 'act_3'])
+  assert.deepEqual(s.seen.map((q) => q.url), ['/api/v1/actions?limit=1', '/api/v1/actions?limit=1&cursor=c1', '/api/v1/actions?limit=1&cursor=c2'])
+})
+
+test('no content is nothing', async () => {
+  const s = await service((_, r) => { r.writeHead(204); r.end() })
+  assert.equal(await new Countersign({ baseURL: s.baseURL, apiKey }).archiveAction({ path: { action_id: 'act_1' } }), undefined)
+})
+
+test('events go on behind the last one when the connection is lost', async () => {
+  const s = await service((_, r, n) => {
+    r.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    r.write(`: hello\n\nid: evt_${n}\nevent: hold.opened\ndata: {"id":"evt_${n}"}\n\n`)
+    if (n < 2) r.end()
+  })
+  const stop = new AbortController()
+  const ids: (string | undefined)[] = []
+  for await (const e of new Countersign({ baseURL: s.baseURL, apiKey }).events({ signal: stop.signal })) {
+    ids.push(e.id)
+    if (ids.length === 2) break
+  }
+  stop.abort()
+  assert.deepEqual(ids, ['evt_1', 'evt_2'])
+  assert.equal(s.seen[1]!.headers['last-event-id'], 'evt_1')
+})
+
+test('events that may not be read are an error and not a loop', async () => {
+  const s = await service((_, r) => refuse(r, 403, 'insufficient_scope'))
+  await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).events().next(), ProblemError)
+})
+
+test('a slow service falls back by risk class, and says so', async () => {
+  const s = await service(() => undefined)
+  const c = new Countersign({ baseURL: s.baseURL, apiKey })
+  const by = async (riskClass: 'low' | 'elevated' | 'high' | 'critical', over = {}) => {
+    const d = await decide(c, ask, { riskClass, timeoutMS: 50, retries: 0, ...over })
+    assert.equal(d.source, 'fallback')
+    assert.ok(d.request.idempotency_key)
+    return d.decision
+  }
+  assert.deepEqual(await Promise.all([by('low'), by('elevated'), by('high'), by('critical')]), ['allow', 'challenge', 'deny', 'deny'])
+  assert.equal(await by('low', { failureModes: { low: 'deny' } }), 'deny')
+})
+
+test('a wrong request never falls back', async () => {
+  const s = await service((_, r) => refuse(r, 403, 'audience_not_allowed'))
+  await assert.rejects(decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { riskClass: 'low' }), ProblemError)
+})
+
+test('a decision in time is the decision', async () => {
+  const s = await service((_, r) => json(r, 200, { id: 'azn_1', decision: 'hold' }))
+  const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { riskClass: 'high' })
+  assert.deepEqual([d.source, d.decision], ['service', 'hold'])
+})

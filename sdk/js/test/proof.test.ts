@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { CompactSign, exportJWK, generateKeyPair } from 'jose'
+import { ProofError, ProofVerifier, actionHash, canonical } from '../src/server/index.js'
+import { importKeys } from '../src/server/jwks.js'
+import { verifyCompact } from '../src/server/proof.js'
+
+const read = (path: string): any => JSON.parse(readFileSync('../../internal/' + path, 'utf8'))
+const sample = read('proof/testdata/sample.json')
+const about = { audience: 'bank.example', action: 'payments.transfer', resource: { type: 'account', id: 'acc_1' }, nonce: '0123456789abcdef' }
+const at = (sample.claims.iat + 10) * 1000
+
+function verifier(over: object = {}, sets: unknown[] = [sample.jwks]) {
+  const asked = { n: 0 }
+  const v = new ProofVerifier({
+    baseURL: 'https://countersign.example', issuer: 'https://countersign.example', environment: 'env_1', now: () => at,
+    fetch: async () => Response.json(sets[Math.min(asked.n++, sets.length - 1)], { headers: { 'Cache-Control': 'public, max-age=300' } }), ...over,
+  })
+  return { v, asked }
+}
+
+const refused = (code: string) => (e: unknown): boolean => {
+  assert.ok(e instanceof ProofError, String(e))
+  assert.equal(e.code, code)
+  return true
+}
+
+test('the published sample verifies, with one look at the key set', async () => {
+  const { v, asked } = verifier()
+  assert.deepEqual(await v.verify(sample.proof, about), sample.claims)
+  await v.verify(sample.proof, { ...about, actionHash: sample.claims.act.hash })
+  assert.equal(asked.n, 1)
+})
+
+for (const [what, over, code] of [
+  ['audience', { audience: 'other' }, 'proof_audience_mismatch'], ['action', { action: 'other' }, 'proof_action_mismatch'],
+  ['nonce', { nonce: 'other' }, 'proof_nonce_mismatch'], ['resource', { resource: { type: 'account', id: 'acc-2' } }, 'proof_resource_mismatch'],
+  ['resource type', { resource: { type: 'card', id: 'acc-1' } }, 'proof_resource_mismatch'], ['hash', { actionHash: 'sha256:0' }, 'proof_action_mismatch'],
+] as const) {
+  test(`a proof of another ${what} is refused`, () => assert.rejects(verifier().v.verify(sample.proof, { ...about, ...over }), refused(code)))
+}
+
+test('an expectation that is left empty is a mistake and not a wildcard', () =>
+  assert.rejects(verifier().v.verify(sample.proof, { ...about, audience: '' }), /audience to expect is missing/))
+
+test('issuer and environment are those of the verifier', async () => {
+  await assert.rejects(verifier({ issuer: 'https://evil.example' }).v.verify(sample.proof, about), refused('proof_issuer_mismatch'))
+  await assert.rejects(verifier({ environment: 'env_2' }).v.verify(sample.proof, about), refused('proof_environment_mismatch'))
+})
+
+test('a proof is good from nbf to exp', async () => {
+  const when = (seconds: number, leewaySeconds: number) => verifier({ now: () => seconds * 1000, leewaySeconds }).v.verify(sample.proof, about)
+  const { nbf, exp } = sample.claims
+  await when(nbf, 0)
+  await when(exp - 1, 0)
+  await when(exp + 59, 900)
+  await assert.rejects(when(nbf - 1, 0), refused('proof_not_yet_valid'))
+  await assert.rejects(when(exp, 0), refused('proof_expired'))
+  await assert.rejects(when(exp + 60, 900), refused('proof_expired'))
+})
+
+test('an unknown kid is looked up again, once', async () => {
+  const empty = { keys: [] }
+  let now = at
+  const { v, asked } = verifier({ now: () => now }, [empty, sample.jwks])
+  await assert.rejects(v.verify(sample.proof, about), refused('proof_key_unknown'))
+  assert.equal(asked.n, 1)
+  now += 11_000
+  await v.verify(sample.proof, about)
+  assert.equal(asked.n, 2)
+})
+
+test('a key set that is away does not take the keys in hand away', async () => {
+  let now = at
+  let away = false
+  const { v } = verifier({ now: () => now, fetch: async () => { if (away) throw new Error('away'); return Response.json(sample.jwks, { headers: { 'Cache-Control': 'max-age=10' } }) } })
+  await v.verify(sample.proof, about)
+  away = true
+  now += 60_000
+  await v.verify(sample.proof, about)
+})
+
+test('one proof has one spelling', async () => {
+  const [h, p, s] = sample.proof.split('.') as [string, string, string]
+  const last = s.slice(0, -1) + String.fromCharCode(s.charCodeAt(s.length - 1) + 1)
+  for (const text of [` ${sample.proof}`, `${h}.${p}.${s}\n`, `${h}=.${p}.${s}`, `${h}.${p}.${last}`, `${h}.${p}`, `${h}.${p}.${s}.`, '', 'a'.repeat(9000), { toString: () => sample.proof }]) {
+    await assert.rejects(verifier().v.verify(text as string, about), refused('proof_malformed'))
+  }
+})
+
+test('a header with anything more is refused before a key is looked for', async () => {
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const jwk = await exportJWK(publicKey)
+  const sign = (header: object, claims: object = sample.claims) =>
+    new CompactSign(new TextEncoder().encode(JSON.stringify(claims))).setProtectedHeader({ alg: 'ES256', ...header }).sign(privateKey)
+  const own = [{ keys: [{ ...jwk, kid: 'k' }] }]
+  const good = { kid: 'k', typ: 'poa+jwt' }
+  await verifier({}, own).v.verify(await sign(good), about)
+  for (const [header, code] of [
+    [{ ...good, jwk }, 'proof_header_invalid'], [{ ...good, jku: 'https://evil.example' }, 'proof_header_invalid'], [{ ...good, typ: 'JWT' }, 'proof_type_invalid'],
+    [{ typ: 'poa+jwt' }, 'proof_header_invalid'], [{ kid: 'other', typ: 'poa+jwt' }, 'proof_key_unknown'],
+  ] as const) await assert.rejects(verifier({}, own).v.verify(await sign(header), about), refused(code))
+  for (const claims of [{ ...sample.claims, exp: sample.claims.exp + 3600 }, { ...sample.claims, aud: ['bank.example'] }, { ...sample.claims, amr: null }, {}]) {
+    await assert.rejects(verifier({}, own).v.verify(await sign(good, claims), about), refused('proof_claims_invalid'))
+  }
+  const none = Buffer.from('{"alg":"none","kid":"k","typ":"poa+jwt"}').toString('base64url') + (await sign(good)).slice((await sign(good)).indexOf('.'))
+  await assert.rejects(verifier({}, own).v.verify(none, about), refused('proof_algorithm_invalid'))
+})
+
+test('the signatures of Project Wycheproof', async () => {
+  let n = 0
+  for (const group of read('proof/testdata/wycheproof_es256.json').testGroups) {
+    const keys = await importKeys([group.public]).catch(() => new Map())
+    for (const c of group.tests) {
+      n++
+      const verified = await verifyCompact(c.jws, async (kid) => keys.get(kid), '').then(() => true, (e) => e instanceof ProofError && e.message.includes('no JSON object'))
+      assert.equal(verified, c.result === 'valid', `${c.tcId} ${c.comment}`)
+    }
+  }
+  assert.equal(n, 41)
+})
+
+test('action hashes are those of the published vectors', () => {
+  for (const v of read('canonical/testdata/action_hash_vectors.json')) {
+    assert.equal(canonical(v.document), v.canonical, v.name)
+    assert.equal(actionHash(v.document), v.action_hash, v.name)
+  }
+})
