@@ -21,10 +21,15 @@ type challengeRuns interface {
 	CancelChallenge(ctx context.Context, r challenge.Run, request string) (workflows.ChallengeResult, error)
 }
 
-// challengeHandlers answer for challenges.
-type challengeHandlers struct {
+// ChallengeMoves completes and cancels challenges, for a credential or for a visitor of the challenge page.
+type ChallengeMoves struct {
 	Challenges *challenge.Service
 	Runs       challengeRuns
+}
+
+// challengeHandlers answer for challenges.
+type challengeHandlers struct {
+	ChallengeMoves
 }
 
 type challengeView struct {
@@ -65,16 +70,16 @@ func (h *challengeHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := h.completeFor(requestContext(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
+	receipt, err := h.Complete(requestContext(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
 	if err != nil {
 		return err
 	}
 	return send(c, fiber.StatusOK, receipt)
 }
 
-// completeFor completes a challenge on behalf of the principal: what was sent is verified and kept, then the run makes the
-// move.
-func (h *challengeHandlers) completeFor(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*challenge.Receipt, error) {
+// Complete completes a challenge on behalf of the principal: what was sent is verified and kept, then the run makes the
+// move. The same again answers the same receipt.
+func (h ChallengeMoves) Complete(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*challenge.Receipt, error) {
 	prepared, err := h.Challenges.PrepareCompletion(ctx, p, id, method, assertion)
 	if err != nil || prepared.Receipt != nil {
 		return prepared.Receipt, err
@@ -96,7 +101,7 @@ func lateOrLost(err error) bool {
 }
 
 // settled is the refusal for a challenge that something else has settled.
-func (h *challengeHandlers) settled(ctx context.Context, p identity.Principal, id string) error {
+func (h ChallengeMoves) settled(ctx context.Context, p identity.Principal, id string) error {
 	v, err := h.Challenges.Get(ctx, p.Store(), id)
 	switch {
 	case err != nil:
@@ -110,24 +115,36 @@ func (h *challengeHandlers) settled(ctx context.Context, p identity.Principal, i
 	}
 }
 
-func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
-	ctx, p, id := requestContext(c), principal(c), param(c, "challenge_id")
+// Cancel cancels a challenge on behalf of the principal and answers its status.
+func (h ChallengeMoves) Cancel(ctx context.Context, p identity.Principal, id string) (string, error) {
 	prepared, err := h.Challenges.PrepareCancel(ctx, p, id)
 	if err != nil {
-		return err
+		return "", err
 	}
 	result, err := h.Runs.CancelChallenge(ctx, prepared.Run, prepared.Request)
 	if errors.Is(err, workflows.ErrClosed) {
-		return h.settled(ctx, p, id)
+		return "", h.settled(ctx, p, id)
 	}
+	return result.Status, err
+}
+
+func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
+	id := param(c, "challenge_id")
+	status, err := h.Cancel(requestContext(c), principal(c), id)
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, map[string]string{"id": id, "status": result.Status})
+	return send(c, fiber.StatusOK, map[string]string{"id": id, "status": status})
 }
 
 func (h *challengeHandlers) link(c *fiber.Ctx) error {
-	l, err := h.Challenges.CreateLink(requestContext(c), principal(c), param(c, "challenge_id"))
+	body, err := bind[struct {
+		ReturnURL string `json:"return_url"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	l, err := h.Challenges.CreateLink(requestContext(c), principal(c), param(c, "challenge_id"), body.ReturnURL)
 	if err != nil {
 		return err
 	}

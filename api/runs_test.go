@@ -110,7 +110,7 @@ func setupRuns(t *testing.T) *runsBundle {
 }
 
 func (b *runsBundle) mount() {
-	c := &challengeHandlers{Challenges: b.challenges, Runs: b.runs}
+	c := &challengeHandlers{ChallengeMoves{Challenges: b.challenges, Runs: b.runs}}
 	b.app.Get("/challenges/:challenge_id", c.get)
 	b.app.Post("/challenges/:challenge_id/complete", c.complete)
 	b.app.Post("/challenges/:challenge_id/cancel", c.cancel)

@@ -87,6 +87,7 @@ type Challenge struct {
 type ChallengeLink struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`
 	ChallengeID string
+	ReturnURL   *string `gorm:"column:return_url"` // where the person goes on when the challenge is over
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 }

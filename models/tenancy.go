@@ -20,6 +20,9 @@ type Environment struct {
 	ChallengeTTLSeconds int     `gorm:"column:challenge_ttl_seconds"`
 	HoldTTLSeconds      int     `gorm:"column:hold_ttl_seconds"`
 	ResearchEnabled     bool
+	PageOrigin          *string // where the hosted pages live; nil is the service's own address
+	ReturnOrigins       Strings // where they may send people back to, beside RPOrigins
+	FrameAncestors      Strings // who may show them in a frame
 	CreatedAt           time.Time
 }
 

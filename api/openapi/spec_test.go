@@ -151,6 +151,9 @@ func specRules() map[string][]rule {
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},
+		"createChallengeLink": {
+			is("return_url", "string", accepts("https://bank.example/payments/1"), refuses("", "bank.example", "/payments")),
+		},
 		"createWebhookEndpoint": {
 			is("url", "string", required, accepts("https://hooks.example.com/x"), refuses("", "hooks.example.com", "/x")),
 			patterns,

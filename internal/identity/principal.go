@@ -18,6 +18,7 @@ type Principal struct {
 	Publishable   bool         // a pk key: may read meta and credential only
 	Client        *ClientGrant // set for a client token
 	Person        string       // set for a signed-in person of the console
+	Page          string       // set for a visitor of a hosted page, who holds a ticket or a grant and no credential
 	RateLimit     int          // requests an hour
 	RequestID     string
 	TraceID       string
@@ -40,6 +41,8 @@ func (p Principal) Actor() string {
 	switch {
 	case p.Person != "":
 		return "person:" + p.Person
+	case p.Page != "":
+		return "page:" + p.Page
 	case p.Client != nil:
 		return "client_token:" + p.Client.TokenID
 	default:

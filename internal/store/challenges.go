@@ -113,17 +113,23 @@ func (q *Q) SpendAssertion(ctx context.Context, passkey string, signCount int64,
 
 // InsertChallengeLink keeps the MAC of a link's ticket.
 func (q *Q) InsertChallengeLink(ctx context.Context, l models.ChallengeLink) error {
-	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $4)",
-		l.MAC, l.ChallengeID, l.CreatedAt, l.ExpiresAt)
+	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5)",
+		l.MAC, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
 	return err
 }
 
-// ChallengeByLink is the challenge that a live link opens; macs are those of its ticket under each key of the keyring.
-func (q *Q) ChallengeByLink(ctx context.Context, macs [][]byte, at time.Time) (models.Challenge, error) {
+// ChallengeByLink is a live link with the challenge that it opens; macs are those of its ticket under each key of the
+// keyring.
+func (q *Q) ChallengeByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
+	var link models.ChallengeLink
 	var row models.Challenge
-	err := q.with(ctx).Raw(`select c.* from challenge_links l join challenges c on c.id = l.challenge_id
-		where l.mac in ? and l.expires_at > ?`, macs, at).Take(&row).Error
-	return one(row, err)
+	if err := q.with(ctx).Where("mac in ? and expires_at > ?", macs, at).Take(&link).Error; err != nil {
+		link, err = one(link, err)
+		return link, row, err
+	}
+	err := q.with(ctx).Where("id = ?", link.ChallengeID).Take(&row).Error
+	row, err = one(row, err)
+	return link, row, err
 }
 
 // InsertMoveRequest keeps what was asked; the same request again changes nothing.

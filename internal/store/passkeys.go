@@ -76,6 +76,12 @@ func (q *Q) LockRegistrationGrant(ctx context.Context, s Scope, macs [][]byte) (
 		Where(ofScope+" and mac in ?", s.Tenant, s.Environment, macs).Take(&g).Error)
 }
 
+// RegistrationGrant finds a grant by one of the MACs of its token, whatever its scope: whoever holds the token may know.
+func (q *Q) RegistrationGrant(ctx context.Context, macs [][]byte) (models.RegistrationGrant, error) {
+	var g models.RegistrationGrant
+	return one(g, q.with(ctx).Where("mac in ?", macs).Take(&g).Error)
+}
+
 // SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
 func (q *Q) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
 	_, err := q.exec(ctx, "update registration_grants set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
