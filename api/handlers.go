@@ -92,7 +92,7 @@ func newHandlers(s *server, d Deps) handlers {
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock},
 		proofs:         &proofHandlers{Proofs: v.Proofs},
-		challenges:     &challengeHandlers{Challenges: v.Challenges, Runs: v.Runs},
+		challenges:     &challengeHandlers{ChallengeMoves{Challenges: v.Challenges, Runs: v.Runs}},
 		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},
 		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
 		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer},
