@@ -38,7 +38,13 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 	if ctx.Value(recording{}) != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.sent = append(r.sent, statement{data.SQL, slices.Clone(data.Args)})
+		s := statement{data.SQL, slices.Clone(data.Args)}
+		for i, arg := range s.args {
+			if text, ok := arg.(*string); ok && text != nil {
+				s.args[i] = *text
+			}
+		}
+		r.sent = append(r.sent, s)
 	}
 	return ctx
 }
