@@ -59,7 +59,7 @@ func (a *Challenges) move(ctx context.Context, in ChallengeMove, f func(context.
 		return ChallengeOutcome{}, err
 	}
 	out, err := f(ctx, challenge.Move{
-		ID: in.Challenge, Request: request, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Challenge, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return ChallengeOutcome{}, report(ctx, a.Log, err)

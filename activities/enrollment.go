@@ -39,7 +39,7 @@ type Enrollments struct {
 // Train learns the templates and settles the enrollment.
 func (a *Enrollments) Train(ctx context.Context, in EnrollmentStep) (EnrollmentStanding, error) {
 	status, err := a.Moves.Train(ctx, enrollment.Step{
-		ID: in.Enrollment, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Enrollment, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return EnrollmentStanding{}, report(ctx, a.Log, err)

@@ -81,7 +81,7 @@ func (a *Erasures) Sweep(ctx context.Context, in ErasureStep) (ErasureProgress, 
 
 // Finish removes the rest and leaves the receipt.
 func (a *Erasures) Finish(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	more, err := a.Steps.Finish(ctx, in.Erasure, activity.GetInfo(ctx).WorkflowExecution.ID, in.At)
+	more, err := a.Steps.Finish(ctx, in.Erasure, activity.GetInfo(ctx).WorkflowExecution.ID, moment(in.At))
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}

@@ -39,7 +39,7 @@ type Evaluations struct {
 // Close computes the report and closes the evaluation.
 func (a *Evaluations) Close(ctx context.Context, in EvaluationMove) (EvaluationOutcome, error) {
 	out, err := a.Moves.Close(ctx, evaluation.Move{
-		ID: in.Evaluation, Actor: in.Actor, RequestID: in.RequestID, At: in.At,
+		ID: in.Evaluation, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
 		WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {

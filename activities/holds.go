@@ -62,7 +62,7 @@ func (a *Holds) move(ctx context.Context, in HoldMove, f func(context.Context, h
 		return HoldOutcome{}, err
 	}
 	out, err := f(ctx, hold.Move{
-		ID: in.Authorization, Request: request, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Authorization, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return HoldOutcome{}, report(ctx, a.Log, err)

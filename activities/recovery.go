@@ -40,7 +40,7 @@ type Recoveries struct {
 // Advance makes the moves that are due and says where the recovery stands.
 func (a *Recoveries) Advance(ctx context.Context, in RecoveryStep) (RecoveryStanding, error) {
 	out, err := a.Moves.Advance(ctx, recovery.Step{
-		ID: in.Recovery, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Recovery, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return RecoveryStanding{}, report(ctx, a.Log, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -29,3 +30,7 @@ func digest(s string) ([]byte, error) {
 	}
 	return raw, nil
 }
+
+// moment is a workflow's time as Postgres keeps it: to the microsecond, so that what is answered and what is read later are
+// the same.
+func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -36,7 +36,7 @@ type Upkeep struct {
 
 // Run does one batch of a task.
 func (a *Upkeep) Run(ctx context.Context, in UpkeepBatch) (UpkeepProgress, error) {
-	done, more, err := a.Tasks.Run(ctx, in.Task, in.At, activity.GetInfo(ctx).WorkflowExecution.ID)
+	done, more, err := a.Tasks.Run(ctx, in.Task, moment(in.At), activity.GetInfo(ctx).WorkflowExecution.ID)
 	if err != nil {
 		return UpkeepProgress{}, report(ctx, a.Log, err)
 	}

@@ -74,7 +74,8 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 		}
 	}
 	status := c.Response().StatusCode()
-	if status >= http.StatusInternalServerError {
+	// An answer that is streamed is too much to keep: asked again, the work is done again.
+	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() {
 		return nil
 	}
 	row.Status = &status

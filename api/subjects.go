@@ -136,7 +136,10 @@ func (h *subjectHandlers) export(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, e)
+	// Whoever reads the body closes it: the server, also where the client goes away.
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	c.Status(fiber.StatusOK).Response().SetBodyStream(e.Body, int(e.Size))
+	return nil
 }
 
 func (h *subjectHandlers) consent(c *fiber.Ctx) error {

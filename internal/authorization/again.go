@@ -3,6 +3,7 @@ package authorization
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -15,16 +16,17 @@ type Again struct {
 	Parent          models.Authorization
 	ChallengeMethod string // the method of the challenge that was completed; empty for a review
 	HoldApproved    bool
+	At              time.Time // the time of the move, which its workflow tells: every retry, on whichever worker, decides as of it
 	Actor           string
 	RequestID       string
 	WorkflowID      string
 }
 
-// DecideAgain decides the parent's request anew, in the caller's transaction: the subject is assessed as of now, under
+// DecideAgain decides the parent's request anew, in the caller's transaction: the subject is assessed as of At, under
 // the policy version that decided the parent, and the world is looked at again (action archived, subject revoked). The
 // child carries the parent's nonce and hashes and a proof of its own. It answers the child and its AuthorizeResponse.
 func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models.Authorization, []byte, error) {
-	now := s.clock.Now()
+	now := in.At
 	parent := in.Parent
 	scope := store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
 	act, err := q.AnyAction(ctx, scope, parent.ActionID)
@@ -35,7 +37,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := s.environment(ctx, q, scope, now)
+	env, err := s.environment(ctx, q, scope)
 	if err != nil {
 		return parent, nil, err
 	}

@@ -117,7 +117,8 @@ type cachedEnvironment struct {
 
 const environmentFor = 10 * time.Second
 
-func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (models.Environment, error) {
+func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
+	now := s.clock.Now()
 	s.envs.mu.RLock()
 	hit, ok := s.envs.rows[scope.Environment]
 	s.envs.mu.RUnlock()

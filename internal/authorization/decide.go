@@ -174,7 +174,7 @@ func methods(a models.Authorization, verdict policy.Decision) []string {
 // challenge opens the step-up.
 func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
 	a := &d.Authorization
-	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
+	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID})
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ const (
 // hold puts the decision into the reviewers' queue.
 func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *store.Decision, now time.Time) error {
 	a := d.Authorization
-	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, now)
+	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID})
 	if err != nil {
 		return err
 	}

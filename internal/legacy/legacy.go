@@ -24,7 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-const sealPurpose = "timing-template"
+const sealPurpose = subject.TimingPurpose
 
 // Service answers the earlier operations.
 type Service struct {
@@ -76,7 +76,7 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	if err != nil {
 		return Trust{}, err
 	}
-	profile := s.Assessor.Model().Assess(state, assurance.Heads(heads), s.Clock.Now(), scoring.AssessOptions{})
+	profile := s.Assessor.Model().Assess(state, s.Assessor.Heads(heads), s.Clock.Now(), scoring.AssessOptions{})
 	t := scoring.LegacyTrust(state, profile)
 	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
 	if v.Session.Status != models.SessionActive {

@@ -1,13 +1,27 @@
 package store
 
+import "strings"
+
 // SubjectTables is the list that an erasure works through.
 var SubjectTables = subjectTables
 
-// ExportSectionNames are the sections of an export, named as their tables.
-func ExportSectionNames() []string {
-	names := make([]string, len(exportSections))
-	for i, s := range exportSections {
-		names[i] = s.name
+// ExportColumns are the columns of each table that is exported.
+func ExportColumns() map[string][]string {
+	out := map[string][]string{}
+	for _, s := range exportSections {
+		table, _, _ := strings.Cut(s.rows, " ")
+		for _, c := range strings.Fields(s.columns) {
+			out[table] = append(out[table], strings.TrimLeft(c, "@#"))
+		}
 	}
-	return names
+	return out
+}
+
+// ExportTables are the tables that are exported.
+func ExportTables() []string {
+	var out []string
+	for table := range ExportColumns() {
+		out = append(out, table)
+	}
+	return out
 }

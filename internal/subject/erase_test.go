@@ -2,8 +2,6 @@ package subject_test
 
 import (
 	"context"
-	"encoding"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"testing"
@@ -12,11 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/audit"
-	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/models"
 )
 
 const canary = "canary-person-7f3a"
@@ -198,61 +194,4 @@ func TestRunsOfAnErasureArePaged(t *testing.T) {
 	runs, err = b.service.Runs(ctx, r.Erasure, want[1])
 	require.NoError(t, err)
 	require.Equal(t, want[2:], runs)
-}
-
-func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := context.Background()
-	v := b.create(t, canary)
-	s := b.seed(t, v.Subject)
-	other := b.create(t, "somebody-else")
-	b.seed(t, other.Subject)
-
-	e, err := b.service.Export(ctx, b.principal, canary)
-	require.NoError(t, err)
-	require.Equal(t, canary, e.Subject)
-	digest, err := canonical.Digest(e.Data)
-	require.NoError(t, err)
-	require.Equal(t, digest, e.Digest, "a reader can recompute the digest from data")
-	require.NotContains(t, string(e.Data), "somebody-else")
-	require.NotContains(t, string(e.Data), v.UID, "our own id stays inside")
-	require.NotContains(t, string(e.Data), "a.b.c", "an open proof is not handed out a second time")
-
-	var data map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(e.Data, &data))
-	for name, raw := range data {
-		if name == "subject" {
-			continue
-		}
-		var rows []map[string]any
-		require.NoError(t, json.Unmarshal(raw, &rows), name)
-		require.NotEmpty(t, rows, name)
-	}
-	var sessions, templates []map[string]any
-	require.NoError(t, json.Unmarshal(data["sessions"], &sessions))
-	require.Equal(t, s.session, sessions[0]["id"])
-	require.Equal(t, "2026-03-01T09:00:00.000Z", sessions[0]["started_at"])
-	require.NoError(t, json.Unmarshal(data["templates"], &templates))
-	opened, err := plain{}.OpenTemplate(models.Template{})
-	require.NoError(t, err)
-	require.Equal(t, base64Of(t, opened), templates[0]["data"])
-	require.Equal(t, []string{e.Digest}, b.texts(t, "select data->>'digest' from events where type = 'subject.exported'"))
-}
-
-func base64Of(t *testing.T, v encoding.BinaryMarshaler) string {
-	t.Helper()
-	raw, err := v.MarshalBinary()
-	require.NoError(t, err)
-	return base64.StdEncoding.EncodeToString(raw)
-}
-
-func TestExportOfAnEmptySubject(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.create(t, "user-1")
-	e, err := b.service.Export(context.Background(), b.principal, "user-1")
-	require.NoError(t, err)
-	require.Contains(t, string(e.Data), `"sessions":[]`)
-	require.Contains(t, string(e.Data), `"research_vectors":[]`)
 }

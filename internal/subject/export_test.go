@@ -1,0 +1,152 @@
+package subject_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// exported is a SubjectExport as its reader sees it.
+type exported struct {
+	Subject string          `json:"subject"`
+	Schema  string          `json:"schema_version"`
+	Digest  string          `json:"digest"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// sections are the lists of the data.
+func (e exported) sections(t *testing.T) map[string][]map[string]any {
+	t.Helper()
+	var data map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(e.Data, &data))
+	delete(data, "subject")
+	out := map[string][]map[string]any{}
+	for name, raw := range data {
+		var rows []map[string]any
+		require.NoError(t, json.Unmarshal(raw, &rows), name)
+		out[name] = rows
+	}
+	return out
+}
+
+func (b *bundle) export(t *testing.T, id string) exported {
+	t.Helper()
+	e, err := b.service.Export(context.Background(), b.principal, id)
+	require.NoError(t, err)
+	body, err := io.ReadAll(e.Body)
+	require.NoError(t, err)
+	require.NoError(t, e.Body.Close())
+	require.Len(t, body, int(e.Size))
+	var out exported
+	require.NoError(t, json.Unmarshal(body, &out))
+	require.Equal(t, id, out.Subject)
+	require.Equal(t, subject.ExportSchema, out.Schema)
+	require.Equal(t, e.Digest, out.Digest)
+	digest, err := canonical.Digest(out.Data)
+	require.NoError(t, err)
+	require.Equal(t, digest, out.Digest, "a reader can recompute the digest from data")
+	plain, err := canonical.JSON(out.Data)
+	require.NoError(t, err)
+	require.Equal(t, string(plain), string(out.Data), "data is canonical as it stands")
+	return out
+}
+
+func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.create(t, canary)
+	s := b.seed(t, v.Subject)
+	other := b.create(t, "somebody-else")
+	b.seed(t, other.Subject)
+	timing, err := b.keys.Seal(subject.TimingPurpose, []byte(`{"lengths":[3],"n":5}`), []byte(v.UID))
+	require.NoError(t, err)
+	b.exec(t, "update subjects set timing_template = $2 where uid = $1", v.UID, timing)
+
+	e := b.export(t, canary)
+	require.NotContains(t, string(e.Data), "somebody-else")
+	require.NotContains(t, string(e.Data), v.UID, "our own id stays inside")
+	require.NotContains(t, string(e.Data), "a.b.c", "an open proof is not handed out a second time")
+	var self struct {
+		Subject struct {
+			ID     string          `json:"id"`
+			Timing json.RawMessage `json:"timing_template"`
+		} `json:"subject"`
+	}
+	require.NoError(t, json.Unmarshal(e.Data, &self))
+	require.Equal(t, canary, self.Subject.ID)
+	require.JSONEq(t, `{"lengths":[3],"n":5}`, string(self.Subject.Timing), "what /enrol learned is in it, opened")
+
+	sections := e.sections(t)
+	for name, rows := range sections {
+		require.NotEmpty(t, rows, name)
+	}
+	require.Equal(t, s.session, sections["sessions"][0]["id"])
+	require.Equal(t, "2026-03-01T09:00:00.000Z", sections["sessions"][0]["started_at"])
+	opened, err := plain{}.OpenTemplate(models.Template{})
+	require.NoError(t, err)
+	raw, err := opened.MarshalBinary()
+	require.NoError(t, err)
+	require.Equal(t, base64.StdEncoding.EncodeToString(raw), sections["templates"][0]["data"])
+	require.Equal(t, []string{e.Digest}, b.texts(t, "select data->>'digest' from events where type = 'subject.exported'"))
+}
+
+func TestExportOfAnEmptySubject(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(t, "user-1")
+	e := b.export(t, "user-1")
+	for name, rows := range e.sections(t) {
+		require.NotNil(t, rows, "%s is a list, if an empty one", name)
+		if name != "events" {
+			require.Empty(t, rows, name)
+		}
+	}
+	require.Contains(t, string(e.Data), `"timing_template":null`)
+}
+
+// However much is held, it is exported, by however many at once.
+func TestExportOfMuch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.create(t, "user-1")
+	s := b.seed(t, v.Subject)
+	const frames = 20_000
+	b.exec(t, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector)
+		select session_id, 'g' || n, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, decode(repeat('ab', 1024), 'hex')
+		from frames, generate_series(1, $2) n where session_id = $1`, s.session, frames)
+	done := make(chan error)
+	for range 4 {
+		go func() {
+			e, err := b.service.Export(context.Background(), b.principal, "user-1")
+			if err == nil {
+				_, err = io.Copy(io.Discard, e.Body)
+			}
+			done <- err
+		}()
+	}
+	for range 4 {
+		require.NoError(t, <-done)
+	}
+	require.Len(t, b.export(t, "user-1").sections(t)["frames"], frames+1)
+}
+
+// A caller that goes away in the middle leaves nothing behind: the next export finds a place.
+func TestExportThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(t, "user-1")
+	for range 5 {
+		e, err := b.service.Export(context.Background(), b.principal, "user-1")
+		require.NoError(t, err)
+		require.NoError(t, e.Body.Close())
+	}
+	b.export(t, "user-1")
+}

@@ -1,0 +1,186 @@
+package subject
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+
+	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// exporter reads the export of one subject within one snapshot of the database, as often as it is asked to, with the same
+// bytes each time.
+type exporter struct {
+	q          *store.Q
+	uid        string
+	subject    json.RawMessage // canonical
+	pseudonyms [][]byte
+	open       Opener
+}
+
+func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
+	e := exporter{q: q, uid: row.UID, open: s.open}
+	timing, err := s.timing(ctx, q, row)
+	if err != nil {
+		return e, err
+	}
+	if e.subject, err = canonical.JSON(exportedOf(row, timing)); err != nil {
+		return e, err
+	}
+	e.pseudonyms, err = s.research.Pseudonyms(ctx, q, row.EnvironmentID, row.UID)
+	return e, err
+}
+
+// measure learns the digest of the data and the size of the whole.
+func (e exporter) measure(ctx context.Context, head exportHead) (Export, error) {
+	sum, size := sha256.New(), counter(0)
+	if err := e.data(ctx, io.MultiWriter(sum, &size)); err != nil {
+		return Export{}, err
+	}
+	digest := "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	head.Digest = digest
+	before, err := head.before()
+	return Export{Digest: digest, Size: int64(len(before)) + int64(size) + int64(len(exportEnd))}, err
+}
+
+// exportEnd closes the document behind the data.
+const exportEnd = "}"
+
+// before is the document up to its data.
+func (h exportHead) before() ([]byte, error) {
+	raw, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	return append(raw[:len(raw)-1], `,"data":`...), nil
+}
+
+// send writes the whole document.
+func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	before, err := head.before()
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(before); err != nil {
+		return err
+	}
+	if err := e.data(ctx, out); err != nil {
+		return err
+	}
+	if _, err := out.WriteString(exportEnd); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// data writes the data in canonical JSON: sections in the order of their names, the subject itself among them.
+func (e exporter) data(ctx context.Context, w io.Writer) error {
+	sections := &exportSections{w: w, subject: e.subject, open: e.open}
+	if err := e.q.ExportSubject(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
+		return err
+	}
+	return sections.end()
+}
+
+// exportSections writes sections as they come (store.ExportSink).
+type exportSections struct {
+	w       io.Writer
+	open    Opener
+	subject json.RawMessage
+	current string
+	rows    int
+}
+
+const subjectSection = "subject"
+
+// Section ends the section before and begins another.
+func (s *exportSections) Section(name string) error {
+	mark := "],"
+	if s.current == "" {
+		mark = "{"
+	}
+	if s.current < subjectSection && name > subjectSection {
+		mark += `"` + subjectSection + `":` + string(s.subject) + ","
+	}
+	s.current, s.rows = name, 0
+	_, err := io.WriteString(s.w, mark+`"`+name+`":[`)
+	return err
+}
+
+// Row writes one row of the section.
+func (s *exportSections) Row(row json.RawMessage) error {
+	var err error
+	if row, err = s.opened(row); err != nil {
+		return err
+	}
+	if row, err = canonical.JSON(row); err != nil {
+		return err
+	}
+	if s.rows++; s.rows > 1 {
+		row = append([]byte(","), row...)
+	}
+	_, err = s.w.Write(row)
+	return err
+}
+
+func (s *exportSections) end() error {
+	_, err := io.WriteString(s.w, "]}")
+	return err
+}
+
+// opened replaces what is sealed in a row by what is in it.
+func (s *exportSections) opened(row json.RawMessage) (json.RawMessage, error) {
+	switch s.current {
+	case "sessions":
+		return replace(row, "state", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
+			return s.open.OpenState(models.Session{ID: id, State: sealed})
+		})
+	case "templates":
+		return replace(row, "data", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
+			return s.open.OpenTemplate(models.Template{ID: id, Data: sealed})
+		})
+	default:
+		return row, nil
+	}
+}
+
+func replace(row json.RawMessage, field string, open func(id string, sealed []byte) (encoding.BinaryMarshaler, error)) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	var sealed []byte // JSON gives bytes in base64
+	var id string
+	if err := json.Unmarshal(row, &fields); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(fields[field], &sealed); err != nil || len(sealed) == 0 {
+		return row, err
+	}
+	if err := json.Unmarshal(fields["id"], &id); err != nil {
+		return nil, err
+	}
+	v, err := open(id, sealed)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := v.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	fields[field] = json.RawMessage(`"` + base64.StdEncoding.EncodeToString(plain) + `"`)
+	return json.Marshal(fields)
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
