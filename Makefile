@@ -17,9 +17,9 @@ BIN     := bin
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
-MODULES := devstack$(if $(wildcard sdk/go/go.mod),$(comma)sdk/go)$(comma).
+MODULES := devstack$(comma)sdk/go$(comma).
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './tools/*' -not -path '*/node_modules/*')
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/*' -not -path './tools/*' -not -path '*/node_modules/*')
 EMBEDDED := $(shell find api models web internal -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
@@ -142,6 +142,7 @@ bench: $(BIN)/countersign $(BIN)/devstack ## every target measured, open loop, b
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## formatting, import rules, linters, determinism of workflows, go.mod
 	@$(BIN)/golangci-lint run ./...
 	@cd devstack && ../$(BIN)/golangci-lint run --config ../.golangci.yml ./...
+	@cd sdk/go && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml ./...
 	@$(BIN)/workflowcheck ./workflows/...
 	@go mod tidy -diff
 

@@ -16,6 +16,7 @@ import (
 )
 
 //go:generate go run ./gen
+//go:generate go run ./gosdk
 
 //go:embed openapi.json
 var source []byte

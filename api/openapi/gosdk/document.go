@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/format"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+)
+
+// document is what the generator reads of the contract.
+type document struct {
+	Info       struct{ Version string }
+	Paths      map[string]map[string]operation
+	Components struct {
+		Schemas    map[string]*schema
+		Parameters map[string]*parameter
+	}
+}
+
+type operation struct {
+	ID          string `json:"operationId"`
+	Summary     string
+	Description string
+	Parameters  []*parameter
+	Body        *struct {
+		Required bool
+		Content  map[string]struct{ Schema *schema }
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content map[string]struct{ Schema *schema }
+	}
+}
+
+type parameter struct {
+	Ref         string `json:"$ref"`
+	Name        string
+	In          string
+	Description string
+	Schema      *schema
+}
+
+type schema struct {
+	Ref         string `json:"$ref"`
+	Type        types
+	Format      string
+	Description string
+	Enum        []any
+	Const       any
+	Default     any
+	Minimum     *float64
+	Items       *schema
+	Properties  map[string]*schema
+	Required    []string
+	Additional  additional `json:"additionalProperties"`
+	AnyOf       []*schema
+}
+
+// types is `type`, one name or several.
+type types []string
+
+// UnmarshalJSON takes a name or a list of names.
+func (t *types) UnmarshalJSON(b []byte) error {
+	if b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(t))
+	}
+	*t = []string{""}
+	return json.Unmarshal(b, &(*t)[0])
+}
+
+// additional is `additionalProperties` where it is a schema.
+type additional struct{ schema *schema }
+
+// UnmarshalJSON passes over true and false.
+func (a *additional) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		return nil
+	}
+	return json.Unmarshal(b, &a.schema)
+}
+
+// generate answers the files by name.
+func generate() (map[string][]byte, error) {
+	var doc document
+	if err := json.Unmarshal(openapi.Document(), &doc); err != nil {
+		return nil, err
+	}
+	g := &generator{doc: doc}
+	files := map[string][]byte{}
+	for name, body := range map[string]string{
+		"types.gen.go":      g.types(),
+		"operations.gen.go": g.operations(),
+		"codes.gen.go":      g.codes(),
+	} {
+		text, err := format.Source([]byte("// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.\n\npackage countersign\n\n" + body))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w\n%s", name, err, body)
+		}
+		files[name] = text
+	}
+	return files, nil
+}
+
+type generator struct{ doc document }
+
+// initialisms are written in capitals in Go.
+var initialisms = map[string]string{"id": "ID", "url": "URL", "jti": "JTI", "api": "API", "json": "JSON", "html": "HTML", "rp": "RP", "ttl": "TTL",
+	"iss": "Iss", "kid": "Kid", "ms": "MS", "ids": "IDs", "ip": "IP", "aaguid": "AAGUID", "openapi": "OpenAPI"}
+
+// exported is a name of the contract as an exported Go name.
+func exported(name string) string {
+	var b strings.Builder
+	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if whole, ok := initialisms[part]; ok {
+			b.WriteString(whole)
+			continue
+		}
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
+}
+
+// typeName is the Go name of a schema: PathId is PathID.
+func typeName(name string) string {
+	if stem, ok := strings.CutSuffix(name, "Id"); ok {
+		return exported(stem) + "ID"
+	}
+	return exported(name)
+}
+
+// comment writes text as a Go comment in lines of moderate length.
+func comment(indent, text string) string {
+	var b strings.Builder
+	line := indent + "//"
+	for _, word := range strings.Fields(text) {
+		if len(line)+len(word) > 118 {
+			b.WriteString(line + "\n")
+			line = indent + "//"
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
+}
+
+func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The generated part of sdk/go is what the contract and the catalogues say now.
+func TestTheGoSDKIsUpToDate(t *testing.T) {
+	t.Parallel()
+	files, err := generate()
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	for name, text := range files {
+		found, err := os.ReadFile(filepath.Join("..", "..", "..", "sdk", "go", name))
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(found), "sdk/go/%s is stale: run make generate", name)
+	}
+}

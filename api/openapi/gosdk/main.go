@@ -1,0 +1,34 @@
+// Command gosdk writes the generated part of sdk/go from the contract: the types of its schemas, a method an operation,
+// and the codes of the two catalogues. It may not read anything but the contract and the catalogues, so that the same
+// contract always gives the same files.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	out := filepath.Join("..", "..", "sdk", "go")
+	if len(os.Args) > 1 {
+		out = os.Args[1]
+	}
+	if err := write(out); err != nil {
+		fmt.Fprintln(os.Stderr, "gosdk:", err)
+		os.Exit(1)
+	}
+}
+
+func write(dir string) error {
+	files, err := generate()
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

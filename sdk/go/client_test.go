@@ -1,0 +1,201 @@
+package countersign
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// seen is what a server was sent.
+type seen struct {
+	method, path, key, body string
+}
+
+// served answers a client whose server answers each try by the next of answers (the last one for all that follow), and
+// what the server was sent. Pauses between tries are told to pauses and not waited for.
+func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) (*Client, *[]seen) {
+	t.Helper()
+	var got []seen
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, seen{r.Method, r.URL.RequestURI(), r.Header.Get("Idempotency-Key"), string(body)})
+		answers[min(len(got), len(answers))-1](w, r)
+	}))
+	t.Cleanup(server.Close)
+	c, err := New(server.URL, "sk_test_x")
+	require.NoError(t, err)
+	c.waits = func(_ context.Context, d time.Duration) error {
+		if pauses != nil {
+			*pauses = append(*pauses, d)
+		}
+		return nil
+	}
+	return c, &got
+}
+
+func answer(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	c, got := served(t, nil, hangUp, answer(503, `{"code":"unavailable"}`), answer(201, `{"id":"user-1"}`))
+	subject, err := c.CreateSubject(t.Context(), &SubjectCreate{ID: "user-1"})
+	require.NoError(t, err)
+	require.Equal(t, "user-1", subject.ID)
+	require.Len(t, *got, 3)
+	require.NotEmpty(t, (*got)[0].key)
+	for _, s := range *got {
+		require.Equal(t, (*got)[0], s, "every try is the same request")
+	}
+}
+
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	keyed := func(c *Client) error { _, err := c.CreateSubject(ctx, nil); return err }
+	read := func(c *Client) error { _, err := c.GetSubject(ctx, "user-1"); return err }
+	unkeyed := func(c *Client) error { _, err := c.UpdateAction(ctx, "act_1", ActionUpdate{Name: "x"}); return err }
+	decide := func(c *Client) error { _, err := c.Authorize(ctx, AuthorizeRequest{}); return err }
+	for name, tc := range map[string]struct {
+		call  func(*Client) error
+		fails http.HandlerFunc
+		tries int
+	}{
+		"a lost read":                        {read, hangUp, 3},
+		"a lost keyed change":                {keyed, hangUp, 3},
+		"a lost decision, keyed by its body": {decide, hangUp, 3},
+		"a lost change without a key":        {unkeyed, hangUp, 1},
+		"refused by quota":                   {unkeyed, answer(429, `{"code":"rate_limited"}`, "Retry-After", "2"), 3},
+		"away, for any call":                 {unkeyed, answer(503, `{"code":"unavailable"}`), 3},
+		"away for longer than we wait":       {read, answer(503, `{"code":"unavailable"}`, "Retry-After", "3600"), 1},
+		"a proxy's bad gateway":              {keyed, answer(502, `<html>`), 3},
+		"the same, without a key":            {unkeyed, answer(502, `<html>`), 1},
+		"the same key is at work":            {keyed, answer(409, `{"code":"idempotency_in_flight"}`), 3},
+		"a conflict":                         {keyed, answer(409, `{"code":"subject_exists"}`), 1},
+		"a fault of ours":                    {keyed, answer(422, `{"detail":[{"loc":["body","id"],"msg":"id is too long","type":"string_too_long"}]}`), 1},
+		"a fault of theirs":                  {read, answer(500, `{"code":"internal_error"}`), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, got := served(t, nil, tc.fails)
+			require.Error(t, tc.call(c))
+			require.Len(t, *got, tc.tries)
+		})
+	}
+}
+
+func TestRetryAfterIsTheLeastPause(t *testing.T) {
+	t.Parallel()
+	var pauses []time.Duration
+	c, _ := served(t, &pauses, answer(429, `{"code":"rate_limited"}`, "Retry-After", "3"), answer(200, `{"id":"user-1"}`))
+	_, err := c.GetSubject(t.Context(), "user-1")
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{3 * time.Second}, pauses)
+}
+
+func TestRefusalsAreErrors(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t, nil, answer(422, `{"detail":[{"loc":["body","proof_ttl_seconds"],"msg":"proof_ttl_seconds must be at most 900","type":"less_than_equal"}]}`, "X-Request-Id", "req_1"))
+	_, err := c.CreateAction(t.Context(), ActionCreate{})
+	var refused *Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, CodeValidationError, refused.Code)
+	require.Equal(t, []Fault{{Loc: []any{"body", "proof_ttl_seconds"}, Msg: "proof_ttl_seconds must be at most 900", Type: "less_than_equal"}}, refused.Faults)
+	require.Equal(t, "countersign: validation_error: proof_ttl_seconds must be at most 900 (422, request req_1)", err.Error())
+
+	c, _ = served(t, nil, answer(404, `{"code":"not_found","title":"Not found","detail":"There is no such resource in this environment.","request_id":"req_2"}`))
+	_, err = c.GetSubject(t.Context(), "nobody")
+	require.True(t, IsCode(err, CodeNotFound))
+	require.False(t, Unavailable(err))
+
+	c, _ = served(t, nil, hangUp)
+	_, err = c.GetSubject(t.Context(), "nobody")
+	require.True(t, Unavailable(err))
+}
+
+func TestADeadlineEndsTheCall(t *testing.T) {
+	t.Parallel()
+	c, got := served(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	WithTimeout(20 * time.Millisecond)(c)
+	_, err := c.GetSubject(t.Context(), "user-1")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, Unavailable(err))
+	require.Len(t, *got, 3, "a try that took too long is a lost one")
+}
+
+func TestPathsAndQueriesAreEscaped(t *testing.T) {
+	t.Parallel()
+	c, got := served(t, nil, answer(200, `[]`))
+	_, err := c.ListEnrollments(t.Context(), "../actions?x=1#", ListEnrollmentsParams{Limit: 10, Cursor: "a=b&c"})
+	require.NoError(t, err)
+	require.Equal(t, "/api/v1/subjects/..%2Factions%3Fx=1%23/enrollments?cursor=a%3Db%26c&limit=10", (*got)[0].path)
+}
+
+func TestPagesAreFollowedToTheLast(t *testing.T) {
+	t.Parallel()
+	c, got := served(t, nil,
+		answer(200, `[{"id":"a"},{"id":"b"}]`, "Link", `<https://elsewhere.example/api/v1/subjects?limit=2&cursor=two>; rel="next"`),
+		answer(200, `[{"id":"c"}]`))
+	var ids []string
+	for subject, err := range c.AllSubjects(t.Context(), ListSubjectsParams{Limit: 2, Status: "active"}) {
+		require.NoError(t, err)
+		ids = append(ids, subject.ID)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, ids)
+	require.Equal(t, "/api/v1/subjects?cursor=two&limit=2&status=active", (*got)[1].path, "the key goes to no other host")
+}
+
+func TestNothingIsSentThatWasNotSet(t *testing.T) {
+	t.Parallel()
+	body, err := json.Marshal(AuthorizeRequest{Subject: "user-1", Action: "payments.transfer", Resource: Resource{Type: "account", ID: "a"}, Audience: "x"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"subject":"user-1","action":"payments.transfer","resource":{"type":"account","id":"a"},"audience":"x","requested_at":0,"nonce":"","idempotency_key":""}`, string(body))
+	body, err = json.Marshal(PolicyVersionCreate{AllowedCallers: []string{}})
+	require.NoError(t, err)
+	require.Contains(t, string(body), `"allowed_callers":[]`, "an empty list is said, nil is not")
+}
+
+func TestAWrongClientIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tc := range [][2]string{{"countersign.example", "sk_test_x"}, {"ftp://countersign.example", "sk_test_x"}, {"https://countersign.example", "secret"}} {
+		_, err := New(tc[0], tc[1])
+		require.ErrorContains(t, err, "countersign: ")
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	c, got := served(t, nil, answer(307, ``, "Location", "/elsewhere"))
+	_, err := c.GetSubject(t.Context(), "user-1")
+	require.True(t, IsCode(err, "http_307"))
+	require.Len(t, *got, 1)
+}
+
+func TestStreamsAreRead(t *testing.T) {
+	t.Parallel()
+	text := ": hello\n\nid: evt_1\nevent: hold.opened\ndata: {\"id\":\ndata: \"evt_1\"}\n\n: heartbeat\n\nid: evt_2\nevent: resync\ndata: {}\n\nid: evt_3\nevent: half"
+	var events []StreamedEvent
+	err := readStream(strings.NewReader(text), func(e StreamedEvent) bool { events = append(events, e); return true })
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Len(t, events, 2)
+	require.Equal(t, "evt_1", events[0].ID)
+	require.JSONEq(t, `{"id":"evt_1"}`, string(events[0].Data))
+	require.True(t, events[1].Resync)
+}

@@ -1,0 +1,118 @@
+package countersign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Error is a refusal by the service: a problem (RFC 9457), or the faults of a request that breaks the contract (422).
+type Error struct {
+	Status     int           // HTTP status
+	Code       string        // stable name, one of the Code constants; validation_error for faults
+	Title      string        // what kind of refusal this is
+	Detail     string        // one sentence for the caller
+	Faults     []Fault       // of a 422, one a fault
+	RequestID  string        // what to quote to the service's operators
+	RetryAfter time.Duration // how long to wait before trying again; 0 where the service did not say
+}
+
+// Fault is one broken rule of the contract.
+type Fault struct {
+	Loc  []any  `json:"loc"`  // path to it: "body", a field, an index
+	Msg  string `json:"msg"`  // field and rule in words
+	Type string `json:"type"` // stable name of the rule
+}
+
+// Error gives the code, the sentence and the request id.
+func (e *Error) Error() string {
+	text := "countersign: " + e.Code
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	for _, f := range e.Faults {
+		text += ": " + f.Msg
+	}
+	return fmt.Sprintf("%s (%d, request %s)", text, e.Status, e.RequestID)
+}
+
+// IsCode reports whether err is a refusal with this code.
+func IsCode(err error, code string) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+// Unavailable reports whether err says that the service did not decide: it could not be reached, did not answer in time, or
+// said that it is away. What to do then is the caller's policy; see package protect.
+func Unavailable(err error) bool {
+	var gone *lost
+	if errors.As(err, &gone) {
+		return true
+	}
+	var refused *Error
+	return errors.As(err, &refused) && (refused.Status >= 500 || refused.Status == http.StatusTooManyRequests)
+}
+
+// lost is a try that has no answer, so that nobody knows whether it was carried out.
+type lost struct{ error }
+
+func (l *lost) Unwrap() error { return l.error }
+
+func refusal(res *http.Response, text []byte) *Error {
+	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get("X-Request-Id"), RetryAfter: retryAfter(res.Header)}
+	if res.StatusCode == http.StatusUnprocessableEntity {
+		var body struct{ Detail []Fault }
+		if json.Unmarshal(text, &body) == nil && len(body.Detail) > 0 {
+			e.Code, e.Title, e.Faults = CodeValidationError, "The request breaks the contract", body.Detail
+			return e
+		}
+	}
+	var body struct{ Code, Title, Detail string }
+	if json.Unmarshal(text, &body) != nil || body.Code == "" {
+		body.Code, body.Title = "http_"+strconv.Itoa(res.StatusCode), http.StatusText(res.StatusCode) // not ours: a proxy's
+	}
+	e.Code, e.Title, e.Detail = body.Code, body.Title, body.Detail
+	return e
+}
+
+// retryAfter reads seconds, the form the service uses, or an HTTP date, the form a proxy may use.
+func retryAfter(h http.Header) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// Pauses between tries: doubling from the first, with full jitter, and never above the longest. A Retry-After above the
+// longest is the caller's to wait for.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// again says whether a failed try may be made again, and after what pause. 429 and 503 changed nothing; of a lost answer
+// nobody knows, so only what is repeatable goes out again.
+func again(r request, err error, try int) (time.Duration, bool) {
+	pause := rand.N(min(firstPause<<min(try, 10), longestPause)) // #nosec G404 -- jitter
+	var refused *Error
+	if errors.As(err, &refused) {
+		switch refused.Status {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			return max(pause, refused.RetryAfter), refused.RetryAfter <= longestPause
+		case http.StatusBadGateway, http.StatusGatewayTimeout:
+			return pause, r.repeatable()
+		}
+		return 0, refused.Code == CodeIdempotencyInFlight
+	}
+	var gone *lost
+	return pause, errors.As(err, &gone) && r.repeatable()
+}

@@ -1,0 +1,1116 @@
+// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.
+
+package countersign
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// GetProofKeys: Public keys that verify proofs.
+//
+// GET /.well-known/service-proof-keys.json
+func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*JWKSet, error) {
+	return one[JWKSet](ctx, c, request{method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
+}
+
+// ListActionsParams is the query of ListActions. What is zero is not sent.
+type ListActionsParams struct {
+	// Only the action with this key.
+	Key string
+	// Only entries of this mode.
+	Mode Mode
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListActionsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "key", p.Key)
+	set(q, "mode", p.Mode)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListActions: List protected actions.
+//
+// GET /api/v1/actions
+func (c *Client) ListActions(ctx context.Context, params ListActionsParams, options ...RequestOption) (*Page[ProtectedAction], error) {
+	return page[ProtectedAction](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions"), query: params.query()}, options)
+}
+
+// AllActions goes through every page of ListActions, newest first. It ends at the first error.
+func (c *Client) AllActions(ctx context.Context, params ListActionsParams, options ...RequestOption) iter.Seq2[ProtectedAction, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[ProtectedAction], error) {
+		params.Cursor = cursor
+		return c.ListActions(ctx, params, options...)
+	})
+}
+
+// CreateAction: Register a protected action.
+//
+// POST /api/v1/actions
+func (c *Client) CreateAction(ctx context.Context, body ActionCreate, options ...RequestOption) (*ProtectedAction, error) {
+	return one[ProtectedAction](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions"), keyed: true, body: body}, options)
+}
+
+// ArchiveAction: Archive a protected action.
+//
+// DELETE /api/v1/actions/{action_id}
+func (c *Client) ArchiveAction(ctx context.Context, actionID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/actions/{action_id}", actionID)}, nil, options)
+	return err
+}
+
+// GetAction: Read a protected action.
+//
+// GET /api/v1/actions/{action_id}
+func (c *Client) GetAction(ctx context.Context, actionID string, options ...RequestOption) (*ProtectedAction, error) {
+	return one[ProtectedAction](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}", actionID)}, options)
+}
+
+// UpdateAction: Change a protected action.
+//
+// PATCH /api/v1/actions/{action_id}
+func (c *Client) UpdateAction(ctx context.Context, actionID string, body ActionUpdate, options ...RequestOption) (*ProtectedAction, error) {
+	return one[ProtectedAction](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/actions/{action_id}", actionID), body: body}, options)
+}
+
+// ListPolicyVersionsParams is the query of ListPolicyVersions. What is zero is not sent.
+type ListPolicyVersionsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListPolicyVersionsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListPolicyVersions: List an action's policy versions.
+//
+// GET /api/v1/actions/{action_id}/policy-versions
+func (c *Client) ListPolicyVersions(ctx context.Context, actionID string, params ListPolicyVersionsParams, options ...RequestOption) (*Page[PolicyVersion], error) {
+	return page[PolicyVersion](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), query: params.query()}, options)
+}
+
+// AllPolicyVersions goes through every page of ListPolicyVersions, newest first. It ends at the first error.
+func (c *Client) AllPolicyVersions(ctx context.Context, actionID string, params ListPolicyVersionsParams, options ...RequestOption) iter.Seq2[PolicyVersion, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[PolicyVersion], error) {
+		params.Cursor = cursor
+		return c.ListPolicyVersions(ctx, actionID, params, options...)
+	})
+}
+
+// CreatePolicyVersion: Add a policy version. It is a draft until it is activated.
+//
+// POST /api/v1/actions/{action_id}/policy-versions
+func (c *Client) CreatePolicyVersion(ctx context.Context, actionID string, body PolicyVersionCreate, options ...RequestOption) (*PolicyVersion, error) {
+	return one[PolicyVersion](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), keyed: true, body: body}, options)
+}
+
+// GetPolicyVersion: Read a policy version.
+//
+// GET /api/v1/actions/{action_id}/policy-versions/{version}
+func (c *Client) GetPolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
+	return one[PolicyVersion](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions/{version}", actionID, version)}, options)
+}
+
+// ActivatePolicyVersion: Activate a policy version. The version that was active before is retired.
+//
+// POST /api/v1/actions/{action_id}/policy-versions/{version}/activate
+func (c *Client) ActivatePolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
+	return one[PolicyVersion](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/activate", actionID, version), keyed: true}, options)
+}
+
+// SimulatePolicyVersion: Decide stored decisions again under this version. Nothing is changed by asking.
+//
+// POST /api/v1/actions/{action_id}/policy-versions/{version}/simulate
+func (c *Client) SimulatePolicyVersion(ctx context.Context, actionID string, version int64, body *PolicySimulationRequest, options ...RequestOption) (*PolicySimulation, error) {
+	return one[PolicySimulation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/simulate", actionID, version), body: optional(body)}, options)
+}
+
+// ListActivityParams is the query of ListActivity. What is zero is not sent.
+type ListActivityParams struct {
+	// Only events of this type, or of a family such as `hold.*`.
+	Type string
+	// Only entries of this subject.
+	Subject string
+	// Only entries of this action key.
+	Action string
+	// Only entries with this decision.
+	Decision Decision
+	// Nothing older than this time (RFC 3339).
+	Since time.Time
+	// Nothing at or after this time (RFC 3339).
+	Until time.Time
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListActivityParams) query() url.Values {
+	q := url.Values{}
+	set(q, "type", p.Type)
+	set(q, "subject", p.Subject)
+	set(q, "action", p.Action)
+	set(q, "decision", p.Decision)
+	set(q, "since", p.Since)
+	set(q, "until", p.Until)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListActivity: Read the event log.
+//
+// GET /api/v1/activity
+func (c *Client) ListActivity(ctx context.Context, params ListActivityParams, options ...RequestOption) (*Page[ActivityEntry], error) {
+	return page[ActivityEntry](ctx, c, request{method: http.MethodGet, path: path("/api/v1/activity"), query: params.query()}, options)
+}
+
+// AllActivity goes through every page of ListActivity, newest first. It ends at the first error.
+func (c *Client) AllActivity(ctx context.Context, params ListActivityParams, options ...RequestOption) iter.Seq2[ActivityEntry, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[ActivityEntry], error) {
+		params.Cursor = cursor
+		return c.ListActivity(ctx, params, options...)
+	})
+}
+
+// ListAuditParams is the query of ListAudit. What is zero is not sent.
+type ListAuditParams struct {
+	// Only changes made by this actor (a credential, a reviewer, a workflow).
+	Actor string
+	// Only changes of this kind.
+	Kind string
+	// Nothing older than this time (RFC 3339).
+	Since time.Time
+	// Nothing at or after this time (RFC 3339).
+	Until time.Time
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListAuditParams) query() url.Values {
+	q := url.Values{}
+	set(q, "actor", p.Actor)
+	set(q, "kind", p.Kind)
+	set(q, "since", p.Since)
+	set(q, "until", p.Until)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListAudit: Read the audit log.
+//
+// GET /api/v1/audit
+func (c *Client) ListAudit(ctx context.Context, params ListAuditParams, options ...RequestOption) (*Page[AuditEntry], error) {
+	return page[AuditEntry](ctx, c, request{method: http.MethodGet, path: path("/api/v1/audit"), query: params.query()}, options)
+}
+
+// AllAudit goes through every page of ListAudit, newest first. It ends at the first error.
+func (c *Client) AllAudit(ctx context.Context, params ListAuditParams, options ...RequestOption) iter.Seq2[AuditEntry, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[AuditEntry], error) {
+		params.Cursor = cursor
+		return c.ListAudit(ctx, params, options...)
+	})
+}
+
+// GetAuditHead: The signed head of the audit log.
+//
+// GET /api/v1/audit/head
+func (c *Client) GetAuditHead(ctx context.Context, options ...RequestOption) (*AuditHead, error) {
+	return one[AuditHead](ctx, c, request{method: http.MethodGet, path: path("/api/v1/audit/head")}, options)
+}
+
+// ListAuthorizationsParams is the query of ListAuthorizations. What is zero is not sent.
+type ListAuthorizationsParams struct {
+	// Only entries of this subject.
+	Subject string
+	// Only entries of this action key.
+	Action string
+	// Only entries with this decision.
+	Decision Decision
+	// Only entries of this mode.
+	Mode Mode
+	// Only authorizations with this review status.
+	ReviewStatus ReviewStatus
+	// Nothing older than this time (RFC 3339).
+	Since time.Time
+	// Nothing at or after this time (RFC 3339).
+	Until time.Time
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListAuthorizationsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "subject", p.Subject)
+	set(q, "action", p.Action)
+	set(q, "decision", p.Decision)
+	set(q, "mode", p.Mode)
+	set(q, "review_status", p.ReviewStatus)
+	set(q, "since", p.Since)
+	set(q, "until", p.Until)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListAuthorizations: List stored decisions.
+//
+// GET /api/v1/authorizations
+func (c *Client) ListAuthorizations(ctx context.Context, params ListAuthorizationsParams, options ...RequestOption) (*Page[AuthorizationTrace], error) {
+	return page[AuthorizationTrace](ctx, c, request{method: http.MethodGet, path: path("/api/v1/authorizations"), query: params.query()}, options)
+}
+
+// AllAuthorizations goes through every page of ListAuthorizations, newest first. It ends at the first error.
+func (c *Client) AllAuthorizations(ctx context.Context, params ListAuthorizationsParams, options ...RequestOption) iter.Seq2[AuthorizationTrace, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[AuthorizationTrace], error) {
+		params.Cursor = cursor
+		return c.ListAuthorizations(ctx, params, options...)
+	})
+}
+
+// GetAuthorization: Read a stored decision.
+//
+// GET /api/v1/authorizations/{authorization_id}
+func (c *Client) GetAuthorization(ctx context.Context, authorizationID string, options ...RequestOption) (*AuthorizationTrace, error) {
+	return one[AuthorizationTrace](ctx, c, request{method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
+}
+
+// ReportOutcome: Report what became of the action.
+//
+// POST /api/v1/authorizations/{authorization_id}/outcome
+func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body OutcomeReport, options ...RequestOption) (*OutcomeReceipt, error) {
+	return one[OutcomeReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/outcome", authorizationID), keyed: true, body: body}, options)
+}
+
+// ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a new authorization.
+// Repeating the resolution returns the stored receipt; any other review of what is resolved or not held is 409. 202
+// where more approvals are wanted or the workflow has not finished within the wait.
+//
+// POST /api/v1/authorizations/{authorization_id}/review
+func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string, body ManualReviewRequest, options ...RequestOption) (*ManualReviewReceipt, error) {
+	return one[ManualReviewReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/review", authorizationID), keyed: true, body: body}, options)
+}
+
+// Authorize: Decide: may this subject do this now?. A repeat with the same `idempotency_key` and body is answered byte
+// for byte as before. Besides the schema, `requested_at` must be within 300 seconds of ours (`stale_request`),
+// `resource.type` the action's (`resource_type_mismatch`), and `context` must follow the action's `context_schema`;
+// all of these are 422. An unknown subject, action or session is 404.
+//
+// POST /api/v1/authorize
+func (c *Client) Authorize(ctx context.Context, body AuthorizeRequest, options ...RequestOption) (*AuthorizeResponse, error) {
+	return one[AuthorizeResponse](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorize"), body: body}, options)
+}
+
+// GetChallenge: Read what a person is to confirm.
+//
+// GET /api/v1/challenges/{challenge_id}
+func (c *Client) GetChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengePublicView, error) {
+	return one[ChallengePublicView](ctx, c, request{method: http.MethodGet, path: path("/api/v1/challenges/{challenge_id}", challengeID)}, options)
+}
+
+// CancelChallenge: Cancel a challenge.
+//
+// POST /api/v1/challenges/{challenge_id}/cancel
+func (c *Client) CancelChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengeCancelled, error) {
+	return one[ChallengeCancelled](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/cancel", challengeID), keyed: true}, options)
+}
+
+// CompleteChallenge: Complete a challenge. Assesses the subject again and makes a new authorization, which the receipt
+// names. The same assertion again returns the stored receipt; anything else on a settled challenge is 409. After five
+// failed assertions the challenge has failed.
+//
+// POST /api/v1/challenges/{challenge_id}/complete
+func (c *Client) CompleteChallenge(ctx context.Context, challengeID string, body ChallengeCompleteRequest, options ...RequestOption) (*ChallengeCompletionReceipt, error) {
+	return one[ChallengeCompletionReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/complete", challengeID), keyed: true, body: body}, options)
+}
+
+// CreateChallengeLink: Make an address that opens this challenge in a browser.
+//
+// POST /api/v1/challenges/{challenge_id}/link
+func (c *Client) CreateChallengeLink(ctx context.Context, challengeID string, body *ChallengeLinkRequest, options ...RequestOption) (*ChallengeLink, error) {
+	return one[ChallengeLink](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/link", challengeID), keyed: true, body: optional(body)}, options)
+}
+
+// ChallengePasskeyOptions: Begin the passkey step-up.
+//
+// POST /api/v1/challenges/{challenge_id}/passkey/options
+func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string, options ...RequestOption) (*PasskeyAssertionOptions, error) {
+	return one[PasskeyAssertionOptions](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
+}
+
+// CreateClientToken: Make a browser credential. An unknown subject is 404.
+//
+// POST /api/v1/client-tokens
+func (c *Client) CreateClientToken(ctx context.Context, body ClientTokenCreate, options ...RequestOption) (*ClientTokenCreated, error) {
+	return one[ClientTokenCreated](ctx, c, request{method: http.MethodPost, path: path("/api/v1/client-tokens"), keyed: true, body: body}, options)
+}
+
+// GetCredential: Who is calling.
+//
+// GET /api/v1/credential
+func (c *Client) GetCredential(ctx context.Context, options ...RequestOption) (*CredentialIdentity, error) {
+	return one[CredentialIdentity](ctx, c, request{method: http.MethodGet, path: path("/api/v1/credential")}, options)
+}
+
+// ListCredentialsParams is the query of ListCredentials. What is zero is not sent.
+type ListCredentialsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListCredentialsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListCredentials: List the environment's keys.
+//
+// GET /api/v1/credentials
+func (c *Client) ListCredentials(ctx context.Context, params ListCredentialsParams, options ...RequestOption) (*Page[Credential], error) {
+	return page[Credential](ctx, c, request{method: http.MethodGet, path: path("/api/v1/credentials"), query: params.query()}, options)
+}
+
+// AllCredentials goes through every page of ListCredentials, newest first. It ends at the first error.
+func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParams, options ...RequestOption) iter.Seq2[Credential, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Credential], error) {
+		params.Cursor = cursor
+		return c.ListCredentials(ctx, params, options...)
+	})
+}
+
+// CreateCredential: Issue a key. The key is in this answer and nowhere else.
+//
+// POST /api/v1/credentials
+func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, options ...RequestOption) (*CredentialWithKey, error) {
+	return one[CredentialWithKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/credentials"), keyed: true, body: body}, options)
+}
+
+// RevokeCredential: Revoke a key.
+//
+// DELETE /api/v1/credentials/{credential_id}
+func (c *Client) RevokeCredential(ctx context.Context, credentialID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/credentials/{credential_id}", credentialID)}, nil, options)
+	return err
+}
+
+// RotateCredential: Replace a key. The old key stays good for the overlap.
+//
+// POST /api/v1/credentials/{credential_id}/rotate
+func (c *Client) RotateCredential(ctx context.Context, credentialID string, body *RotateRequest, options ...RequestOption) (*CredentialWithKey, error) {
+	return one[CredentialWithKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
+}
+
+// ListEvaluationsParams is the query of ListEvaluations. What is zero is not sent.
+type ListEvaluationsParams struct {
+	// Only evaluations with this status.
+	Status EvaluationStatus
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListEvaluationsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListEvaluations: List evaluations.
+//
+// GET /api/v1/evaluations
+func (c *Client) ListEvaluations(ctx context.Context, params ListEvaluationsParams, options ...RequestOption) (*Page[Evaluation], error) {
+	return page[Evaluation](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations"), query: params.query()}, options)
+}
+
+// AllEvaluations goes through every page of ListEvaluations, newest first. It ends at the first error.
+func (c *Client) AllEvaluations(ctx context.Context, params ListEvaluationsParams, options ...RequestOption) iter.Seq2[Evaluation, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Evaluation], error) {
+		params.Cursor = cursor
+		return c.ListEvaluations(ctx, params, options...)
+	})
+}
+
+// CreateEvaluation: Open an evaluation. An unknown or repeated key in `action_keys` is 422.
+//
+// POST /api/v1/evaluations
+func (c *Client) CreateEvaluation(ctx context.Context, body EvaluationCreate, options ...RequestOption) (*Evaluation, error) {
+	return one[Evaluation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/evaluations"), keyed: true, body: body}, options)
+}
+
+// GetEvaluation: Read an evaluation.
+//
+// GET /api/v1/evaluations/{evaluation_id}
+func (c *Client) GetEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
+	return one[Evaluation](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}", evaluationID)}, options)
+}
+
+// CloseEvaluation: Close an evaluation.
+//
+// POST /api/v1/evaluations/{evaluation_id}/close
+func (c *Client) CloseEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
+	return one[Evaluation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/evaluations/{evaluation_id}/close", evaluationID), keyed: true}, options)
+}
+
+// GetEvaluationReport: Read an evaluation's report.
+//
+// GET /api/v1/evaluations/{evaluation_id}/report
+func (c *Client) GetEvaluationReport(ctx context.Context, evaluationID string, options ...RequestOption) (*EvaluationReport, error) {
+	return one[EvaluationReport](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}/report", evaluationID)}, options)
+}
+
+// ListEventTypes: The types of event, each with schema and example.
+//
+// GET /api/v1/event-types
+func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) ([]EventTypeInfo, error) {
+	var out []EventTypeInfo
+	_, err := c.do(ctx, request{method: http.MethodGet, path: path("/api/v1/event-types")}, &out, options)
+	return out, err
+}
+
+// GetMeta: Capability states and reason codes.
+//
+// GET /api/v1/meta
+func (c *Client) GetMeta(ctx context.Context, options ...RequestOption) (*Meta, error) {
+	return one[Meta](ctx, c, request{method: http.MethodGet, path: path("/api/v1/meta")}, options)
+}
+
+// GetProofStatus: Read a proof's status. A jti that is not recognised has status `unknown`. Reading never consumes.
+//
+// GET /api/v1/proofs/{jti}/status
+func (c *Client) GetProofStatus(ctx context.Context, jti string, options ...RequestOption) (*ProofStatus, error) {
+	return one[ProofStatus](ctx, c, request{method: http.MethodGet, path: path("/api/v1/proofs/{jti}/status", jti)}, options)
+}
+
+// ListReviewsParams is the query of ListReviews. What is zero is not sent.
+type ListReviewsParams struct {
+	// Only reviews with this status.
+	Status string
+	// Only entries of this subject.
+	Subject string
+	// Only entries of this action key.
+	Action string
+	// Only actions of this risk class.
+	RiskClass RiskClass
+	// Only holds that were opened before this time (RFC 3339).
+	OpenedBefore time.Time
+	// Only holds that are due before this time (RFC 3339).
+	DueBefore time.Time
+	// Newest first, or what is due soonest first.
+	Order string
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListReviewsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "subject", p.Subject)
+	set(q, "action", p.Action)
+	set(q, "risk_class", p.RiskClass)
+	set(q, "opened_before", p.OpenedBefore)
+	set(q, "due_before", p.DueBefore)
+	set(q, "order", p.Order)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListReviews: List holds for reviewers. Newest first, or with `order=due` what is due soonest.
+//
+// GET /api/v1/reviews
+func (c *Client) ListReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) (*Page[HeldReview], error) {
+	return page[HeldReview](ctx, c, request{method: http.MethodGet, path: path("/api/v1/reviews"), query: params.query()}, options)
+}
+
+// AllReviews goes through every page of ListReviews, newest first. It ends at the first error.
+func (c *Client) AllReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) iter.Seq2[HeldReview, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[HeldReview], error) {
+		params.Cursor = cursor
+		return c.ListReviews(ctx, params, options...)
+	})
+}
+
+// CountReviewsParams is the query of CountReviews. What is zero is not sent.
+type CountReviewsParams struct {
+	// Only entries of this action key.
+	Action string
+	// Only actions of this risk class.
+	RiskClass RiskClass
+}
+
+func (p CountReviewsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "action", p.Action)
+	set(q, "risk_class", p.RiskClass)
+	return q
+}
+
+// CountReviews: Count what waits for reviewers.
+//
+// GET /api/v1/reviews/counts
+func (c *Client) CountReviews(ctx context.Context, params CountReviewsParams, options ...RequestOption) (*ReviewCounts, error) {
+	return one[ReviewCounts](ctx, c, request{method: http.MethodGet, path: path("/api/v1/reviews/counts"), query: params.query()}, options)
+}
+
+// ListSessionsParams is the query of ListSessions. What is zero is not sent.
+type ListSessionsParams struct {
+	// Only entries of this subject.
+	Subject string
+	// Only sessions with this status.
+	Status SessionState
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListSessionsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "subject", p.Subject)
+	set(q, "status", p.Status)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListSessions: List sessions.
+//
+// GET /api/v1/sessions
+func (c *Client) ListSessions(ctx context.Context, params ListSessionsParams, options ...RequestOption) (*Page[Session], error) {
+	return page[Session](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions"), query: params.query()}, options)
+}
+
+// AllSessions goes through every page of ListSessions, newest first. It ends at the first error.
+func (c *Client) AllSessions(ctx context.Context, params ListSessionsParams, options ...RequestOption) iter.Seq2[Session, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Session], error) {
+		params.Cursor = cursor
+		return c.ListSessions(ctx, params, options...)
+	})
+}
+
+// CreateSession: Start an observation session. An unknown subject is 404.
+//
+// POST /api/v1/sessions
+func (c *Client) CreateSession(ctx context.Context, body SessionCreate, options ...RequestOption) (*Session, error) {
+	return one[Session](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions"), keyed: true, body: body}, options)
+}
+
+// GetSession: Read a session.
+//
+// GET /api/v1/sessions/{session_id}
+func (c *Client) GetSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
+	return one[Session](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}", sessionID)}, options)
+}
+
+// GetSessionAssessment: Assess a session.
+//
+// GET /api/v1/sessions/{session_id}/assessment
+func (c *Client) GetSessionAssessment(ctx context.Context, sessionID string, options ...RequestOption) (*AssuranceProfile, error) {
+	return one[AssuranceProfile](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/assessment", sessionID)}, options)
+}
+
+// EndSession: End a session.
+//
+// POST /api/v1/sessions/{session_id}/end
+func (c *Client) EndSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
+	return one[Session](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/end", sessionID), keyed: true}, options)
+}
+
+// SubmitEvidence: Submit a frame of evidence. The raw body is capped (256 KiB unless the deployment says otherwise).
+// Content that cannot be is answered 200 with status `rejected` and reason codes. With a client token the `Origin`
+// must be the token's, and another subject's session is 404.
+//
+// POST /api/v1/sessions/{session_id}/evidence
+func (c *Client) SubmitEvidence(ctx context.Context, sessionID string, body FeatureFrameRequest, options ...RequestOption) (*EvidenceAck, error) {
+	return one[EvidenceAck](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/evidence", sessionID), body: body}, options)
+}
+
+// GetSessionStatus: Read a session and how much evidence it has.
+//
+// GET /api/v1/sessions/{session_id}/status
+func (c *Client) GetSessionStatus(ctx context.Context, sessionID string, options ...RequestOption) (*SessionStatus, error) {
+	return one[SessionStatus](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/status", sessionID)}, options)
+}
+
+// ListSigningKeysParams is the query of ListSigningKeys. What is zero is not sent.
+type ListSigningKeysParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListSigningKeysParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListSigningKeys: List the environment's signing keys.
+//
+// GET /api/v1/signing-keys
+func (c *Client) ListSigningKeys(ctx context.Context, params ListSigningKeysParams, options ...RequestOption) (*Page[SigningKey], error) {
+	return page[SigningKey](ctx, c, request{method: http.MethodGet, path: path("/api/v1/signing-keys"), query: params.query()}, options)
+}
+
+// AllSigningKeys goes through every page of ListSigningKeys, newest first. It ends at the first error.
+func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParams, options ...RequestOption) iter.Seq2[SigningKey, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[SigningKey], error) {
+		params.Cursor = cursor
+		return c.ListSigningKeys(ctx, params, options...)
+	})
+}
+
+// RotateSigningKey: Put the next signing key into use. The key before it is kept until its last proof is dead, and the
+// one after it is published.
+//
+// POST /api/v1/signing-keys/rotate
+func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {
+	return one[SigningKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/signing-keys/rotate"), keyed: true}, options)
+}
+
+// ListSubjectsParams is the query of ListSubjects. What is zero is not sent.
+type ListSubjectsParams struct {
+	// Only subjects with this status.
+	Status SubjectStatus
+	// Only subjects in this state of enrollment.
+	Enrollment EnrollmentState
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListSubjectsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "enrollment", p.Enrollment)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListSubjects: List subjects.
+//
+// GET /api/v1/subjects
+func (c *Client) ListSubjects(ctx context.Context, params ListSubjectsParams, options ...RequestOption) (*Page[Subject], error) {
+	return page[Subject](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects"), query: params.query()}, options)
+}
+
+// AllSubjects goes through every page of ListSubjects, newest first. It ends at the first error.
+func (c *Client) AllSubjects(ctx context.Context, params ListSubjectsParams, options ...RequestOption) iter.Seq2[Subject, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Subject], error) {
+		params.Cursor = cursor
+		return c.ListSubjects(ctx, params, options...)
+	})
+}
+
+// CreateSubject: Create a subject.
+//
+// POST /api/v1/subjects
+func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options ...RequestOption) (*Subject, error) {
+	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects"), keyed: true, body: optional(body)}, options)
+}
+
+// DeleteSubject: Erase a subject. Rows, templates, frames, passkeys and histories go; a receipt remains. The id may be
+// used again and starts empty.
+//
+// DELETE /api/v1/subjects/{subject_id}
+func (c *Client) DeleteSubject(ctx context.Context, subjectID string, options ...RequestOption) (*ErasureReceipt, error) {
+	return one[ErasureReceipt](ctx, c, request{method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
+}
+
+// GetSubject: Read a subject.
+//
+// GET /api/v1/subjects/{subject_id}
+func (c *Client) GetSubject(ctx context.Context, subjectID string, options ...RequestOption) (*Subject, error) {
+	return one[Subject](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
+}
+
+// FreezeAdaptation: Freeze or thaw adaptation.
+//
+// POST /api/v1/subjects/{subject_id}/adaptation/freeze
+func (c *Client) FreezeAdaptation(ctx context.Context, subjectID string, body *AdaptationFreeze, options ...RequestOption) (*Subject, error) {
+	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/adaptation/freeze", subjectID), keyed: true, body: optional(body)}, options)
+}
+
+// ListEnrollmentsParams is the query of ListEnrollments. What is zero is not sent.
+type ListEnrollmentsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListEnrollmentsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListEnrollments: List a subject's enrollments.
+//
+// GET /api/v1/subjects/{subject_id}/enrollments
+func (c *Client) ListEnrollments(ctx context.Context, subjectID string, params ListEnrollmentsParams, options ...RequestOption) (*Page[Enrollment], error) {
+	return page[Enrollment](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/enrollments", subjectID), query: params.query()}, options)
+}
+
+// AllEnrollments goes through every page of ListEnrollments, newest first. It ends at the first error.
+func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params ListEnrollmentsParams, options ...RequestOption) iter.Seq2[Enrollment, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Enrollment], error) {
+		params.Cursor = cursor
+		return c.ListEnrollments(ctx, subjectID, params, options...)
+	})
+}
+
+// CompleteEnrollment: Train the template from what was collected. Too little evidence and no `force` is status
+// `failed` with the limitation named. 202 with status `pending` where the training has not finished within the wait.
+//
+// POST /api/v1/subjects/{subject_id}/enrollments/complete
+func (c *Client) CompleteEnrollment(ctx context.Context, subjectID string, body EnrollmentComplete, options ...RequestOption) (*Enrollment, error) {
+	return one[Enrollment](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/enrollments/complete", subjectID), keyed: true, body: body}, options)
+}
+
+// ExportSubject: Export everything held about a subject.
+//
+// POST /api/v1/subjects/{subject_id}/export
+func (c *Client) ExportSubject(ctx context.Context, subjectID string, options ...RequestOption) (*SubjectExport, error) {
+	return one[SubjectExport](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/export", subjectID), keyed: true}, options)
+}
+
+// ListPasskeysParams is the query of ListPasskeys. What is zero is not sent.
+type ListPasskeysParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListPasskeysParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListPasskeys: List a subject's passkeys.
+//
+// GET /api/v1/subjects/{subject_id}/passkeys
+func (c *Client) ListPasskeys(ctx context.Context, subjectID string, params ListPasskeysParams, options ...RequestOption) (*Page[Passkey], error) {
+	return page[Passkey](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/passkeys", subjectID), query: params.query()}, options)
+}
+
+// AllPasskeys goes through every page of ListPasskeys, newest first. It ends at the first error.
+func (c *Client) AllPasskeys(ctx context.Context, subjectID string, params ListPasskeysParams, options ...RequestOption) iter.Seq2[Passkey, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Passkey], error) {
+		params.Cursor = cursor
+		return c.ListPasskeys(ctx, subjectID, params, options...)
+	})
+}
+
+// PasskeyRegisterComplete: Register the passkey.
+//
+// POST /api/v1/subjects/{subject_id}/passkeys/register/complete
+func (c *Client) PasskeyRegisterComplete(ctx context.Context, subjectID string, body PasskeyRegistrationComplete, options ...RequestOption) (*PasskeyRegistered, error) {
+	return one[PasskeyRegistered](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/complete", subjectID), keyed: true, body: body}, options)
+}
+
+// PasskeyRegisterOptions: Exchange a grant for registration options.
+//
+// POST /api/v1/subjects/{subject_id}/passkeys/register/options
+func (c *Client) PasskeyRegisterOptions(ctx context.Context, subjectID string, body PasskeyRegistrationOptionsRequest, options ...RequestOption) (*PasskeyRegistrationOptions, error) {
+	return one[PasskeyRegistrationOptions](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/options", subjectID), keyed: true, body: body}, options)
+}
+
+// CreatePasskeyGrant: Permit the registration of one passkey.
+//
+// POST /api/v1/subjects/{subject_id}/passkeys/registration-grants
+func (c *Client) CreatePasskeyGrant(ctx context.Context, subjectID string, options ...RequestOption) (*PasskeyRegistrationGrant, error) {
+	return one[PasskeyRegistrationGrant](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/registration-grants", subjectID), keyed: true}, options)
+}
+
+// RevokePasskey: Revoke a passkey.
+//
+// DELETE /api/v1/subjects/{subject_id}/passkeys/{passkey_id}
+func (c *Client) RevokePasskey(ctx context.Context, subjectID string, passkeyID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}/passkeys/{passkey_id}", subjectID, passkeyID)}, nil, options)
+	return err
+}
+
+// GetRecovery: Read a subject's newest recovery.
+//
+// GET /api/v1/subjects/{subject_id}/recovery
+func (c *Client) GetRecovery(ctx context.Context, subjectID string, options ...RequestOption) (*Recovery, error) {
+	return one[Recovery](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID)}, options)
+}
+
+// BeginRecovery: Begin a recovery. Voids open challenges and proofs and resets the template; completed by a new
+// enrollment after the cool-down.
+//
+// POST /api/v1/subjects/{subject_id}/recovery
+func (c *Client) BeginRecovery(ctx context.Context, subjectID string, body RecoveryBegin, options ...RequestOption) (*Recovery, error) {
+	return one[Recovery](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
+}
+
+// SetResearchConsent: Record the answer on research use. Withdrawal removes the vectors that were kept.
+//
+// POST /api/v1/subjects/{subject_id}/research-consent
+func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body ResearchConsentRequest, options ...RequestOption) (*ResearchConsentRecord, error) {
+	return one[ResearchConsentRecord](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/research-consent", subjectID), keyed: true, body: body}, options)
+}
+
+// RevokeSubject: Revoke a subject. Open proofs are revoked; every later decision is deny with `subject_revoked`.
+//
+// POST /api/v1/subjects/{subject_id}/revoke
+func (c *Client) RevokeSubject(ctx context.Context, subjectID string, body *Reason, options ...RequestOption) (*Subject, error) {
+	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/revoke", subjectID), keyed: true, body: optional(body)}, options)
+}
+
+// ListTemplatesParams is the query of ListTemplates. What is zero is not sent.
+type ListTemplatesParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListTemplatesParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListTemplates: List the versions of a subject's templates. What was learned of a subject, by modality and class of
+// device. The learned numbers are in the export alone.
+//
+// GET /api/v1/subjects/{subject_id}/templates
+func (c *Client) ListTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) (*Page[Template], error) {
+	return page[Template](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/templates", subjectID), query: params.query()}, options)
+}
+
+// AllTemplates goes through every page of ListTemplates, newest first. It ends at the first error.
+func (c *Client) AllTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) iter.Seq2[Template, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Template], error) {
+		params.Cursor = cursor
+		return c.ListTemplates(ctx, subjectID, params, options...)
+	})
+}
+
+// RollbackTemplate: Put an earlier version of a template in force again. The version that was in force is retired.
+// Freeze adaptation first where it is adaptation that is distrusted.
+//
+// POST /api/v1/subjects/{subject_id}/templates/rollback
+func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body TemplateRollback, options ...RequestOption) (*Template, error) {
+	return one[Template](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/templates/rollback", subjectID), keyed: true, body: body}, options)
+}
+
+// VerifyProof: Verify and optionally consume a proof. What cannot be read is `valid: false` with status `unknown`.
+// Consuming is atomic: one of any number of callers wins.
+//
+// POST /api/v1/verify
+func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {
+	return one[ProofVerification](ctx, c, request{method: http.MethodPost, path: path("/api/v1/verify"), keyed: true, body: body}, options)
+}
+
+// ListWebhookEndpointsParams is the query of ListWebhookEndpoints. What is zero is not sent.
+type ListWebhookEndpointsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListWebhookEndpointsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListWebhookEndpoints: List webhook endpoints.
+//
+// GET /api/v1/webhook-endpoints
+func (c *Client) ListWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams, options ...RequestOption) (*Page[WebhookEndpoint], error) {
+	return page[WebhookEndpoint](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints"), query: params.query()}, options)
+}
+
+// AllWebhookEndpoints goes through every page of ListWebhookEndpoints, newest first. It ends at the first error.
+func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams, options ...RequestOption) iter.Seq2[WebhookEndpoint, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[WebhookEndpoint], error) {
+		params.Cursor = cursor
+		return c.ListWebhookEndpoints(ctx, params, options...)
+	})
+}
+
+// CreateWebhookEndpoint: Add a webhook endpoint. The secret is in this answer and nowhere else.
+//
+// POST /api/v1/webhook-endpoints
+func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
+	return one[WebhookEndpointWithSecret](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints"), keyed: true, body: body}, options)
+}
+
+// DeleteWebhookEndpoint: Remove a webhook endpoint.
+//
+// DELETE /api/v1/webhook-endpoints/{endpoint_id}
+func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, nil, options)
+	return err
+}
+
+// GetWebhookEndpoint: Read a webhook endpoint.
+//
+// GET /api/v1/webhook-endpoints/{endpoint_id}
+func (c *Client) GetWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
+	return one[WebhookEndpoint](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, options)
+}
+
+// UpdateWebhookEndpoint: Change a webhook endpoint.
+//
+// PATCH /api/v1/webhook-endpoints/{endpoint_id}
+func (c *Client) UpdateWebhookEndpoint(ctx context.Context, endpointID string, body WebhookEndpointUpdate, options ...RequestOption) (*WebhookEndpoint, error) {
+	return one[WebhookEndpoint](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID), body: body}, options)
+}
+
+// ListWebhookAttemptsParams is the query of ListWebhookAttempts. What is zero is not sent.
+type ListWebhookAttemptsParams struct {
+	// Only attempts with this status.
+	Status AttemptStatus
+	// Only attempts to deliver this event.
+	Event string
+	// Nothing older than this time (RFC 3339).
+	Since time.Time
+	// Nothing at or after this time (RFC 3339).
+	Until time.Time
+	// Entries on a page.
+	Limit int64
+	// Where the next page starts; from the `Link` header.
+	Cursor string
+}
+
+func (p ListWebhookAttemptsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "event", p.Event)
+	set(q, "since", p.Since)
+	set(q, "until", p.Until)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListWebhookAttempts: List attempts to deliver.
+//
+// GET /api/v1/webhook-endpoints/{endpoint_id}/attempts
+func (c *Client) ListWebhookAttempts(ctx context.Context, endpointID string, params ListWebhookAttemptsParams, options ...RequestOption) (*Page[WebhookAttempt], error) {
+	return page[WebhookAttempt](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}/attempts", endpointID), query: params.query()}, options)
+}
+
+// AllWebhookAttempts goes through every page of ListWebhookAttempts, newest first. It ends at the first error.
+func (c *Client) AllWebhookAttempts(ctx context.Context, endpointID string, params ListWebhookAttemptsParams, options ...RequestOption) iter.Seq2[WebhookAttempt, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[WebhookAttempt], error) {
+		params.Cursor = cursor
+		return c.ListWebhookAttempts(ctx, endpointID, params, options...)
+	})
+}
+
+// EnableWebhookEndpoint: Enable an endpoint again.
+//
+// POST /api/v1/webhook-endpoints/{endpoint_id}/enable
+func (c *Client) EnableWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
+	return one[WebhookEndpoint](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/enable", endpointID), keyed: true}, options)
+}
+
+// ReplayWebhookEndpoint: Deliver events again.
+//
+// POST /api/v1/webhook-endpoints/{endpoint_id}/replay
+func (c *Client) ReplayWebhookEndpoint(ctx context.Context, endpointID string, body *WebhookReplayRequest, options ...RequestOption) (*WebhookReplay, error) {
+	return one[WebhookReplay](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/replay", endpointID), keyed: true, body: optional(body)}, options)
+}
+
+// RotateWebhookSecret: Replace the signing secret. Both secrets sign during the overlap.
+//
+// POST /api/v1/webhook-endpoints/{endpoint_id}/rotate
+func (c *Client) RotateWebhookSecret(ctx context.Context, endpointID string, body *RotateRequest, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
+	return one[WebhookEndpointWithSecret](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/rotate", endpointID), keyed: true, body: optional(body)}, options)
+}
+
+// TestWebhookEndpoint: Send a webhook.test event now, once.
+//
+// POST /api/v1/webhook-endpoints/{endpoint_id}/test
+func (c *Client) TestWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookTestResult, error) {
+	return one[WebhookTestResult](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/test", endpointID), keyed: true}, options)
+}
+
+// LegacyAuth: Verify a sample against an enrolled user.
+//
+// POST /auth
+func (c *Client) LegacyAuth(ctx context.Context, body LegacyAuth, options ...RequestOption) (*LegacyAuthResult, error) {
+	return one[LegacyAuthResult](ctx, c, request{method: http.MethodPost, path: path("/auth"), body: body}, options)
+}
+
+// LegacyEnrol: Create or update a user's timing template.
+//
+// POST /enrol
+func (c *Client) LegacyEnrol(ctx context.Context, body LegacyEnrol, options ...RequestOption) (*LegacyEnrolled, error) {
+	return one[LegacyEnrolled](ctx, c, request{method: http.MethodPost, path: path("/enrol"), keyed: true, body: body}, options)
+}
+
+// LegacyIngest: Stream feature frames.
+//
+// POST /v2/ingest
+func (c *Client) LegacyIngest(ctx context.Context, body LegacyIngest, options ...RequestOption) (*LegacyIngested, error) {
+	return one[LegacyIngested](ctx, c, request{method: http.MethodPost, path: path("/v2/ingest"), body: body}, options)
+}
+
+// LegacySessionEnd: End a session and finalize its trust record.
+//
+// POST /v2/sessions/end
+func (c *Client) LegacySessionEnd(ctx context.Context, body LegacySessionEnd, options ...RequestOption) (*LegacySessionEnded, error) {
+	return one[LegacySessionEnded](ctx, c, request{method: http.MethodPost, path: path("/v2/sessions/end"), keyed: true, body: body}, options)
+}
+
+// LegacySessionStart: Start a continuous trust session.
+//
+// POST /v2/sessions/start
+func (c *Client) LegacySessionStart(ctx context.Context, body LegacySessionStart, options ...RequestOption) (*LegacySessionStarted, error) {
+	return one[LegacySessionStarted](ctx, c, request{method: http.MethodPost, path: path("/v2/sessions/start"), keyed: true, body: body}, options)
+}
+
+// LegacyTrust: Read a session's score and state.
+//
+// GET /v2/trust/{session_id}
+func (c *Client) LegacyTrust(ctx context.Context, sessionID string, options ...RequestOption) (*LegacyTrust, error) {
+	return one[LegacyTrust](ctx, c, request{method: http.MethodGet, path: path("/v2/trust/{session_id}", sessionID)}, options)
+}

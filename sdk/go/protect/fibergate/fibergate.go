@@ -1,0 +1,39 @@
+// Package fibergate is package protect for Fiber v2. It does nothing of its own but translate.
+package fibergate
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/sdk/go/protect"
+)
+
+// New is a middleware that lets a request on where the gate allows what describe says it is about. describe's error is
+// the request's fault: 400, with its text. The outcome is in c.UserContext() (protect.FromContext).
+func New(g *protect.Gate, describe func(*fiber.Ctx) (protect.Ask, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ask, err := describe(c)
+		if err != nil {
+			return c.Status(fiber.StatusBadRequest).JSON(protect.Body{Decision: "refused", Message: err.Error()})
+		}
+		outcome, err := g.Check(c.UserContext(), copied(ask), string([]byte(c.Get(protect.ProofHeader))))
+		if err == nil && outcome.Allowed {
+			c.SetUserContext(protect.NewContext(c.UserContext(), outcome))
+			return c.Next()
+		}
+		status, header, body := protect.Answer(outcome, err)
+		for name, value := range header {
+			c.Set(name, value)
+		}
+		c.Set(fiber.HeaderCacheControl, "no-store")
+		return c.Status(status).JSON(body)
+	}
+}
+
+// copied owns its strings: those that Fiber hands out are good until the handler returns only, and a lost call may still
+// be on its way out then.
+func copied(ask protect.Ask) protect.Ask {
+	for _, s := range []*string{&ask.Subject, &ask.ResourceType, &ask.ResourceID, &ask.Session, &ask.IdempotencyKey} {
+		*s = string([]byte(*s))
+	}
+	return ask
+}

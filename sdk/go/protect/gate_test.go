@@ -1,0 +1,151 @@
+package protect_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/proof"
+	"github.com/countersign-dev/countersign/sdk/go/protect"
+	"github.com/countersign-dev/countersign/sdk/go/protect/fibergate"
+)
+
+// gate guards payments.transfer with a service that answers authorize as told. The whole path with a real service is in
+// package live.
+func gate(t *testing.T, answer http.HandlerFunc, failure protect.Failure) *protect.Gate {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	client, err := countersign.New(server.URL, "sk_test_x", countersign.WithRetries(0))
+	require.NoError(t, err)
+	return &protect.Gate{Client: client, Action: "payments.transfer", Failure: failure, Within: 200 * time.Millisecond,
+		Verifier: &proof.Verifier{Keys: proof.NewRemote(server.URL, nil), Issuer: "i", Environment: "env_1", Audience: "bank.example"}}
+}
+
+func decided(decision, mode string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"id":"azn_1","decision":%q,"mode":%q,"decided_at":"2026-11-21T09:30:00.000Z","human_readable":{"status":"s","detail":"Please confirm."},
+			"assurance":{"assessed_at":"2026-11-21T09:30:00.000Z"},"challenge":{"id":"chl_1","methods":["passkey"],"expires_at":"2026-11-21T09:35:00.000Z"}}`, decision, mode)
+	}
+}
+
+func status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) }
+}
+
+// stuck answers nothing until the caller hangs up, which a server notices once it has read the body.
+func stuck(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+var transfer = protect.Ask{Subject: "user-1", ResourceType: "account", ResourceID: "acc-1"}
+
+// both sends a request through the net/http and the Fiber form of g and requires that they answer alike.
+func both(t *testing.T, g *protect.Gate, describeErr error, header ...string) (*http.Response, string) {
+	t.Helper()
+	request := func() *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "/transfer", strings.NewReader("{}"))
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		return r
+	}
+	recorder := httptest.NewRecorder()
+	g.Handler(func(*http.Request) (protect.Ask, error) { return transfer, describeErr }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.True(t, protect.FromContext(r.Context()).Allowed)
+		_, _ = io.WriteString(w, "moved")
+	})).ServeHTTP(recorder, request())
+
+	app := fiber.New()
+	app.Post("/transfer", fibergate.New(g, func(*fiber.Ctx) (protect.Ask, error) { return transfer, describeErr }), func(c *fiber.Ctx) error {
+		require.True(t, protect.FromContext(c.UserContext()).Allowed)
+		return c.SendString("moved")
+	})
+	res, err := app.Test(request(), -1)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, recorder.Code, res.StatusCode)
+	require.Equal(t, strings.TrimSpace(recorder.Body.String()), strings.TrimSpace(string(body)))
+	require.Equal(t, recorder.Header().Get("WWW-Authenticate"), res.Header.Get("WWW-Authenticate"))
+	return res, string(body)
+}
+
+func TestTheRouteRunsAsDecided(t *testing.T) {
+	t.Parallel()
+	away := status(503, `{"code":"unavailable"}`)
+	for name, tc := range map[string]struct {
+		service http.HandlerFunc
+		failure protect.Failure
+		status  int
+		has     string
+	}{
+		"allow":                     {decided("allow", "enforce"), protect.FailClosed, 200, "moved"},
+		"challenge":                 {decided("challenge", "enforce"), protect.FailClosed, 401, `"challenge":{"expires_at":"2026-11-21T09:35:00Z","id":"chl_1"`},
+		"hold":                      {decided("hold", "enforce"), protect.FailClosed, 403, `"decision":"hold"`},
+		"deny":                      {decided("deny", "enforce"), protect.FailOpen, 403, `"decision":"deny"`},
+		"deny in shadow":            {decided("deny", "shadow"), protect.FailClosed, 200, "moved"},
+		"deny in test":              {decided("deny", "test"), protect.FailClosed, 403, `"decision":"deny"`},
+		"away, closed":              {away, protect.FailClosed, 503, `"decision":"unavailable"`},
+		"away, open":                {away, protect.FailOpen, 200, "moved"},
+		"too slow, closed":          {stuck, protect.FailClosed, 503, `"decision":"unavailable"`},
+		"too slow, open":            {stuck, protect.FailOpen, 200, "moved"},
+		"an unknown subject, open":  {status(404, `{"code":"not_found","detail":"secret detail"}`), protect.FailOpen, 500, `"decision":"refused"`},
+		"a fault of the page, open": {status(422, `{"detail":[{"loc":["body"],"msg":"secret","type":"t"}]}`), protect.FailOpen, 422, `"decision":"refused"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, body := both(t, gate(t, tc.service, tc.failure), nil)
+			require.Equal(t, tc.status, res.StatusCode)
+			require.Contains(t, body, tc.has)
+			require.NotContains(t, body, "secret")
+		})
+	}
+}
+
+func TestAChallengeIsSaidInTheStandardWay(t *testing.T) {
+	t.Parallel()
+	res, _ := both(t, gate(t, decided("challenge", "enforce"), protect.FailClosed), nil)
+	require.Equal(t, `Countersign error="insufficient_user_authentication"`, res.Header.Get("WWW-Authenticate"))
+}
+
+func TestABadRequestIsToldSo(t *testing.T) {
+	t.Parallel()
+	res, body := both(t, gate(t, decided("allow", "enforce"), protect.FailClosed), errors.New("amount must be a number"))
+	require.Equal(t, 400, res.StatusCode)
+	require.Contains(t, body, "amount must be a number")
+}
+
+func TestABroughtProofIsNeverTakenUnread(t *testing.T) {
+	t.Parallel()
+	res, body := both(t, gate(t, decided("allow", "enforce"), protect.FailOpen), nil, protect.ProofHeader, "forged")
+	require.Equal(t, 403, res.StatusCode)
+	require.Contains(t, body, "proof_malformed")
+}
+
+func TestAGateSaysWhatItLacks(t *testing.T) {
+	t.Parallel()
+	_, err := (&protect.Gate{}).Check(t.Context(), transfer, "")
+	require.ErrorContains(t, err, "must be set")
+	_, err = gate(t, stuck, protect.FailOpen).Check(t.Context(), protect.Ask{Subject: "user-1"}, "")
+	require.ErrorContains(t, err, "must be set")
+}
+
+func TestOnlyLowRiskGoesOnUndecided(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, protect.FailOpen, protect.ForRisk(countersign.RiskClassLow))
+	for _, class := range []countersign.RiskClass{countersign.RiskClassElevated, countersign.RiskClassHigh, countersign.RiskClassCritical, ""} {
+		require.Equal(t, protect.FailClosed, protect.ForRisk(class))
+	}
+}

@@ -1,0 +1,83 @@
+package protect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
+)
+
+type outcomeKey struct{}
+
+// FromContext is the outcome by which the request went through; nil outside a protected route.
+func FromContext(ctx context.Context) *Outcome {
+	outcome, _ := ctx.Value(outcomeKey{}).(*Outcome)
+	return outcome
+}
+
+// NewContext carries an outcome to a handler.
+func NewContext(ctx context.Context, outcome *Outcome) context.Context {
+	return context.WithValue(ctx, outcomeKey{}, outcome)
+}
+
+// Handler runs next where the gate allows what describe says the request is about, and answers as Answer says otherwise.
+// describe's error is the request's fault: 400, with its text. It may read the body only if it puts it back.
+func (g *Gate) Handler(describe func(*http.Request) (Ask, error), next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ask, err := describe(r)
+		if err != nil {
+			write(w, http.StatusBadRequest, nil, Body{Decision: "refused", Message: err.Error()})
+			return
+		}
+		outcome, err := g.Check(r.Context(), ask, r.Header.Get(ProofHeader))
+		if err == nil && outcome.Allowed {
+			next.ServeHTTP(w, r.WithContext(NewContext(r.Context(), outcome)))
+			return
+		}
+		status, header, body := Answer(outcome, err)
+		write(w, status, header, body)
+	})
+}
+
+// Body is what a page is told where its request did not go through.
+type Body struct {
+	Decision      string                           `json:"decision"` // challenge, hold, deny; refused, unavailable
+	Authorization string                           `json:"authorization,omitempty"`
+	Challenge     *countersign.ChallengeDescriptor `json:"challenge,omitempty"`
+	Message       string                           `json:"message"`
+}
+
+// Answer is how a request that did not go through is answered: 401 for a challenge (RFC 9470: the page completes it and
+// comes again with the proof), 403 for a hold, a denial or a proof that is not taken, 503 where nothing was decided, 500
+// for a mistake of the relying party's own, whose text is for its log and not for the page.
+func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
+	var refused *countersign.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+		return http.StatusUnprocessableEntity, nil, Body{Decision: "refused", Message: "The request cannot be authorized as it is."}
+	case err != nil:
+		return http.StatusInternalServerError, nil, Body{Decision: "refused", Message: "The request could not be authorized."}
+	case outcome.Unavailable:
+		return http.StatusServiceUnavailable, map[string]string{"Retry-After": "2"}, Body{Decision: "unavailable", Message: "Please try again in a moment."}
+	case outcome.Refusal != nil:
+		return http.StatusForbidden, nil, Body{Decision: "refused", Message: "The confirmation cannot be used for this: " + outcome.Refusal.Code + "."}
+	}
+	d := outcome.Decision
+	body = Body{Decision: string(d.Decision), Authorization: d.ID, Challenge: d.Challenge, Message: d.HumanReadable.Detail}
+	if d.Decision == countersign.DecisionChallenge {
+		return http.StatusUnauthorized, map[string]string{"WWW-Authenticate": `Countersign error="insufficient_user_authentication"`}, body
+	}
+	return http.StatusForbidden, nil, body
+}
+
+func write(w http.ResponseWriter, status int, header map[string]string, body Body) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	for name, value := range header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

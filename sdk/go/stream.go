@@ -1,0 +1,110 @@
+package countersign
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// maxEvent bounds one event of a stream, in bytes.
+const maxEvent = 1 << 20
+
+// StreamParams is what a stream is asked for. What is zero is not sent.
+type StreamParams struct {
+	Type        string // only events of this type, or of a family such as hold.*
+	Subject     string // only events of this subject
+	Action      string // only events of this action
+	LastEventID string // resume after this event
+}
+
+// StreamedEvent is one event of a stream.
+type StreamedEvent struct {
+	ID     string          // resume after it with StreamParams.LastEventID
+	Type   string          // such as authorization.decided
+	Resync bool            // the id to resume after is too old: read GET /api/v1/activity, then go on from here
+	Data   json.RawMessage // an ActivityEntry; empty where Resync is set
+}
+
+// StreamEvents follows the environment's events (GET /api/v1/events/stream) until the context ends, the caller stops, or
+// the connection does; the last element then has the error. It does not connect again by itself: the caller knows
+// whether the events it has seen are dealt with, and resumes after the last of these.
+func (c *Client) StreamEvents(ctx context.Context, params StreamParams) iter.Seq2[StreamedEvent, error] {
+	return func(yield func(StreamedEvent, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		body, err := c.openStream(ctx, params)
+		if err != nil {
+			yield(StreamedEvent{}, err)
+			return
+		}
+		defer func() { _ = body.Close() }()
+		if err := readStream(body, func(e StreamedEvent) bool { return yield(e, nil) }); err != nil {
+			yield(StreamedEvent{}, &lost{fmt.Errorf("countersign: the stream of events: %w", err)})
+		}
+	}
+}
+
+func (c *Client) openStream(ctx context.Context, params StreamParams) (io.ReadCloser, error) {
+	q := url.Values{}
+	set(q, "type", params.Type)
+	set(q, "subject", params.Subject)
+	set(q, "action", params.Action)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/v1/events/stream?"+q.Encode(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("countersign: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Accept", "text/event-stream")
+	if params.LastEventID != "" {
+		req.Header.Set("Last-Event-ID", params.LastEventID)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, &lost{fmt.Errorf("countersign: the stream of events: %w", err)}
+	}
+	if res.StatusCode != http.StatusOK {
+		defer func() { _ = res.Body.Close() }()
+		text, _ := io.ReadAll(io.LimitReader(res.Body, maxEvent))
+		return nil, refusal(res, text)
+	}
+	return res.Body, nil
+}
+
+// readStream reads server-sent events (WHATWG HTML, section 9.2) and gives each to take. It answers nil where take did
+// not want more.
+func readStream(body io.Reader, take func(StreamedEvent) bool) error {
+	scanner := bufio.NewScanner(body)
+	scanner.Buffer(make([]byte, 0, 4096), maxEvent)
+	var e StreamedEvent
+	for scanner.Scan() {
+		line := scanner.Bytes()
+		if len(line) == 0 {
+			if e.Type != "" && !take(e) {
+				return nil
+			}
+			e = StreamedEvent{ID: e.ID}
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			e.ID = string(value)
+		case "event":
+			e.Type = string(value)
+			e.Resync = e.Type == "resync"
+		case "data":
+			e.Data = append(e.Data, value...)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return err
+	}
+	return io.ErrUnexpectedEOF
+}

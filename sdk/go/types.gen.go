@@ -1,0 +1,2010 @@
+// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.
+
+package countersign
+
+import "time"
+
+// ActionCreate: A new action. It starts in mode `test` and without an active policy version.
+type ActionCreate struct {
+	// Relying-party audiences permitted to receive proofs.
+	AllowedAudiences []string `json:"allowed_audiences"`
+	// Credential ids permitted to authorize; empty permits any server credential in the environment.
+	AllowedCallers []string `json:"allowed_callers,omitzero"`
+	// Plain-language statement of what happens if the wrong person performs the action.
+	Consequence string `json:"consequence"`
+	// JSON Schema (object) describing the `context` field of authorize requests.
+	ContextSchema map[string]any `json:"context_schema,omitzero"`
+	// Dotted lower-case key.
+	Key string `json:"key"`
+	// Its name for people.
+	Name string `json:"name"`
+	// Life of a proof in seconds.
+	ProofTTLSeconds int64 `json:"proof_ttl_seconds,omitzero"`
+	// The type of resource it acts on.
+	ResourceType string `json:"resource_type,omitzero"`
+	// How much is at stake.
+	RiskClass string `json:"risk_class,omitzero"`
+}
+
+// ActionUpdate: What to change; a field that is left out or null keeps its value.
+type ActionUpdate struct {
+	// What happens if the wrong person performs the action.
+	Consequence string `json:"consequence,omitzero"`
+	// How decisions take effect.
+	Mode string `json:"mode,omitzero"`
+	// Its name for people.
+	Name string `json:"name,omitzero"`
+}
+
+// ActivityEntry: One entry of the event log.
+type ActivityEntry struct {
+	// The action key it is about.
+	Action string `json:"action,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	At time.Time `json:"at"`
+	// The authorization it is about.
+	Authorization string `json:"authorization,omitzero"`
+	// What happened, as the type's schema has it.
+	Data map[string]any `json:"data"`
+	// Id of the event.
+	ID string `json:"id"`
+	// The subject it is about.
+	Subject string `json:"subject,omitzero"`
+	// Its type.
+	Type string `json:"type"`
+}
+
+// Actor: Who performs the action.
+type Actor struct {
+	// The relying party's id of the actor.
+	ID string `json:"id"`
+	// Only people are supported.
+	Type string `json:"type,omitzero"`
+}
+
+// AdaptationFreeze: Freeze or thaw the template's adaptation.
+type AdaptationFreeze struct {
+	// `false` lets the template learn again.
+	Frozen *bool `json:"frozen,omitzero"`
+	// Why.
+	Reason string `json:"reason,omitzero"`
+}
+
+// AssuranceClaim: One thing claimed of the subject.
+type AssuranceClaim struct {
+	// Name of the claim, e.g. `operator_continuity`.
+	Claim string `json:"claim"`
+	// How much evidence there is.
+	Coverage Coverage `json:"coverage"`
+	// Ids of the frames it rests on.
+	EvidenceRefs []string `json:"evidence_refs,omitzero"`
+	// Age of its newest evidence in milliseconds.
+	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
+	// What limits it.
+	Limitations []string `json:"limitations,omitzero"`
+	// Why.
+	ReasonCodes []string `json:"reason_codes,omitzero"`
+	// What is known of a claim.
+	Status ClaimStatus `json:"status"`
+}
+
+// AssuranceProfile: What is known of the person using a session: claims with coverage and freshness.
+type AssuranceProfile struct {
+	// Seconds of activity that counted.
+	ActiveSeconds *float64 `json:"active_seconds,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	AssessedAt time.Time `json:"assessed_at"`
+	// One item a claim.
+	Claims []AssuranceClaim `json:"claims"`
+	// How much evidence there is.
+	Coverage Coverage `json:"coverage"`
+	// Windows of evidence that counted.
+	EvidenceWindows *int64 `json:"evidence_windows,omitzero"`
+	// The feature schema of the frames.
+	FeatureSchemaVersion string `json:"feature_schema_version"`
+	// Age of the newest evidence in milliseconds.
+	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
+	// Id of the profile.
+	ID string `json:"id"`
+	// There is too little evidence to say.
+	InsufficientEvidence bool `json:"insufficient_evidence"`
+	// What limits the assessment.
+	Limitations []string `json:"limitations,omitzero"`
+	// Modalities that the evidence has.
+	ModalitiesPresent []string `json:"modalities_present,omitzero"`
+	// The scoring model.
+	ModelVersion string `json:"model_version"`
+	// The rules that turn scores into claims.
+	RuleVersion string `json:"rule_version"`
+	// The session that was assessed.
+	Session string `json:"session,omitzero"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// AttemptStatus: What became of an attempt.
+type AttemptStatus string
+
+// The values of AttemptStatus.
+const (
+	AttemptStatusPending   AttemptStatus = "pending"
+	AttemptStatusSucceeded AttemptStatus = "succeeded"
+	AttemptStatusFailed    AttemptStatus = "failed"
+)
+
+// AuditEntry: One change, chained by hash to the one before.
+type AuditEntry struct {
+	// Who made the change: a credential, a reviewer, a workflow, the command line.
+	Actor string `json:"actor"`
+	// Digest of the state after.
+	After string `json:"after,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	At time.Time `json:"at"`
+	// Digest of the state before.
+	Before string `json:"before,omitzero"`
+	// Hash of this entry.
+	Hash string `json:"hash"`
+	// Id of the entry.
+	ID string `json:"id"`
+	// What sort of change it is.
+	Kind string `json:"kind"`
+	// Hash of the entry before.
+	PreviousHash string `json:"previous_hash"`
+	// The request that made it.
+	RequestID string `json:"request_id,omitzero"`
+	// Its number in the environment.
+	Sequence int64 `json:"sequence"`
+	// Id of what was changed.
+	Target string `json:"target,omitzero"`
+	// The workflow that made it.
+	WorkflowID string `json:"workflow_id,omitzero"`
+}
+
+// AuditHead: The newest entry of the chain, signed by the environment's key.
+type AuditHead struct {
+	// RFC 3339, UTC, with milliseconds.
+	At time.Time `json:"at"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// Its hash.
+	Hash string `json:"hash"`
+	// Number of the newest entry; 0 where there is none.
+	Sequence int64 `json:"sequence"`
+	// Compact JWS over environment, sequence, hash and at.
+	Signature string `json:"signature"`
+}
+
+// AuthenticationResponseJSON: WebAuthn Level 3, AuthenticationResponseJSON, as `PublicKeyCredential.toJSON()` gives
+// it.
+type AuthenticationResponseJSON struct {
+	// Credential id.
+	ID string `json:"id,omitzero"`
+	// Credential id in base64url.
+	RawId string `json:"rawId,omitzero"`
+	// clientDataJSON, authenticatorData, signature, userHandle.
+	Response map[string]any `json:"response,omitzero"`
+	// public-key.
+	Type string `json:"type,omitzero"`
+}
+
+// AuthorizationTrace: The stored record of a decision. Resource and context are kept as digests.
+type AuthorizationTrace struct {
+	// The action's key.
+	Action string `json:"action"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ActionHash string `json:"action_hash"`
+	// Who performed the action.
+	Actor string `json:"actor"`
+	// Only people are supported.
+	ActorType string `json:"actor_type"`
+	// What is known of the person using a session: claims with coverage and freshness.
+	Assurance AssuranceProfile `json:"assurance"`
+	// Who was to receive the proof.
+	Audience string `json:"audience"`
+	// The challenge it asked for.
+	Challenge *ChallengeTrace `json:"challenge,omitzero"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ContextDigest string `json:"context_digest"`
+	// RFC 3339, UTC, with milliseconds.
+	DecidedAt time.Time `json:"decided_at"`
+	// What the relying party should do.
+	Decision Decision `json:"decision"`
+	// Extension: every requirement of the policy, what it wanted and what was found.
+	Explanation []ExplainedRequirement `json:"explanation,omitzero"`
+	// Id of the authorization.
+	ID string `json:"id"`
+	// How long the decision took.
+	LatencyMS int64 `json:"latency_ms"`
+	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	Mode Mode `json:"mode"`
+	// What the relying party reported.
+	Outcome string `json:"outcome,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	OutcomeReportedAt *time.Time `json:"outcome_reported_at,omitzero"`
+	// The authorization that this one decides again.
+	Parent string `json:"parent,omitzero"`
+	// The version that decided.
+	PolicyVersion *int64 `json:"policy_version,omitzero"`
+	// The proof it issued.
+	Proof *ProofTrace `json:"proof,omitzero"`
+	// The proof's `jti`.
+	ProofID string `json:"proof_id,omitzero"`
+	// Why.
+	ReasonCodes []string `json:"reason_codes"`
+	// RFC 3339, UTC, with milliseconds.
+	RequestedAt time.Time `json:"requested_at"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ResourceDigest string `json:"resource_digest"`
+	// Type of the resource.
+	ResourceType string `json:"resource_type"`
+	// The authorization that an approved review made.
+	ReviewAuthorizationID string `json:"review_authorization_id,omitzero"`
+	// Where a hold stands.
+	ReviewStatus string `json:"review_status,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ReviewedAt *time.Time `json:"reviewed_at,omitzero"`
+	// Who resolved the hold.
+	ReviewedBy string `json:"reviewed_by,omitzero"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// AuthorizeRequest: May this subject perform this action on this resource, for this audience, now?
+type AuthorizeRequest struct {
+	// The action's key.
+	Action string `json:"action"`
+	// Who performs the action, where that is to be recorded beside the subject.
+	Actor *Actor `json:"actor,omitzero"`
+	// Who will receive the proof.
+	Audience string `json:"audience"`
+	// Details of the action, as the action's `context_schema` wants them.
+	Context map[string]any `json:"context,omitzero"`
+	// A repeat with the same key and body gets the stored answer.
+	IdempotencyKey string `json:"idempotency_key"`
+	// Fresh for every request; it is in the proof.
+	Nonce string `json:"nonce"`
+	// Unix time at which the relying party created the request; within 300 seconds of ours, else `stale_request`.
+	RequestedAt int64 `json:"requested_at"`
+	// What the action is performed on.
+	Resource Resource `json:"resource"`
+	// Pins an observation session; otherwise the subject's latest.
+	Session string `json:"session,omitzero"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// AuthorizeResponse: One decision.
+type AuthorizeResponse struct {
+	// The action's key.
+	Action string `json:"action"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ActionHash string `json:"action_hash"`
+	// What is known of the person using a session: claims with coverage and freshness.
+	Assurance AssuranceProfile `json:"assurance"`
+	// The step-up to complete; present for `challenge` in `test` and `enforce` mode.
+	Challenge *ChallengeDescriptor `json:"challenge,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	DecidedAt time.Time `json:"decided_at"`
+	// What the relying party should do.
+	Decision Decision `json:"decision"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// The decision in words.
+	HumanReadable HumanReadable `json:"human_readable"`
+	// Id of the authorization.
+	ID string `json:"id"`
+	// How long the decision took.
+	LatencyMS int64 `json:"latency_ms"`
+	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	Mode Mode `json:"mode"`
+	// The version that decided.
+	PolicyVersion int64 `json:"policy_version"`
+	// Compact JWS; only for `allow` in `enforce` mode.
+	Proof string `json:"proof,omitzero"`
+	// The proof's `jti`; only for `allow` in `enforce` mode.
+	ProofID string `json:"proof_id,omitzero"`
+	// Why; the catalogue is at `/api/v1/meta`.
+	ReasonCodes []string `json:"reason_codes"`
+	// The trace of this request.
+	TraceID string `json:"trace_id"`
+}
+
+// CapabilityState: State of a capability.
+type CapabilityState string
+
+// The values of CapabilityState.
+const (
+	CapabilityStateAvailable   CapabilityState = "available"
+	CapabilityStateDegraded    CapabilityState = "degraded"
+	CapabilityStateUnavailable CapabilityState = "unavailable"
+	CapabilityStateUnsupported CapabilityState = "unsupported"
+)
+
+// ChallengeCancelled: The challenge is cancelled.
+type ChallengeCancelled struct {
+	// Id of the challenge.
+	ID string `json:"id"`
+	// Cancelled.
+	Status string `json:"status"`
+}
+
+// ChallengeCompleteRequest: The step-up, done. A passkey needs its assertion.
+type ChallengeCompleteRequest struct {
+	// The WebAuthn assertion of a passkey; null for sandbox_confirm.
+	Assertion *AuthenticationResponseJSON `json:"assertion,omitzero"`
+	// How it was done.
+	Method string `json:"method"`
+}
+
+// ChallengeCompletionReceipt: The challenge is completed. Safe for a browser; the relying party's backend reads the
+// decision of `authorization` itself.
+type ChallengeCompletionReceipt struct {
+	// Id of the new authorization.
+	Authorization string `json:"authorization"`
+	// Id of the challenge.
+	Challenge string `json:"challenge"`
+	// How a person can step up. `sandbox_confirm` exists in sandbox environments only.
+	Method ChallengeMethod `json:"method"`
+	// Completed.
+	Status string `json:"status"`
+}
+
+// ChallengeDescriptor: A step-up that the subject can complete.
+type ChallengeDescriptor struct {
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Id of the challenge.
+	ID string `json:"id"`
+	// Ways to complete it.
+	Methods []ChallengeMethod `json:"methods"`
+}
+
+// ChallengeDisplay: What is being authorized; the passkey signs over its digest.
+type ChallengeDisplay struct {
+	// The action's name.
+	Action string `json:"action"`
+	// The action's key.
+	ActionKey string `json:"action_key"`
+	// Who will receive the proof.
+	Audience string `json:"audience"`
+	// What happens if the wrong person performs it.
+	Consequence string `json:"consequence"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ContextDigest string `json:"context_digest"`
+	// Who asks.
+	RequestingApplication string `json:"requesting_application"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ResourceDigest string `json:"resource_digest"`
+	// Type of the resource.
+	ResourceType string `json:"resource_type"`
+}
+
+// ChallengeLink: A short-lived address that opens this one challenge in a browser.
+type ChallengeLink struct {
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Where to send the person.
+	URL string `json:"url"`
+}
+
+// ChallengeLinkRequest: Where the person goes on when the challenge is over.
+type ChallengeLinkRequest struct {
+	// A URL of one of the environment's origins. The page shows it as a link and adds `challenge` and `status` to its
+	// query; read the decision from your backend.
+	ReturnURL string `json:"return_url,omitzero"`
+}
+
+// ChallengeMethod: How a person can step up. `sandbox_confirm` exists in sandbox environments only.
+type ChallengeMethod string
+
+// The values of ChallengeMethod.
+const (
+	ChallengeMethodPasskey        ChallengeMethod = "passkey"
+	ChallengeMethodSandboxConfirm ChallengeMethod = "sandbox_confirm"
+)
+
+// ChallengePublicView: What a person is shown before confirming.
+type ChallengePublicView struct {
+	// What is being authorized; the passkey signs over its digest.
+	Display ChallengeDisplay `json:"display"`
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Id of the challenge.
+	ID string `json:"id"`
+	// Ways to complete it.
+	Methods []ChallengeMethod `json:"methods"`
+	// Where a challenge stands.
+	Status ChallengeStatus `json:"status"`
+}
+
+// ChallengeStatus: Where a challenge stands.
+type ChallengeStatus string
+
+// The values of ChallengeStatus.
+const (
+	ChallengeStatusOpen      ChallengeStatus = "open"
+	ChallengeStatusCompleted ChallengeStatus = "completed"
+	ChallengeStatusCancelled ChallengeStatus = "cancelled"
+	ChallengeStatusExpired   ChallengeStatus = "expired"
+	ChallengeStatusFailed    ChallengeStatus = "failed"
+)
+
+// ChallengeTrace: A challenge as the authorization's record keeps it.
+type ChallengeTrace struct {
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	CompletedAt *time.Time `json:"completed_at,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Id of the challenge.
+	ID string `json:"id"`
+	// How it was completed.
+	MethodUsed string `json:"method_used,omitzero"`
+	// Where it stands.
+	Status string `json:"status"`
+	// `phishing_resistant` or `sandbox`.
+	Strength string `json:"strength,omitzero"`
+}
+
+// ClaimInfo: A claim and the statuses it can have.
+type ClaimInfo struct {
+	// Name of the claim.
+	Claim string `json:"claim"`
+	// What it says.
+	Description string `json:"description"`
+	// Statuses it can have.
+	Statuses []ClaimStatus `json:"statuses"`
+}
+
+// ClaimStatus: What is known of a claim.
+type ClaimStatus string
+
+// The values of ClaimStatus.
+const (
+	ClaimStatusConfirmed            ClaimStatus = "confirmed"
+	ClaimStatusLikely               ClaimStatus = "likely"
+	ClaimStatusUncertain            ClaimStatus = "uncertain"
+	ClaimStatusNotConfirmed         ClaimStatus = "not_confirmed"
+	ClaimStatusDetected             ClaimStatus = "detected"
+	ClaimStatusNotDetected          ClaimStatus = "not_detected"
+	ClaimStatusNotPresent           ClaimStatus = "not_present"
+	ClaimStatusInsufficientEvidence ClaimStatus = "insufficient_evidence"
+	ClaimStatusUnsupported          ClaimStatus = "unsupported"
+)
+
+// ClientTokenCreate: A browser credential for one subject and one origin.
+type ClientTokenCreate struct {
+	// The page's origin, e.g. https://app.example.com.
+	Origin string `json:"origin"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+	// Life in seconds.
+	TTLSeconds int64 `json:"ttl_seconds,omitzero"`
+}
+
+// ClientTokenCreated: The token, shown this once.
+type ClientTokenCreated struct {
+	// Send it as a bearer token.
+	ClientToken string `json:"client_token"`
+	// When it ends (Unix seconds).
+	ExpiresAt float64 `json:"expires_at"`
+	// The origin it is bound to.
+	Origin string `json:"origin"`
+	// Its life in seconds.
+	TTLSeconds int64 `json:"ttl_seconds"`
+}
+
+// Coverage: How much evidence there is.
+type Coverage string
+
+// The values of Coverage.
+const (
+	CoverageNone       Coverage = "none"
+	CoverageSparse     Coverage = "sparse"
+	CoveragePartial    Coverage = "partial"
+	CoverageSufficient Coverage = "sufficient"
+)
+
+// Credential: A key, without the key.
+type Credential struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Id of the credential.
+	ID string `json:"id"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// A name for people.
+	Name string `json:"name,omitzero"`
+	// The beginning of the key.
+	Preview string `json:"preview"`
+	// Requests an hour where not the environment's default.
+	RateLimit *int64 `json:"rate_limit,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RevokedAt *time.Time `json:"revoked_at"`
+	// What a credential may do.
+	Scope CredentialScope `json:"scope"`
+}
+
+// CredentialCreate: A new key for this environment.
+type CredentialCreate struct {
+	// When it ends; never where left out.
+	ExpiresAt *time.Time `json:"expires_at,omitzero"`
+	// A name for people.
+	Name string `json:"name,omitzero"`
+	// Requests an hour where not the environment's default.
+	RateLimit int64 `json:"rate_limit,omitzero"`
+	// What it may do; `client` makes a publishable key.
+	Scope string `json:"scope"`
+}
+
+// CredentialIdentity: Who is calling. It contains no secret material.
+type CredentialIdentity struct {
+	// Id of the credential.
+	Credential string `json:"credential"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// Kind of the environment.
+	EnvironmentKind string `json:"environment_kind"`
+	// Test or live.
+	Mode string `json:"mode"`
+	// The `iss` of this environment's proofs.
+	ProofIssuer string `json:"proof_issuer"`
+	// What a credential may do.
+	Scope CredentialScope `json:"scope"`
+	// Id of the tenant.
+	Tenant string `json:"tenant"`
+}
+
+// CredentialScope: What a credential may do.
+type CredentialScope string
+
+// The values of CredentialScope.
+const (
+	CredentialScopeClient CredentialScope = "client"
+	CredentialScopeServer CredentialScope = "server"
+	CredentialScopeAdmin  CredentialScope = "admin"
+)
+
+// CredentialWithKey: A key, shown this once.
+type CredentialWithKey struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Id of the credential.
+	ID string `json:"id"`
+	// The key; it is not shown again.
+	Key string `json:"key"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// A name for people.
+	Name string `json:"name,omitzero"`
+	// The beginning of the key.
+	Preview string `json:"preview"`
+	// Requests an hour where not the environment's default.
+	RateLimit *int64 `json:"rate_limit,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RevokedAt *time.Time `json:"revoked_at"`
+	// What a credential may do.
+	Scope CredentialScope `json:"scope"`
+}
+
+// Decision: What the relying party should do.
+type Decision string
+
+// The values of Decision.
+const (
+	DecisionAllow     Decision = "allow"
+	DecisionChallenge Decision = "challenge"
+	DecisionHold      Decision = "hold"
+	DecisionDeny      Decision = "deny"
+)
+
+// DeviceClass: Templates of one class of device are never matched against another.
+type DeviceClass string
+
+// The values of DeviceClass.
+const (
+	DeviceClassDesktop DeviceClass = "desktop"
+	DeviceClassMobile  DeviceClass = "mobile"
+	DeviceClassTablet  DeviceClass = "tablet"
+	DeviceClassUnknown DeviceClass = "unknown"
+)
+
+// Enrollment: One training of a subject's template.
+type Enrollment struct {
+	// What says that the right person enrolled.
+	Anchor string `json:"anchor"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	CompletedAt *time.Time `json:"completed_at,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the enrollment.
+	ID string `json:"id"`
+	// What limits the template.
+	Limitations []string `json:"limitations,omitzero"`
+	// Where it stands.
+	Status string `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+	// Windows of evidence used.
+	WindowsAccepted int64 `json:"windows_accepted"`
+}
+
+// EnrollmentComplete: Train the template from what was collected.
+type EnrollmentComplete struct {
+	// Train even where there is less evidence than asked for.
+	Force bool `json:"force,omitzero"`
+	// The session that ends the enrollment.
+	Session string `json:"session"`
+}
+
+// EnrollmentState: How far a subject's enrollment has come.
+type EnrollmentState string
+
+// The values of EnrollmentState.
+const (
+	EnrollmentStateNone       EnrollmentState = "none"
+	EnrollmentStateCollecting EnrollmentState = "collecting"
+	EnrollmentStateEnrolled   EnrollmentState = "enrolled"
+)
+
+// ErasureReceipt: The erasure has begun; the subject is gone for every other call.
+type ErasureReceipt struct {
+	// Id of the erasure.
+	Erasure string `json:"erasure"`
+	// RFC 3339, UTC, with milliseconds.
+	RequestedAt time.Time `json:"requested_at"`
+	// Under way.
+	Status string `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// Evaluation: An evaluation.
+type Evaluation struct {
+	// Keys of the actions.
+	ActionKeys []string `json:"action_keys"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	EndsAt *time.Time `json:"ends_at,omitzero"`
+	// Id of the evaluation.
+	ID string `json:"id"`
+	// A name for people.
+	Name string `json:"name"`
+	// RFC 3339, UTC, with milliseconds.
+	StartsAt time.Time `json:"starts_at"`
+	// Whether an evaluation still counts.
+	Status EvaluationStatus `json:"status"`
+	// What makes an evaluation pass.
+	SuccessCriteria EvaluationCriteria `json:"success_criteria"`
+}
+
+// EvaluationCreate: A new evaluation.
+type EvaluationCreate struct {
+	// Keys of the actions to evaluate.
+	ActionKeys []string `json:"action_keys"`
+	// End of the window; open until closed where left out.
+	EndsAt *time.Time `json:"ends_at,omitzero"`
+	// A name for people.
+	Name string `json:"name"`
+	// Start of the window; now where left out.
+	StartsAt *time.Time `json:"starts_at,omitzero"`
+	// What makes an evaluation pass.
+	SuccessCriteria *EvaluationCriteria `json:"success_criteria,omitzero"`
+}
+
+// EvaluationCriteria: What makes an evaluation pass.
+type EvaluationCriteria struct {
+	// Greatest share of decisions on insufficient evidence.
+	MaxAbstentionRate *float64 `json:"max_abstention_rate,omitzero"`
+	// Least share of decisions with an outcome other than unknown.
+	MinOutcomeCoverage *float64 `json:"min_outcome_coverage,omitzero"`
+	// Least decisions in shadow mode.
+	MinShadowDecisions int64 `json:"min_shadow_decisions,omitzero"`
+}
+
+// EvaluationMetrics: What was counted.
+type EvaluationMetrics struct {
+	// Share of decisions on insufficient evidence.
+	AbstentionRate *float64 `json:"abstention_rate,omitzero"`
+	// Decisions by decision.
+	ByDecision map[string]int64 `json:"by_decision"`
+	// Decisions by mode.
+	ByMode map[string]int64 `json:"by_mode"`
+	// Decisions that were challenge.
+	Challenges int64 `json:"challenges"`
+	// Decisions by coverage.
+	CoverageDistribution map[string]int64 `json:"coverage_distribution"`
+	// Quantiles of the decision's latency; null without decisions.
+	DecisionLatencyMS map[string]*int64 `json:"decision_latency_ms"`
+	// Decisions of the actions in the window.
+	Decisions int64 `json:"decisions"`
+	// Decisions that saw an operator change (experimental).
+	ExperimentalOperatorChangeIndicators int64 `json:"experimental_operator_change_indicators"`
+	// False challenges over challenge decisions with an outcome.
+	FalseChallengeProxy *float64 `json:"false_challenge_proxy,omitzero"`
+	// How to read the figures.
+	Note string `json:"note"`
+	// Share of decisions with an outcome other than unknown.
+	OutcomeCoverage float64 `json:"outcome_coverage"`
+	// Decisions by outcome.
+	Outcomes map[string]int64 `json:"outcomes"`
+}
+
+// EvaluationReport: An evaluation with what it found.
+type EvaluationReport struct {
+	// Keys of the actions.
+	ActionKeys []string `json:"action_keys"`
+	// One key per criterion.
+	Checks map[string]bool `json:"checks"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	EndsAt *time.Time `json:"ends_at,omitzero"`
+	// Id of the evaluation.
+	ID string `json:"id"`
+	// What was counted.
+	Metrics EvaluationMetrics `json:"metrics"`
+	// A name for people.
+	Name string `json:"name"`
+	// Passed where every check is true at the close.
+	Result string `json:"result"`
+	// RFC 3339, UTC, with milliseconds.
+	StartsAt time.Time `json:"starts_at"`
+	// Whether an evaluation still counts.
+	Status EvaluationStatus `json:"status"`
+	// What makes an evaluation pass.
+	SuccessCriteria EvaluationCriteria `json:"success_criteria"`
+}
+
+// EvaluationStatus: Whether an evaluation still counts.
+type EvaluationStatus string
+
+// The values of EvaluationStatus.
+const (
+	EvaluationStatusOpen   EvaluationStatus = "open"
+	EvaluationStatusClosed EvaluationStatus = "closed"
+)
+
+// EventTypeInfo: A type of event, its schema and an example.
+type EventTypeInfo struct {
+	// When it happens.
+	Description string `json:"description"`
+	// A body that follows the schema.
+	PayloadExample map[string]any `json:"payload_example"`
+	// JSON Schema of a webhook's body of this type.
+	PayloadSchema map[string]any `json:"payload_schema"`
+	// Name of the type.
+	Type string `json:"type"`
+}
+
+// EvidenceAck: What became of a frame.
+type EvidenceAck struct {
+	// Seconds of activity in the session.
+	ActiveSeconds float64 `json:"active_seconds"`
+	// How much evidence there is.
+	Coverage Coverage `json:"coverage"`
+	// There is enough to complete an enrollment.
+	EnrollmentReady bool `json:"enrollment_ready,omitzero"`
+	// Windows of evidence in the session.
+	EvidenceWindows int64 `json:"evidence_windows"`
+	// Modalities that the evidence has.
+	ModalitiesPresent []string `json:"modalities_present,omitzero"`
+	// Why it was not accepted.
+	ReasonCodes []string `json:"reason_codes,omitzero"`
+	// Counted, kept without weight, or refused.
+	Status string `json:"status"`
+}
+
+// ExplainedRequirement: One requirement of the policy against what was found.
+type ExplainedRequirement struct {
+	// What made it good where it was not met.
+	CompensatedBy string `json:"compensated_by,omitzero"`
+	// What this requirement leads to; allow where it passed.
+	Effect string `json:"effect"`
+	// What there was.
+	Found string `json:"found"`
+	// Met or made good.
+	Passed bool `json:"passed"`
+	// Name of the requirement, e.g. `coverage` or `claims.operator_continuity`.
+	Requirement string `json:"requirement"`
+	// What the policy asks for.
+	Wanted string `json:"wanted"`
+}
+
+// FeatureFrameRequest: One frame of derived features. It never holds what was typed, shown or filmed.
+type FeatureFrameRequest struct {
+	// How long it covers.
+	DurationMS float64 `json:"duration_ms"`
+	// Derived features, as `feature_schema` in `/api/v1/meta` has them.
+	Features map[string]any `json:"features"`
+	// The collector's id of the frame; each counts once.
+	FrameID string `json:"frame_id"`
+	// What the frame is for.
+	Purpose string `json:"purpose,omitzero"`
+	// The pseudonymised vector may be kept for research where subject and deployment agree.
+	ResearchOptin bool `json:"research_optin,omitzero"`
+	// When the frame was closed (Unix seconds).
+	Timestamp float64 `json:"timestamp"`
+	// End of the window (Unix seconds).
+	WindowEnd *float64 `json:"window_end,omitzero"`
+	// Start of the window (Unix seconds).
+	WindowStart *float64 `json:"window_start,omitzero"`
+}
+
+// HTTPValidationError: Every fault of a request that breaks the contract.
+type HTTPValidationError struct {
+	// One item a fault.
+	Detail []ValidationError `json:"detail"`
+}
+
+// HeldReview: A hold in the queue of reviewers.
+type HeldReview struct {
+	// The action's key.
+	Action string `json:"action"`
+	// Approvals given and required.
+	Approvals ReviewApprovals `json:"approvals"`
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// RFC 3339, UTC, with milliseconds.
+	DueAt time.Time `json:"due_at"`
+	// RFC 3339, UTC, with milliseconds.
+	OpenedAt time.Time `json:"opened_at"`
+	// Why it is held.
+	ReasonCodes []string `json:"reason_codes"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RemindedAt *time.Time `json:"reminded_at"`
+	// Where a hold stands.
+	ReviewStatus ReviewStatus `json:"review_status"`
+	// Whether a review by the calling credential can count now.
+	Reviewable bool `json:"reviewable"`
+	// How much is at stake.
+	RiskClass RiskClass `json:"risk_class"`
+	// Whether the credential that asked may review.
+	SelfReview string `json:"self_review"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+	// What the calling credential has said of it so far.
+	YourResolution string `json:"your_resolution,omitzero"`
+}
+
+// HumanReadable: The decision in words.
+type HumanReadable struct {
+	// One or two sentences.
+	Detail string `json:"detail"`
+	// A short heading.
+	Status string `json:"status"`
+}
+
+// JWK: A public key for ES256.
+type JWK struct {
+	// The only algorithm.
+	Alg string `json:"alg"`
+	// Curve.
+	Crv string `json:"crv"`
+	// Key id.
+	Kid string `json:"kid"`
+	// Key type.
+	Kty string `json:"kty"`
+	// For signatures.
+	Use string `json:"use,omitzero"`
+	// X coordinate.
+	X string `json:"x"`
+	// Y coordinate.
+	Y string `json:"y"`
+}
+
+// JWKSet: Public keys (RFC 7517).
+type JWKSet struct {
+	// Next, current and recently used keys.
+	Keys []JWK `json:"keys"`
+}
+
+// KeyedCount: One part of a count.
+type KeyedCount struct {
+	// How many.
+	Count int64 `json:"count"`
+	// What was counted.
+	Key string `json:"key"`
+}
+
+// LegacyAuth: A timing sample to compare.
+type LegacyAuth struct {
+	// Milliseconds.
+	KeystrokeIntervals []float64 `json:"keystroke_intervals"`
+	// Milliseconds.
+	ReactionTimes []float64 `json:"reaction_times"`
+	// Stable id of the user.
+	UserID string `json:"user_id"`
+}
+
+// LegacyAuthResult: Whether the sample is the user's.
+type LegacyAuthResult struct {
+	// 1 is the enrolled person.
+	Confidence float64 `json:"confidence"`
+	// What to do.
+	Decision string `json:"decision"`
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// The decision is accept.
+	Ok bool `json:"ok"`
+	// Why.
+	ReasonCodes []string `json:"reason_codes"`
+}
+
+// LegacyEnrol: A timing sample of a user.
+type LegacyEnrol struct {
+	// Must be true, else `consent_required`.
+	Consent bool `json:"consent,omitzero"`
+	// Milliseconds.
+	KeystrokeIntervals []float64 `json:"keystroke_intervals"`
+	// Milliseconds.
+	ReactionTimes []float64 `json:"reaction_times"`
+	// Stable id of the user.
+	UserID string `json:"user_id"`
+}
+
+// LegacyEnrolled: The sample is added.
+type LegacyEnrolled struct {
+	// There are enough of them.
+	Enrolled bool `json:"enrolled"`
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// Samples so far.
+	Samples int64 `json:"samples"`
+	// Id of the user.
+	UserID string `json:"user_id"`
+}
+
+// LegacyFrame: A frame. Its features stand in `features`, or beside `ts`.
+type LegacyFrame struct {
+	// How long it covers.
+	DurationMS *float64 `json:"duration_ms,omitzero"`
+	// Derived features, as `feature_schema` in `/api/v1/meta` has them.
+	Features map[string]any `json:"features,omitzero"`
+	// What the frame is for.
+	Purpose string `json:"purpose,omitzero"`
+	// When the frame was closed (Unix milliseconds); it names the frame within its session.
+	Ts int64 `json:"ts"`
+}
+
+// LegacyIngest: Frames of a session.
+type LegacyIngest struct {
+	// The frames.
+	Frames []LegacyFrame `json:"frames"`
+	// Id of the session.
+	SessionID string `json:"session_id"`
+}
+
+// LegacyIngested: What became of the frames.
+type LegacyIngested struct {
+	// Frames that counted.
+	Accepted int64 `json:"accepted"`
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// Frames that did not.
+	Rejected int64 `json:"rejected"`
+	// Trust in a session.
+	State TrustState `json:"state"`
+}
+
+// LegacyMode: The environment that answered, for cross-checking.
+type LegacyMode string
+
+// The values of LegacyMode.
+const (
+	LegacyModeTest LegacyMode = "test"
+	LegacyModeLive LegacyMode = "live"
+)
+
+// LegacySessionEnd: End a session.
+type LegacySessionEnd struct {
+	// Id of the session.
+	SessionID string `json:"session_id"`
+}
+
+// LegacySessionEnded: The session's final trust record.
+type LegacySessionEnded struct {
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// The last score.
+	Score float64 `json:"score"`
+	// Id of the session.
+	SessionID string `json:"session_id"`
+	// Trust in a session.
+	State TrustState `json:"state"`
+}
+
+// LegacySessionStart: Start a continuous trust session after the user logged in.
+type LegacySessionStart struct {
+	// Stable id of the device.
+	DeviceID string `json:"device_id"`
+	// Stable id of the user.
+	UserID string `json:"user_id"`
+}
+
+// LegacySessionStarted: The session has started.
+type LegacySessionStarted struct {
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// Id of the session.
+	SessionID string `json:"session_id"`
+	// Trust in a session.
+	State TrustState `json:"state"`
+}
+
+// LegacyTrust: The session's score and state.
+type LegacyTrust struct {
+	// The environment that answered, for cross-checking.
+	Mode LegacyMode `json:"mode"`
+	// Why.
+	ReasonCodes []string `json:"reason_codes"`
+	// 1 is the enrolled person.
+	Score float64 `json:"score"`
+	// Trust in a session.
+	State TrustState `json:"state"`
+}
+
+// ManualReviewReceipt: The receipt of a review, by resolution.
+type ManualReviewReceipt struct {
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// One decision.
+	Decision *AuthorizeResponse `json:"decision,omitzero"`
+	// The outcome is recorded.
+	Outcome *OutcomeReceipt `json:"outcome,omitzero"`
+	// Rejected.
+	Resolution string `json:"resolution"`
+}
+
+// ManualReviewRequest: How a hold is resolved.
+type ManualReviewRequest struct {
+	// Stored only as a digest.
+	Note string `json:"note,omitzero"`
+	// Approve or reject.
+	Resolution string `json:"resolution"`
+}
+
+// Meta: What this deployment can do.
+type Meta struct {
+	// State of each capability.
+	Capabilities map[string]CapabilityState `json:"capabilities"`
+	// The claims and the statuses each can have.
+	Claims []ClaimInfo `json:"claims"`
+	// Version of this document.
+	ContractVersion string `json:"contract_version"`
+	// The schema that frames of evidence follow.
+	FeatureSchema map[string]any `json:"feature_schema"`
+	// Trust states of the earlier endpoints.
+	LegacyStates []string `json:"legacy_states"`
+	// Limits in force.
+	Limits map[string]any `json:"limits"`
+	// Modalities of evidence.
+	Modalities []string `json:"modalities"`
+	// The catalogue of reason codes.
+	ReasonCodes []ReasonCode `json:"reason_codes"`
+	// Name of the service.
+	Service string `json:"service"`
+	// Version of the build.
+	Version string `json:"version"`
+}
+
+// Mode: `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+type Mode string
+
+// The values of Mode.
+const (
+	ModeTest    Mode = "test"
+	ModeShadow  Mode = "shadow"
+	ModeEnforce Mode = "enforce"
+)
+
+// OpenAPIDocument: An OpenAPI 3.1 document.
+type OpenAPIDocument struct {
+	// Shared parts.
+	Components map[string]any `json:"components,omitzero"`
+	// About this document.
+	Info map[string]any `json:"info"`
+	// Version of OpenAPI.
+	OpenAPI string `json:"openapi"`
+	// The operations.
+	Paths map[string]any `json:"paths"`
+}
+
+// OutcomeReceipt: The outcome is recorded.
+type OutcomeReceipt struct {
+	// Id of the authorization.
+	Authorization string `json:"authorization"`
+	// What was reported.
+	Outcome string `json:"outcome"`
+	// RFC 3339, UTC, with milliseconds.
+	ReportedAt time.Time `json:"reported_at"`
+}
+
+// OutcomeReport: What became of the action.
+type OutcomeReport struct {
+	// Stored only as a digest.
+	Note string `json:"note,omitzero"`
+	// What happened.
+	Outcome string `json:"outcome"`
+}
+
+// Passkey: A registered passkey.
+type Passkey struct {
+	// Model of the authenticator.
+	AAGUID string `json:"aaguid,omitzero"`
+	// It is copied between devices.
+	BackedUp bool `json:"backed_up,omitzero"`
+	// It can be copied between devices.
+	BackupEligible bool `json:"backup_eligible,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the passkey.
+	ID string `json:"id"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RevokedAt *time.Time `json:"revoked_at,omitzero"`
+	// How the authenticator can be reached.
+	Transports []string `json:"transports,omitzero"`
+}
+
+// PasskeyAssertionOptions: What to hand to `navigator.credentials.get`.
+type PasskeyAssertionOptions struct {
+	// WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON.
+	PublicKey PublicKeyCredentialRequestOptionsJSON `json:"publicKey"`
+}
+
+// PasskeyRegistered: The passkey is registered.
+type PasskeyRegistered struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the passkey.
+	ID string `json:"id"`
+}
+
+// PasskeyRegistrationComplete: The passkey that the browser made.
+type PasskeyRegistrationComplete struct {
+	// WebAuthn Level 3, RegistrationResponseJSON, as `PublicKeyCredential.toJSON()` gives it.
+	Credential RegistrationResponseJSON `json:"credential"`
+	// The grant's token.
+	RegistrationGrant string `json:"registration_grant"`
+}
+
+// PasskeyRegistrationGrant: A one-time permission to register a passkey.
+type PasskeyRegistrationGrant struct {
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Send it as `registration_grant`.
+	Token string `json:"token"`
+}
+
+// PasskeyRegistrationOptions: What to hand to `navigator.credentials.create`.
+type PasskeyRegistrationOptions struct {
+	// WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON.
+	PublicKey PublicKeyCredentialCreationOptionsJSON `json:"publicKey"`
+}
+
+// PasskeyRegistrationOptionsRequest: Exchange a grant for registration options.
+type PasskeyRegistrationOptionsRequest struct {
+	// The grant's token.
+	RegistrationGrant string `json:"registration_grant"`
+}
+
+// PasskeySummary: A passkey in short.
+type PasskeySummary struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the passkey.
+	ID string `json:"id"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastUsedAt *time.Time `json:"last_used_at"`
+}
+
+// PolicyRequirements: What a decision requires.
+type PolicyRequirements struct {
+	// Extension: how many distinct reviewers must approve a hold. Part of the content hash only where it is given.
+	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
+	// What a completed challenge satisfies. Where left out, all four.
+	ChallengeCompensates []string `json:"challenge_compensates,omitzero"`
+	// Methods offered. Where left out: passkey, and in a sandbox sandbox_confirm too.
+	ChallengeMethods []ChallengeMethod `json:"challenge_methods,omitzero"`
+	// Minimum status required per claim.
+	Claims map[string]ClaimStatus `json:"claims,omitzero"`
+	// Least coverage.
+	CoverageMin string `json:"coverage_min,omitzero"`
+	// Reason codes that force deny.
+	DenyOn []string `json:"deny_on,omitzero"`
+	// The subject must approve this very action.
+	ExplicitApprovalRequired bool `json:"explicit_approval_required,omitzero"`
+	// Greatest age of the evidence in milliseconds.
+	FreshnessMaxMS int64 `json:"freshness_max_ms,omitzero"`
+	// Reason codes that force hold.
+	HoldOn []string `json:"hold_on,omitzero"`
+	// The decision where the evidence does not suffice.
+	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
+	// Challenges in a chain of parents before the decision is hold.
+	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Extension: whether the credential that asked may review its own hold. Part of the content hash only where it is
+	// given.
+	SelfReview string `json:"self_review,omitzero"`
+}
+
+// PolicySimulation: What would have been decided. Nothing is changed by asking.
+type PolicySimulation struct {
+	// Id of the action.
+	Action string `json:"action"`
+	// Simulated decisions by decision.
+	After map[string]int64 `json:"after"`
+	// Stored decisions by decision.
+	Before map[string]int64 `json:"before"`
+	// How many would have been decided otherwise.
+	Changed int64 `json:"changed"`
+	// Stored decisions that were decided again.
+	Decisions int64 `json:"decisions"`
+	// How often each reason code was and would be given.
+	Reasons []SimulatedReason `json:"reasons"`
+	// How many moved from which decision to which, unchanged ones left out.
+	Transitions []SimulatedTransition `json:"transitions"`
+	// The version that was simulated.
+	Version int64 `json:"version"`
+}
+
+// PolicySimulationRequest: Which stored decisions of the action to decide again under this version.
+type PolicySimulationRequest struct {
+	// The newest decisions to replay.
+	Last int64 `json:"last,omitzero"`
+	// Nothing older than this time.
+	Since *time.Time `json:"since,omitzero"`
+	// Nothing at or after this time.
+	Until *time.Time `json:"until,omitzero"`
+}
+
+// PolicyVersion: One immutable decision contract of an action.
+type PolicyVersion struct {
+	// Id of the action.
+	Action string `json:"action"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ActivatedAt *time.Time `json:"activated_at,omitzero"`
+	// Audiences permitted to receive proofs.
+	AllowedAudiences []string `json:"allowed_audiences"`
+	// Credential ids permitted to authorize.
+	AllowedCallers []string `json:"allowed_callers"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	ContentHash string `json:"content_hash"`
+	// JSON Schema of the `context` of authorize requests.
+	ContextSchema map[string]any `json:"context_schema"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the version.
+	ID string `json:"id"`
+	// Life of a proof in seconds.
+	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
+	// What a decision requires.
+	Requirements PolicyRequirements `json:"requirements"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RetiredAt *time.Time `json:"retired_at,omitzero"`
+	// Where it stands.
+	Status string `json:"status"`
+	// Its number: 1, 2, 3 and so on per action.
+	Version int64 `json:"version"`
+}
+
+// PolicyVersionCreate: One immutable decision contract. What is left out or null is copied from the active version, or
+// from the action where there is none.
+type PolicyVersionCreate struct {
+	// Audiences permitted to receive proofs.
+	AllowedAudiences []string `json:"allowed_audiences,omitzero"`
+	// Credential ids permitted to authorize.
+	AllowedCallers []string `json:"allowed_callers,omitzero"`
+	// JSON Schema of the `context` of authorize requests.
+	ContextSchema map[string]any `json:"context_schema,omitzero"`
+	// Life of a proof in seconds.
+	ProofTTLSeconds *int64 `json:"proof_ttl_seconds,omitzero"`
+	// What a decision requires.
+	Requirements PolicyRequirements `json:"requirements"`
+}
+
+// Problem: What was refused and why (RFC 9457). `code` is stable and catalogued.
+type Problem struct {
+	// Stable name of the refusal.
+	Code string `json:"code"`
+	// One sentence for the caller.
+	Detail string `json:"detail"`
+	// The id to quote to support.
+	RequestID string `json:"request_id"`
+	// The HTTP status.
+	Status int64 `json:"status"`
+	// What kind of refusal this is.
+	Title string `json:"title"`
+	// Where the code is explained.
+	Type string `json:"type"`
+}
+
+// ProofClaims: The claims of a Proof of Agency.
+type ProofClaims struct {
+	// The action: key, hash, policy_version, content_hash.
+	Act map[string]any `json:"act,omitzero"`
+	// How the person stepped up.
+	Amr []string `json:"amr,omitzero"`
+	// Coverage, freshness_ms and claims at the decision.
+	Assurance map[string]any `json:"assurance,omitzero"`
+	// Who may accept it.
+	Aud any `json:"aud"`
+	// Id of the authorization.
+	Azn string `json:"azn,omitzero"`
+	// Digest of the context.
+	Ctx string `json:"ctx,omitzero"`
+	// Id of the environment.
+	Env string `json:"env,omitzero"`
+	// Kind of the environment.
+	EnvKind string `json:"env_kind,omitzero"`
+	// Expires at (Unix seconds).
+	Exp float64 `json:"exp"`
+	// Issued at (Unix seconds).
+	Iat float64 `json:"iat"`
+	// Who issued it.
+	Iss string `json:"iss"`
+	// Its id.
+	JTI string `json:"jti"`
+	// The action's mode.
+	Mode string `json:"mode,omitzero"`
+	// Not before (Unix seconds).
+	Nbf float64 `json:"nbf"`
+	// The nonce of the authorize request.
+	Nonce string `json:"nonce,omitzero"`
+	// The resource: type, digest.
+	Res map[string]any `json:"res,omitzero"`
+	// Id of the subject.
+	Sub string `json:"sub"`
+}
+
+// ProofState: Where a proof stands; `unknown` where the jti is not recognised.
+type ProofState string
+
+// The values of ProofState.
+const (
+	ProofStateActive   ProofState = "active"
+	ProofStateConsumed ProofState = "consumed"
+	ProofStateRevoked  ProofState = "revoked"
+	ProofStateExpired  ProofState = "expired"
+	ProofStateUnknown  ProofState = "unknown"
+)
+
+// ProofStatus: The status of a proof.
+type ProofStatus struct {
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ExpiresAt *time.Time `json:"expires_at,omitzero"`
+	// The proof's `jti`.
+	JTI string `json:"jti"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RevokedAt *time.Time `json:"revoked_at,omitzero"`
+	// Where a proof stands; `unknown` where the jti is not recognised.
+	Status ProofState `json:"status"`
+}
+
+// ProofTrace: A proof as the authorization's record keeps it.
+type ProofTrace struct {
+	// The compact JWS while the proof is active.
+	Compact string `json:"compact,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ExpiresAt *time.Time `json:"expires_at,omitzero"`
+	// The proof's `jti`.
+	ID string `json:"id"`
+	// Where it stands.
+	Status string `json:"status"`
+}
+
+// ProofVerification: Whether the proof holds.
+type ProofVerification struct {
+	// The proof's claims; null where it cannot be read.
+	Claims *ProofClaims `json:"claims,omitzero"`
+	// Why it is not valid.
+	ReasonCodes []string `json:"reason_codes"`
+	// Where a proof stands; `unknown` where the jti is not recognised.
+	Status ProofState `json:"status"`
+	// Signed by us, alive, and for what was asked.
+	Valid bool `json:"valid"`
+}
+
+// ProofVerifyRequest: A proof, and what it is expected to be for.
+type ProofVerifyRequest struct {
+	// The action key it must be for.
+	Action string `json:"action,omitzero"`
+	// The audience it must be for.
+	Audience string `json:"audience,omitzero"`
+	// Use it up; one of any number of callers wins.
+	Consume bool `json:"consume,omitzero"`
+	// The nonce it must carry.
+	Nonce string `json:"nonce,omitzero"`
+	// The compact JWS.
+	Proof string `json:"proof"`
+	// What the action is performed on.
+	Resource *Resource `json:"resource,omitzero"`
+}
+
+// ProtectedAction: An action that needs an authorization before it may be performed.
+type ProtectedAction struct {
+	// The version that decides; null before the first activation.
+	ActivePolicyVersion *int64 `json:"active_policy_version,omitzero"`
+	// Relying-party audiences permitted to receive proofs.
+	AllowedAudiences []string `json:"allowed_audiences"`
+	// Credential ids permitted to authorize; empty permits any server credential of the environment.
+	AllowedCallers []string `json:"allowed_callers"`
+	// What happens if the wrong person performs it.
+	Consequence string `json:"consequence"`
+	// JSON Schema of the `context` of authorize requests.
+	ContextSchema map[string]any `json:"context_schema"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the environment it belongs to.
+	Environment string `json:"environment"`
+	// The action's id.
+	ID string `json:"id"`
+	// Its dotted lower-case key.
+	Key string `json:"key"`
+	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	Mode Mode `json:"mode"`
+	// Its name for people.
+	Name string `json:"name"`
+	// Life of a proof in seconds.
+	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
+	// The type of resource it acts on.
+	ResourceType string `json:"resource_type"`
+	// How much is at stake.
+	RiskClass RiskClass `json:"risk_class"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// PublicKeyCredentialCreationOptionsJSON: WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON.
+type PublicKeyCredentialCreationOptionsJSON struct {
+	// Base64url.
+	Challenge string `json:"challenge"`
+	// Accepted algorithms.
+	PubKeyCredParams []map[string]any `json:"pubKeyCredParams"`
+	// The relying party.
+	RP map[string]any `json:"rp"`
+	// The user handle and names.
+	User map[string]any `json:"user"`
+}
+
+// PublicKeyCredentialRequestOptionsJSON: WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON.
+type PublicKeyCredentialRequestOptionsJSON struct {
+	// The subject's passkeys.
+	AllowCredentials []map[string]any `json:"allowCredentials,omitzero"`
+	// Base64url.
+	Challenge string `json:"challenge"`
+	// The relying party's id.
+	RpId string `json:"rpId,omitzero"`
+	// Always required.
+	UserVerification string `json:"userVerification,omitzero"`
+}
+
+// Reason: An optional note on why, kept in the audit log.
+type Reason struct {
+	// Why.
+	Reason string `json:"reason,omitzero"`
+}
+
+// ReasonCode: One entry of the catalogue.
+type ReasonCode struct {
+	// The code.
+	Code string `json:"code"`
+	// What it means.
+	Description string `json:"description"`
+	// What sort of reason it is.
+	Kind string `json:"kind"`
+	// What would mend it.
+	Remedy string `json:"remedy"`
+}
+
+// Recovery: A recovery of a subject.
+type Recovery struct {
+	// What it rests on.
+	Anchor string `json:"anchor"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Id of the recovery.
+	ID string `json:"id"`
+	// What limits later assessments.
+	Limitations []string `json:"limitations"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ReadyAt *time.Time `json:"ready_at"`
+	// Where it stands.
+	Status string `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// RecoveryBegin: Start over with a subject whose template can no longer be trusted.
+type RecoveryBegin struct {
+	// What says that this is the right person.
+	Anchor string `json:"anchor"`
+	// The relying party's reference to that evidence; needed for every anchor but none.
+	AnchorEvidenceRef string `json:"anchor_evidence_ref,omitzero"`
+}
+
+// RegistrationResponseJSON: WebAuthn Level 3, RegistrationResponseJSON, as `PublicKeyCredential.toJSON()` gives it.
+type RegistrationResponseJSON struct {
+	// Credential id.
+	ID string `json:"id,omitzero"`
+	// Credential id in base64url.
+	RawId string `json:"rawId,omitzero"`
+	// clientDataJSON, attestationObject, transports.
+	Response map[string]any `json:"response,omitzero"`
+	// public-key.
+	Type string `json:"type,omitzero"`
+}
+
+// ResearchConsentRecord: The answer as recorded.
+type ResearchConsentRecord struct {
+	// The answer.
+	Consented bool `json:"consented"`
+	// RFC 3339, UTC, with milliseconds.
+	RecordedAt time.Time `json:"recorded_at"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// ResearchConsentRequest: The subject's answer on research use.
+type ResearchConsentRequest struct {
+	// Whether vectors may be kept for research.
+	Consented bool `json:"consented"`
+}
+
+// Resource: What the action is performed on.
+type Resource struct {
+	// The relying party's id of the resource.
+	ID string `json:"id"`
+	// Must be the action's `resource_type`.
+	Type string `json:"type"`
+}
+
+// ReviewApprovals: Approvals given and required.
+type ReviewApprovals struct {
+	// Distinct approvals so far.
+	Given int64 `json:"given"`
+	// Distinct approvals needed.
+	Required int64 `json:"required"`
+}
+
+// ReviewApprovedReceipt: The hold is approved; `decision` is a new authorization.
+type ReviewApprovedReceipt struct {
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// One decision.
+	Decision AuthorizeResponse `json:"decision"`
+	// Approved.
+	Resolution string `json:"resolution"`
+}
+
+// ReviewCounts: What waits for reviewers.
+type ReviewCounts struct {
+	// RFC 3339, UTC, with milliseconds.
+	AsOf time.Time `json:"as_of"`
+	// The pending holds by action key, most first, at most 200 actions.
+	ByAction []KeyedCount `json:"by_action"`
+	// The pending holds by the risk class of their action.
+	ByRiskClass []KeyedCount `json:"by_risk_class"`
+	// Pending holds by the time that is left. Each is counted once.
+	Due ReviewsDue `json:"due"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	NextDueAt *time.Time `json:"next_due_at"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	OldestOpenedAt *time.Time `json:"oldest_opened_at"`
+	// Holds that have some of their approvals.
+	PartlyApproved int64 `json:"partly_approved"`
+	// Holds that can be reviewed.
+	Pending int64 `json:"pending"`
+	// Holds that have used up half of their time.
+	Reminded int64 `json:"reminded"`
+}
+
+// ReviewPending: The review is taken in, and the hold still waits, for further approvals or for the workflow to
+// finish.
+type ReviewPending struct {
+	// Approvals given and required.
+	Approvals ReviewApprovals `json:"approvals"`
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// What was asked.
+	Resolution string `json:"resolution"`
+	// Where a hold stands.
+	ReviewStatus ReviewStatus `json:"review_status"`
+}
+
+// ReviewRejectedReceipt: The hold is rejected.
+type ReviewRejectedReceipt struct {
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// The outcome is recorded.
+	Outcome OutcomeReceipt `json:"outcome"`
+	// Rejected.
+	Resolution string `json:"resolution"`
+}
+
+// ReviewStatus: Where a hold stands.
+type ReviewStatus string
+
+// The values of ReviewStatus.
+const (
+	ReviewStatusPending  ReviewStatus = "pending"
+	ReviewStatusApproved ReviewStatus = "approved"
+	ReviewStatusRejected ReviewStatus = "rejected"
+	ReviewStatusExpired  ReviewStatus = "expired"
+)
+
+// ReviewsDue: Pending holds by the time that is left. Each is counted once.
+type ReviewsDue struct {
+	// Due later.
+	Later int64 `json:"later"`
+	// Due within an hour.
+	Within1h int64 `json:"within_1h"`
+	// Due within 24 hours but not within one.
+	Within24h int64 `json:"within_24h"`
+}
+
+// RiskClass: How much is at stake.
+type RiskClass string
+
+// The values of RiskClass.
+const (
+	RiskClassLow      RiskClass = "low"
+	RiskClassElevated RiskClass = "elevated"
+	RiskClassHigh     RiskClass = "high"
+	RiskClassCritical RiskClass = "critical"
+)
+
+// RotateRequest: How long the old secret stays good beside the new one.
+type RotateRequest struct {
+	// Seconds of overlap.
+	OverlapSeconds *int64 `json:"overlap_seconds,omitzero"`
+}
+
+// Session: An observation session.
+type Session struct {
+	// Templates of one class of device are never matched against another.
+	DeviceClass DeviceClass `json:"device_class"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	EndedAt *time.Time `json:"ended_at"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// Id of the session.
+	ID string `json:"id"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastEvidenceAt *time.Time `json:"last_evidence_at"`
+	// RFC 3339, UTC, with milliseconds.
+	StartedAt time.Time `json:"started_at"`
+	// Whether a session still takes evidence; it expires after 30 idle minutes.
+	Status SessionState `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// SessionCreate: A new observation session.
+type SessionCreate struct {
+	// What the person uses.
+	DeviceClass string `json:"device_class,omitzero"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// SessionState: Whether a session still takes evidence; it expires after 30 idle minutes.
+type SessionState string
+
+// The values of SessionState.
+const (
+	SessionStateActive  SessionState = "active"
+	SessionStateEnded   SessionState = "ended"
+	SessionStateExpired SessionState = "expired"
+)
+
+// SessionStatus: A session and how much evidence it has.
+type SessionStatus struct {
+	// Seconds of activity.
+	ActiveSeconds float64 `json:"active_seconds"`
+	// How much evidence there is.
+	Coverage Coverage `json:"coverage"`
+	// Templates of one class of device are never matched against another.
+	DeviceClass DeviceClass `json:"device_class"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	EndedAt *time.Time `json:"ended_at"`
+	// There is enough to complete an enrollment.
+	EnrollmentReady bool `json:"enrollment_ready"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// Windows of evidence.
+	EvidenceWindows int64 `json:"evidence_windows"`
+	// Id of the session.
+	ID string `json:"id"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	LastEvidenceAt *time.Time `json:"last_evidence_at"`
+	// Modalities that the evidence has.
+	ModalitiesPresent []string `json:"modalities_present"`
+	// RFC 3339, UTC, with milliseconds.
+	StartedAt time.Time `json:"started_at"`
+	// Whether a session still takes evidence; it expires after 30 idle minutes.
+	Status SessionState `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// SigningKey: A proof-signing key of the environment. The private half never leaves the service.
+type SigningKey struct {
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	ActivatedAt *time.Time `json:"activated_at"`
+	// The algorithm.
+	Alg string `json:"alg"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Key id.
+	Kid string `json:"kid"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RetiresAt *time.Time `json:"retires_at"`
+	// Published before first use, in use, kept until its last proof is dead, gone.
+	Status string `json:"status"`
+}
+
+// SimulatedReason: How often a reason code was given and would be given.
+type SimulatedReason struct {
+	// Simulated decisions with it.
+	After int64 `json:"after"`
+	// Stored decisions with it.
+	Before int64 `json:"before"`
+	// The reason code.
+	Code string `json:"code"`
+}
+
+// SimulatedTransition: Decisions that would have been another one.
+type SimulatedTransition struct {
+	// How many.
+	Count int64 `json:"count"`
+	// What the relying party should do.
+	From Decision `json:"from"`
+	// What the relying party should do.
+	To Decision `json:"to"`
+}
+
+// Subject: A person whose sessions are assessed.
+type Subject struct {
+	// The template does not learn from new sessions.
+	AdaptationFrozen bool `json:"adaptation_frozen"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// How far a subject's enrollment has come.
+	Enrollment EnrollmentState `json:"enrollment"`
+	// Id of the environment.
+	Environment string `json:"environment"`
+	// The subject's id.
+	ID string `json:"id"`
+	// Registered passkeys.
+	Passkeys []PasskeySummary `json:"passkeys"`
+	// The subject agreed that vectors are kept for research.
+	ResearchConsent bool `json:"research_consent"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	RevokedAt *time.Time `json:"revoked_at"`
+	// Whether a subject can be authorized.
+	Status SubjectStatus `json:"status"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// SubjectCreate: A new subject; one of our ids is given where none is sent.
+type SubjectCreate struct {
+	// The relying party's own id of the person.
+	ID string `json:"id,omitzero"`
+}
+
+// SubjectExport: Everything held about a subject.
+type SubjectExport struct {
+	// What is held.
+	Data map[string]any `json:"data"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	Digest string `json:"digest"`
+	// RFC 3339, UTC, with milliseconds.
+	GeneratedAt time.Time `json:"generated_at"`
+	// Version of the shape of `data`.
+	SchemaVersion string `json:"schema_version"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// SubjectStatus: Whether a subject can be authorized.
+type SubjectStatus string
+
+// The values of SubjectStatus.
+const (
+	SubjectStatusActive  SubjectStatus = "active"
+	SubjectStatusRevoked SubjectStatus = "revoked"
+)
+
+// Template: One version of what was learned of a subject in one modality on one class of device.
+type Template struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Templates of one class of device are never matched against another.
+	DeviceClass DeviceClass `json:"device_class"`
+	// Id of the version.
+	ID string `json:"id"`
+	// Reason codes of what weakens it.
+	Limitations []string `json:"limitations"`
+	// What was learned.
+	Modality string `json:"modality"`
+	// Background model that it was learned with.
+	ModelVersion string `json:"model_version"`
+	// Learned by an enrollment, adapted to a confirmed session, or carried over to another background model.
+	Origin string `json:"origin"`
+	// Whether claims are capped at likely.
+	Provisional bool `json:"provisional"`
+	// In force; kept for going back to; or not to be had again, after a rollback or a recovery.
+	Status string `json:"status"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt time.Time `json:"updated_at"`
+	// Number of the version, within its modality and class of device.
+	Version int64 `json:"version"`
+}
+
+// TemplateRollback: What to go back on.
+type TemplateRollback struct {
+	// Templates of one class of device are never matched against another.
+	DeviceClass DeviceClass `json:"device_class"`
+	// Modality of the template.
+	Modality string `json:"modality"`
+	// A superseded version; left out, the newest one before the one in force.
+	Version *int64 `json:"version,omitzero"`
+}
+
+// TrustState: Trust in a session.
+type TrustState string
+
+// The values of TrustState.
+const (
+	TrustStateLearning TrustState = "LEARNING"
+	TrustStateStable   TrustState = "STABLE"
+	TrustStateWatch    TrustState = "WATCH"
+	TrustStateDegraded TrustState = "DEGRADED"
+	TrustStateBroken   TrustState = "BROKEN"
+	TrustStateEnded    TrustState = "ENDED"
+)
+
+// ValidationError: One fault, where it is and which rule it breaks.
+type ValidationError struct {
+	// Path to the fault, starting with body, path, query or header.
+	Loc []any `json:"loc"`
+	// The field and the rule in words.
+	Msg string `json:"msg"`
+	// Stable name of the rule.
+	Type string `json:"type"`
+}
+
+// WebhookAttempt: One attempt to deliver an event.
+type WebhookAttempt struct {
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	At *time.Time `json:"at"`
+	// Number of the attempt.
+	Attempt int64 `json:"attempt"`
+	// Id of the endpoint.
+	Endpoint string `json:"endpoint"`
+	// Why it failed.
+	Error string `json:"error,omitzero"`
+	// Id of the event; the same in every attempt, sent as `webhook-id`.
+	Event string `json:"event"`
+	// Id of the attempt.
+	ID string `json:"id"`
+	// How long it took.
+	LatencyMS *int64 `json:"latency_ms,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	NextAttemptAt *time.Time `json:"next_attempt_at"`
+	// Digest of the answer's body.
+	ResponseDigest string `json:"response_digest,omitzero"`
+	// What became of an attempt.
+	Status AttemptStatus `json:"status"`
+	// What the endpoint answered.
+	StatusCode *int64 `json:"status_code,omitzero"`
+	// Type of the event.
+	Type string `json:"type"`
+}
+
+// WebhookEndpoint: An address that is told of events.
+type WebhookEndpoint struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// A note for people.
+	Description string `json:"description,omitzero"`
+	// Why it is not told.
+	DisabledReason string `json:"disabled_reason,omitzero"`
+	// Types it is told of.
+	Events []string `json:"events"`
+	// Id of the endpoint.
+	ID string `json:"id"`
+	// Whether it is told.
+	Status string `json:"status"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt *time.Time `json:"updated_at,omitzero"`
+	// Where we post.
+	URL string `json:"url"`
+}
+
+// WebhookEndpointCreate: An address to be told of events.
+type WebhookEndpointCreate struct {
+	// A note for people.
+	Description string `json:"description,omitzero"`
+	// Types to be told of; all where left out.
+	Events []string `json:"events,omitzero"`
+	// Where to post.
+	URL string `json:"url"`
+}
+
+// WebhookEndpointUpdate: What to change; a field that is left out keeps its value.
+type WebhookEndpointUpdate struct {
+	// A note for people.
+	Description string `json:"description,omitzero"`
+	// Types to be told of; all where empty.
+	Events []string `json:"events,omitzero"`
+	// Whether it is told.
+	Status string `json:"status,omitzero"`
+	// Where to post.
+	URL string `json:"url,omitzero"`
+}
+
+// WebhookEndpointWithSecret: An endpoint and its signing secret, shown this once.
+type WebhookEndpointWithSecret struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// A note for people.
+	Description string `json:"description,omitzero"`
+	// Why it is not told.
+	DisabledReason string `json:"disabled_reason,omitzero"`
+	// Types it is told of.
+	Events []string `json:"events"`
+	// Id of the endpoint.
+	ID string `json:"id"`
+	// The secret (`whsec_...`) of Standard Webhooks signatures; it is not shown again.
+	Secret string `json:"secret"`
+	// Whether it is told.
+	Status string `json:"status"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt *time.Time `json:"updated_at,omitzero"`
+	// Where we post.
+	URL string `json:"url"`
+}
+
+// WebhookReplay: The deliveries that will be made again.
+type WebhookReplay struct {
+	// Id of the endpoint.
+	Endpoint string `json:"endpoint"`
+	// How many.
+	Scheduled int64 `json:"scheduled"`
+}
+
+// WebhookReplayRequest: What to deliver again; every failed delivery where nothing is said.
+type WebhookReplayRequest struct {
+	// One event by its id.
+	Event string `json:"event,omitzero"`
+	// Nothing older than this time.
+	Since *time.Time `json:"since,omitzero"`
+	// Which deliveries.
+	Status string `json:"status,omitzero"`
+	// Nothing at or after this time.
+	Until *time.Time `json:"until,omitzero"`
+}
+
+// WebhookTestResult: What the endpoint answered to a `webhook.test` event.
+type WebhookTestResult struct {
+	// The endpoint answered 2xx.
+	Delivered bool `json:"delivered"`
+	// Why it was not delivered.
+	Error string `json:"error,omitzero"`
+	// Id of the test event.
+	Event string `json:"event"`
+	// How long it took.
+	LatencyMS int64 `json:"latency_ms"`
+	// What it answered; null where it did not.
+	StatusCode *int64 `json:"status_code,omitzero"`
+}
