@@ -46,14 +46,13 @@ func authorize(ctx context.Context, b *bench) error {
 		return err
 	}
 	ask := &asking{action: "payment.release", subject: func(i int) string { return all[i%len(all)].subject }}
-	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body()) })
+	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
 	if err != nil {
 		return err
 	}
 	defer plain.pool.Close()
-	api := func(context.Context, int) error { return b.allowed(ask.body()) }
-	b.beside(ctx, "authorize", "authorize, allow and proof", api, plain)
-	return nil
+	api := func(context.Context, int) error { return b.allowed(ask.next()) }
+	return b.beside(ctx, "authorize", "authorize, allow and proof", "authorizations", api, plain)
 }
 
 var reasons = regexp.MustCompile(`"decision":"[a-z]*"|"reason_codes":\[.*?\]`)
@@ -72,11 +71,20 @@ func (b *bench) allowed(body []byte) error {
 	return nil
 }
 
-// beside measures an API path and its SQL in turn, in a closed and in an open loop, and judges.
-func (b *bench) beside(ctx context.Context, part, what string, api load.Work, plain *bare) {
+// beside measures an API path and its SQL in turn, in a closed and in an open loop, and judges. Each of either adds a row
+// to the table.
+func (b *bench) beside(ctx context.Context, part, what, table string, api load.Work, plain *bare) error {
+	before, err := plain.count(ctx, table)
+	if err != nil {
+		return err
+	}
+	first := len(b.report.Rows)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: the bare transaction is what the service sent for one such request: %s.", what, plain.shape()))
-	load.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
-	load.Closed(ctx, clients, time.Second, plain.run)
+	warm := load.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
+	warm.Join(load.Closed(ctx, clients, time.Second, plain.run))
+	if _, err := plain.pool.Exec(ctx, "vacuum analyze"); err != nil { // as Postgres does by itself within minutes
+		return err
+	}
 	closed := func(do load.Work) func(time.Duration) load.Result {
 		return func(lasts time.Duration) load.Result { return load.Closed(ctx, clients, lasts, do) }
 	}
@@ -91,6 +99,15 @@ func (b *bench) beside(ctx context.Context, part, what string, api load.Work, pl
 	b.report.under(what+": p50 over bare, open loop", r.p50, 2, "x")
 	b.report.under(what+": p99 over bare, open loop", r.p99, 5, "x")
 	b.report.under(fmt.Sprintf("%s: p99 at %d/s", what, openRate), b.report.Rows[len(b.report.Rows)-2].P99, 40, "ms")
+	want := before + warm.Done()
+	for _, x := range b.report.Rows[first:] {
+		want += x.Done
+	}
+	after, err := plain.count(ctx, table)
+	if err == nil && after != want {
+		err = fmt.Errorf("%s has %d rows and should have %d: one side did not do what it was measured for", table, after, want)
+	}
+	return err
 }
 
 // inside is the service's own code on the rig's database, with every statement recorded.

@@ -180,6 +180,12 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) error {
 	return err
 }
 
+// count is how many rows a table has.
+func (b *bare) count(ctx context.Context, table string) (n int, err error) {
+	err = b.pool.QueryRow(ctx, "select count(*) from "+pgx.Identifier{table}.Sanitize()).Scan(&n)
+	return n, err
+}
+
 // shape says what was recorded, for the report.
 func (b *bare) shape() string {
 	if len(b.all) == 0 {

@@ -79,7 +79,9 @@ func evidence(ctx context.Context, b *bench) error {
 		}
 		return nil
 	}
-	b.beside(ctx, "evidence", "evidence frame", api, plain)
+	if err := b.beside(ctx, "evidence", "evidence frame", "frames", api, plain); err != nil {
+		return err
+	}
 	if other.Load() > accepted.Load()/20 {
 		return errors.New("more than one frame in twenty was not accepted: this measures something else")
 	}

@@ -27,7 +27,7 @@ func reads(ctx context.Context, b *bench) error {
 		ID    string `json:"proof_id"`
 	}, 512)
 	if err := several(ctx, len(proofs), func(i int) error {
-		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", ask.body(), &proofs[i])
+		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", ask.next(), &proofs[i])
 	}); err != nil {
 		return err
 	}

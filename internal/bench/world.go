@@ -146,8 +146,10 @@ type asking struct {
 	counter atomic.Int64
 }
 
-func (a *asking) body() []byte {
-	i := int(a.counter.Add(1))
+// next is for the next of the people.
+func (a *asking) next() []byte { return a.body(int(a.counter.Add(1))) }
+
+func (a *asking) body(i int) []byte {
 	b := append([]byte(`{"subject":"`), a.subject(i)...)
 	b = append(b, `","action":"`+a.action+`","resource":{"type":"resource","id":"payment-`...)
 	b = strconv.AppendInt(b, int64(i), 10)

@@ -41,13 +41,14 @@ const factSession = `left join lateral (select id, device_class, status, state f
 
 // FactsFor reads what a decision about a subject (by the relying party's id) needs, and any answer to the same
 // idempotency key. Without subject and prior answer it is ErrNotFound; Session is nil where the pinned one is not the
-// subject's.
+// subject's. The prior answer's environment is compared in a form that no index has: of a young table, which it has no
+// statistics of, the planner else takes an index that begins with the environment and walks all of its decisions.
 func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
 	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		`+factSession+`
-		left join authorizations prior on prior.environment_id = $2 and prior.idempotency_key = $5 and prior.parent_id is null`,
+		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`,
 		s.Tenant, s.Environment, subject, session, idempotencyKey)
 	f, err := scanFacts(row, s)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
