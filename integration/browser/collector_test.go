@@ -1,0 +1,265 @@
+package browser_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/profiler"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/features"
+)
+
+// collectorFile is what a relying party loads; make test-js builds it.
+const collectorFile = "../../sdk/js/dist/collector.js"
+
+// shopPage is a page of a relying party: the collector runs on an origin that is not the service's.
+const shopPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shop</title><link rel="icon" href="data:,"></head><body>
+<label>Message <textarea id="message"></textarea></label><label>Password <input id="password" type="password" autocomplete="off"></label>
+<div data-countersign-ignore><label>Diary <textarea id="diary"></textarea></label></div>
+<script type="module">
+import { createCollector } from '/collector.js'
+window.observe = (baseURL, session, purpose, consent = true) => {
+	window.frames_ = []; window.acks = []; window.errors = []; window.states = []
+	window.collector = createCollector({ baseURL, session, purpose, consent,
+		token: async () => (await fetch('/token', { method: 'POST' })).text(),
+		onFrame: (f) => frames_.push(f), onAck: (a) => acks.push(a), onError: (e) => errors.push(e), onState: (s, r) => states.push([s, r]) })
+	return true
+}
+window.ready = true
+</script></body></html>`
+
+// shop is a relying party: a page and a backend that gives the page client tokens.
+type shop struct {
+	*tab
+	world
+	keyboard
+	subject string
+	origin  string
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	code, err := os.ReadFile(collectorFile)
+	if err != nil {
+		t.Skip("the collector is not built: make test-js builds it")
+	}
+	s := &shop{world: newSandbox(t), tab: newTab(t)}
+	s.b = s.tab
+	s.subject = s.world.subject(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(shopPage))
+	})
+	mux.HandleFunc("GET /collector.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = w.Write(code)
+	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
+		made := s.world.post(t, "/api/v1/client-tokens", object{"subject": s.subject, "origin": s.origin}).is(201)
+		_, _ = w.Write([]byte(made.string("client_token")))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	s.origin = server.URL
+	s.expect("request to another host: " + server.URL)
+	s.open(server.URL + "/")
+	s.until("window.ready")
+	return s
+}
+
+// begin opens a session that the page observes.
+func (s *shop) begin(purpose string) string {
+	s.tab.t.Helper()
+	id := s.world.post(s.tab.t, "/api/v1/sessions", object{"subject": s.subject, "device_class": "desktop"}).is(201).string("id")
+	s.eval(fmt.Sprintf("observe(%q, %q, %q)", shared.baseURL, id, purpose), nil)
+	s.eval("document.querySelector('#message').focus()", nil)
+	return id
+}
+
+// answered waits until every frame the page made was answered, and returns the answers.
+func (s *shop) answered() []object {
+	s.tab.t.Helper()
+	s.eval("collector.flush().then(() => 1)", nil)
+	s.until("acks.length === frames_.length && acks.length > 0")
+	var acks []object
+	s.eval("acks", &acks)
+	for _, a := range acks {
+		require.Equal(s.tab.t, "accepted", a["status"], "%v", a)
+	}
+	return acks
+}
+
+func (s *shop) continuity(session string) string {
+	s.tab.t.Helper()
+	for _, c := range s.world.get(s.tab.t, "/api/v1/sessions/"+session+"/assessment").is(200).object()["claims"].([]any) {
+		if claim := c.(object); claim["claim"] == "operator_continuity" {
+			return claim["status"].(string)
+		}
+	}
+	return ""
+}
+
+func TestAPersonIsEnrolledAndKnownThroughThePage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	anna, other := typist("anna"), typist("hugo")
+	var last string
+	for range 3 {
+		last = s.begin("enroll")
+		s.types(anna.Type(105))
+		acks := s.answered()
+		require.NotEmpty(t, acks)
+		s.eval("collector.stop().then(() => 1)", nil)
+	}
+	done := s.world.post(t, "/api/v1/subjects/"+s.subject+"/enrollments/complete", object{"session": last}).is(200)
+	require.Equal(t, "completed", done.string("status"), "%s", done.body)
+
+	session := s.begin("score")
+	keys := anna.Type(105)
+	s.types(keys)
+	s.answered()
+	require.Contains(t, []string{"confirmed", "likely"}, s.continuity(session))
+	s.sameAsTheService(keys)
+
+	s.types(other.Type(155))
+	s.answered()
+	require.Equal(t, "not_confirmed", s.continuity(session), "somebody else took over")
+
+	s.world.post(t, "/api/v1/sessions/"+session+"/end", nil).is(200)
+	s.expect("status of 409")
+	s.types(anna.Type(60))
+	s.until(`states.at(-1)[0] === "ended"`)
+	var states [][]string
+	s.eval("states.map(([s, r]) => [s, r ?? ''])", &states)
+	require.Equal(t, []string{"ended", "session_closed"}, states[len(states)-1])
+}
+
+// sameAsTheService holds the page's first frame against what the service's own extraction makes of the same keys. The page's
+// clock has tenths of milliseconds, so a mean may come to lie on the other side of a rounding edge.
+func (s *shop) sameAsTheService(keys []features.KeyEvent) {
+	t := s.tab.t
+	t.Helper()
+	var frame struct{ Features json.RawMessage }
+	s.eval("frames_[0]", &frame)
+	parsed := features.Parse(frame.Features)
+	require.Equal(t, features.Accepted, parsed.Status, parsed.Detail)
+	page, ok := parsed.Frame.Block(features.Keystroke)
+	require.True(t, ok)
+	require.GreaterOrEqual(t, page.Events, 50)
+	own, _ := features.ExtractKeystroke(keys[:page.Events])
+	require.Equal(t, own.Cells.N, page.Cells.N)
+	for i, cell := range features.Cells(features.Keystroke) {
+		require.InDelta(t, own.Cells.M[i], page.Cells.M[i], 0.011, cell.Name)
+	}
+}
+
+func TestThePageKeepsToItselfWhatIsSecret(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.begin("score")
+	anna := typist("anna")
+	s.eval("document.querySelector('#diary').focus()", nil)
+	s.types(anna.Type(60))
+	s.eval("document.querySelector('#password').focus()", nil)
+	s.types(anna.Type(12))
+	s.eval("document.querySelector('#message').focus()", nil)
+	s.types(anna.Type(30))
+	s.answered()
+	var frames []struct {
+		Features map[string]struct{ Events int }
+	}
+	s.eval("frames_.map((f) => ({features: {keystroke: f.features.keystroke, rhythm: f.features.rhythm}}))", &frames)
+	require.Len(t, frames, 2)
+	require.Zero(t, frames[0].Features["keystroke"].Events, "nothing of a password but when it was typed")
+	require.GreaterOrEqual(t, frames[0].Features["rhythm"].Events, 12)
+	require.GreaterOrEqual(t, frames[1].Features["keystroke"].Events, 30)
+
+	s.eval("collector.stop().then(() => 1)", nil)
+	s.eval(`observe("`+shared.baseURL+`", "ses_none", "score", false)`, nil)
+	s.types(anna.Type(60))
+	var n int
+	s.eval("frames_.length", &n)
+	require.Zero(t, n, "nothing is listened to before consent")
+}
+
+func TestEvidenceSurvivesALostConnection(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.begin("score")
+	s.expect("ERR_INTERNET_DISCONNECTED")
+	s.expect("Failed to load resource")
+	s.types(typist("anna").Type(52))
+	s.answered()
+	s.offline(true)
+	s.types(typist("anna").Type(110))
+	s.until("errors.length > 0")
+	s.offline(false)
+	s.eval("window.dispatchEvent(new Event('online'))", nil)
+	s.answered()
+	var ids []string
+	s.eval("frames_.map((f) => f.frame_id)", &ids)
+	require.GreaterOrEqual(t, len(ids), 3)
+}
+
+// The collector's share of the main thread while somebody types at fifteen keys a second and moves the pointer.
+func TestTheCollectorTakesLittleOfThePage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.begin("score")
+	const keysASecond = 15
+	keys := typist("anna").Type(600)
+	for i := range keys {
+		hold := keys[i].Release - keys[i].Press
+		keys[i].Press = float64(i) * 1000 / keysASecond
+		keys[i].Release = keys[i].Press + min(hold, 110)
+	}
+	s.run(profiler.Enable(), profiler.SetSamplingInterval(100), profiler.Start())
+	s.types(keys)
+	s.eval("collector.flush().then(() => 1)", nil)
+	var profile *profiler.Profile
+	s.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		profile, err = profiler.Stop().Do(ctx)
+		return err
+	}))
+	busy, typed := timeIn(profile, "/collector.js"), float64(len(keys))/keysASecond
+	t.Logf("the collector: %.1f ms for %d keys in %.0f s of typing, %.3f %% of the main thread", busy*1000, len(keys), typed, 100*busy/typed)
+	require.Positive(t, busy, "the profile does not show the collector")
+	require.Less(t, busy/typed, 0.01)
+}
+
+// timeIn is how many seconds were spent in a script and what it called.
+func timeIn(p *profiler.Profile, script string) float64 {
+	inside := map[int64]bool{}
+	children := map[int64][]int64{}
+	var mark func(id int64)
+	mark = func(id int64) {
+		inside[id] = true
+		for _, c := range children[id] {
+			mark(c)
+		}
+	}
+	for _, n := range p.Nodes {
+		children[n.ID] = n.Children
+	}
+	for _, n := range p.Nodes {
+		if strings.HasSuffix(n.CallFrame.URL, script) {
+			mark(n.ID)
+		}
+	}
+	micros := int64(0)
+	for i, id := range p.Samples {
+		if inside[id] {
+			micros += p.TimeDeltas[i]
+		}
+	}
+	return float64(micros) / 1e6
+}
