@@ -32,6 +32,7 @@ type settings struct {
 	opsListen   string
 	logLevel    string
 	logFormat   string
+	profiling   string
 
 	temporalAddress   string
 	temporalNamespace string
@@ -88,7 +89,10 @@ func (s *settings) temporal() []setting {
 }
 
 func (s *settings) addresses(listen string) []setting {
-	table := []setting{{"ops-listen", "COUNTERSIGN_OPS_LISTEN", ":9090", "host:port of metrics and health", &s.opsListen}}
+	table := []setting{
+		{"ops-listen", "COUNTERSIGN_OPS_LISTEN", ":9090", "host:port of metrics and health", &s.opsListen},
+		{"profiling", "COUNTERSIGN_PROFILING", "false", "true serves profiles (/debug/pprof/) on the operations port", &s.profiling},
+	}
 	if listen == "" {
 		return table
 	}

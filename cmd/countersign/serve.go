@@ -71,6 +71,11 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 	if err != nil {
 		return err
 	}
+	if on, err := truth("COUNTERSIGN_PROFILING", s.profiling); err != nil {
+		return err
+	} else if on {
+		p.Ops.Profile()
+	}
 	defer p.StartOps(failed, l)()
 	stop, err := start(ctx, p, failed)
 	if err != nil {

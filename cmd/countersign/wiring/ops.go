@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/pprof" // #nosec G108 -- it registers itself with a mux that nothing serves
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,14 @@ func NewOps(checks ...Check) *Ops {
 	o.Mux.HandleFunc("GET /readyz", o.ready)
 	o.server = &http.Server{Handler: o.Mux, ReadHeaderTimeout: 5 * time.Second}
 	return o
+}
+
+// Profile adds the profiles of the Go runtime, for who looks for what takes time or memory. They cost nothing until asked
+// for, and tell how the process works: they are off unless the operator wants them.
+func (o *Ops) Profile() {
+	o.Mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	o.Mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	o.Mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
 // Serve answers on every listener until Stop. A listener that fails is told to failed.
