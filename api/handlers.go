@@ -25,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/recovery"
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/internal/webhook"
 )
 
@@ -35,6 +36,7 @@ type Services struct {
 	Gatherer       prometheus.Gatherer // of /metrics
 	Sessions       *session.Service
 	Enrollments    *enrollment.Service
+	Templates      *template.Service
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Holds          *hold.Service
@@ -73,6 +75,7 @@ type handlers struct {
 	subjects       *subjectHandlers
 	sessions       *sessionHandlers
 	legacy         *legacyHandlers
+	templates      *templateHandlers
 	enrollments    *enrollmentHandlers
 	passkeys       *passkeyHandlers
 	recoveries     *recoveryHandlers
@@ -97,6 +100,7 @@ func newHandlers(s *server, d Deps) handlers {
 		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
 		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer},
 		sessions:       &sessionHandlers{Sessions: v.Sessions},
+		templates:      &templateHandlers{Templates: v.Templates},
 		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Runs: v.Runs},
 		subjects:       &subjectHandlers{Subjects: v.Subjects},
 		passkeys:       &passkeyHandlers{Passkeys: v.Passkeys},

@@ -72,6 +72,8 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: AccessServer, Handler: s.subjects.revoke},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: AccessServer, Handler: s.enrollments.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: AccessServer, Handler: s.enrollments.complete},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: AccessServer, Handler: s.templates.list},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/templates/rollback", Operation: "rollbackTemplate", Access: AccessServer, Handler: s.templates.rollback},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Handler: s.passkeys.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/registration-grants", Operation: "createPasskeyGrant", Access: AccessServer, Handler: s.passkeys.grant},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/options", Operation: "passkeyRegisterOptions", Access: AccessServer, Handler: s.passkeys.options},

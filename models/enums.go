@@ -155,6 +155,25 @@ const (
 	TemplateRetired    TemplateStatus = "retired"
 )
 
+// TemplateOrigin is where a template version comes from.
+type TemplateOrigin string
+
+// Origins of templates.
+const (
+	OriginEnrollment TemplateOrigin = "enrollment" // OriginRef is the enrollment
+	OriginAdaptation TemplateOrigin = "adaptation" // OriginRef is the confirmed session
+	OriginRetraining TemplateOrigin = "retraining" // OriginRef is the version that was carried over to another background
+)
+
+// BackgroundStatus is the life of a background model that was put in force.
+type BackgroundStatus string
+
+// Background states.
+const (
+	BackgroundActive  BackgroundStatus = "active"
+	BackgroundRetired BackgroundStatus = "retired"
+)
+
 // EvaluationStatus is the life of an evaluation.
 type EvaluationStatus string
 

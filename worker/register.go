@@ -30,6 +30,7 @@ type Services struct {
 	Holds       activities.HoldMoves
 	Evaluations activities.EvaluationMoves
 	Enrollments activities.EnrollmentMoves
+	Templates   activities.TemplateMoves
 	Subjects    Subjects
 	Endpoints   activities.EndpointSender
 	Upkeep      activities.UpkeepTasks
@@ -43,6 +44,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameHold:       workflows.Hold,
 		workflows.NameEvaluation: workflows.Evaluation,
 		workflows.NameEnrollment: workflows.Enrollment,
+		workflows.NameAdaptation: workflows.Adaptation,
 		workflows.NameRecovery:   workflows.Recovery,
 		workflows.NameErasure:    workflows.Erasure,
 		workflows.NameEndpoint:   workflows.Endpoint,
@@ -61,6 +63,7 @@ func Register(r Registry, s Services) {
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
 	enrollments := &activities.Enrollments{Moves: s.Enrollments, Log: s.Log}
+	adaptations := &activities.Adaptations{Moves: s.Templates, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
 	for name, a := range map[string]any{
 		activities.ChallengeComplete: challenges.Complete,
@@ -71,6 +74,7 @@ func Register(r Registry, s Services) {
 		activities.HoldExpire:        holds.Expire,
 		activities.EvaluationClose:   evaluations.Close,
 		activities.EnrollmentTrain:   enrollments.Train,
+		activities.AdaptationTakeIn:  adaptations.TakeIn,
 	} {
 		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
 	}

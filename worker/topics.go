@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/outbox"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -51,6 +52,16 @@ func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), 
 // enrollmentRuns look up what the run of an enrollment is started with.
 type enrollmentRuns interface {
 	Run(ctx context.Context, id string) (enrollment.Run, bool, error)
+}
+
+// adaptationRuns look up what the run that follows the end of a session is started with.
+type adaptationRuns interface {
+	Run(ctx context.Context, session string) (template.Run, bool, error)
+}
+
+// AdaptationTopics is the handler of the outbox rows that follow the end of a session.
+func AdaptationTopics(c *workflows.Client, templates adaptationRuns) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.Run, c.StartAdaptation)}
 }
 
 // EnrollmentTopics is the handler of the outbox rows that start the runs of enrollments.

@@ -40,7 +40,7 @@ func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
 		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), enrollmentScenarios(), erasureScenarios(), endpointScenarios(),
-		upkeepScenarios(),
+		upkeepScenarios(), adaptationScenarios(),
 	} {
 		for name, s := range some {
 			all[name] = s

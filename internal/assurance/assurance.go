@@ -5,6 +5,7 @@ package assurance
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/features"
@@ -30,17 +31,58 @@ type Profile struct {
 	scoring.Profile
 }
 
-// Assessor judges sessions with one model.
+// Assessor judges sessions with the model in force.
 type Assessor struct {
+	models atomic.Pointer[inForce]
+	keys   *keyring.Keyring
+}
+
+// inForce is the model in force and the backgrounds that templates may still have been learned with, by version.
+type inForce struct {
 	model *scoring.Model
-	keys  *keyring.Keyring
+	known map[string]*scoring.Background
 }
 
 // New makes an assessor.
-func New(model *scoring.Model, keys *keyring.Keyring) *Assessor { return &Assessor{model, keys} }
+func New(model *scoring.Model, keys *keyring.Keyring) *Assessor {
+	a := &Assessor{keys: keys}
+	a.Use(model)
+	return a
+}
 
-// Model is the model that the assessor judges with.
-func (a *Assessor) Model() *scoring.Model { return a.model }
+// Use puts a model in force, from the next judgement on. Templates learned with one of the known backgrounds are carried
+// over to it when they are read; those of any other count for nothing until they are learned anew.
+func (a *Assessor) Use(model *scoring.Model, known ...*scoring.Background) {
+	next := &inForce{model, make(map[string]*scoring.Background, len(known))}
+	for _, b := range known {
+		next.known[b.Version] = b
+	}
+	a.models.Store(next)
+}
+
+// Model is the model in force.
+func (a *Assessor) Model() *scoring.Model { return a.models.Load().model }
+
+// Earlier are the versions of backgrounds of a modality whose templates can be carried over to the one in force.
+func (a *Assessor) Earlier(m features.Modality) []string {
+	f := a.models.Load()
+	var out []string
+	for version := range f.known {
+		if current := f.standsFor(m, version); current != version {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
+// standsFor is the version a template of the given one is judged under: the one in force where it can be carried over.
+func (f *inForce) standsFor(m features.Modality, version string) string {
+	bg := f.model.Background(m)
+	if old := f.known[version]; bg != nil && old != nil && old.Modality == m {
+		return bg.Version
+	}
+	return version
+}
 
 // OpenState reads the running assurance of a session; a session without evidence has an empty one.
 func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
@@ -74,6 +116,27 @@ func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 	return out, out.UnmarshalBinary(raw)
 }
 
+// Templates reads stored templates whole and carries those of earlier backgrounds over to the model in force.
+func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) {
+	f := a.models.Load()
+	out := make(scoring.Templates, len(rows))
+	for i, row := range rows {
+		t, err := a.OpenTemplate(row)
+		if err != nil {
+			return nil, err
+		}
+		if old := f.known[t.ModelVersion]; old != nil {
+			carried, err := f.model.Retrain(scoring.Templates{t}, scoring.NewModel(old))
+			if err != nil {
+				return nil, fmt.Errorf("template %s: %w", row.ID, err)
+			}
+			t = carried[0]
+		}
+		out[i] = t
+	}
+	return out, nil
+}
+
 // SealTemplate is what is stored of a template under the row's id.
 func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
 	raw, err := t.MarshalBinary()
@@ -84,12 +147,13 @@ func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
 }
 
 // Heads are what judging needs of templates; their data need not be loaded.
-func Heads(rows []models.Template) scoring.Templates {
+func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
+	f := a.models.Load()
 	out := make(scoring.Templates, len(rows))
 	for i, t := range rows {
 		out[i] = scoring.Template{
-			Modality: features.Modality(t.Modality), Device: scoring.DeviceClass(t.DeviceClass), ModelVersion: t.ModelVersion,
-			Provisional: t.Provisional, Limitations: t.Limitations,
+			Modality: features.Modality(t.Modality), Device: scoring.DeviceClass(t.DeviceClass),
+			ModelVersion: f.standsFor(features.Modality(t.Modality), t.ModelVersion), Provisional: t.Provisional, Limitations: t.Limitations,
 		}
 	}
 	return out
@@ -107,7 +171,7 @@ func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads
 		}
 	}
 	capped := subject.ClaimCapUntil != nil && now.Before(*subject.ClaimCapUntil)
-	p.Profile = a.model.Assess(state, Heads(heads), now, scoring.AssessOptions{CapLikely: capped})
+	p.Profile = a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: capped})
 	return p, nil
 }
 

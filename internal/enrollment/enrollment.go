@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -140,6 +141,8 @@ type Step struct {
 // Train learns the templates and settles the enrollment. It is safe to repeat: a settled one answers how it was settled.
 func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus, error) {
 	var status models.EnrollmentStatus
+	var trained store.Scope
+	var uid string
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.EnrollmentByID(ctx, step.ID)
 		if errors.Is(err, store.ErrNotFound) {
@@ -163,8 +166,12 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		status, err = s.train(ctx, q, scope, sub, e, step)
+		trained, uid = scope, sub.UID
 		return err
 	})
+	if err == nil && uid != "" && status == models.EnrollmentCompleted {
+		err = template.Rescore(ctx, s.store, s.assessor, trained, uid)
+	}
 	return status, err
 }
 
@@ -191,7 +198,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	}
 	modalities := []string{}
 	for _, t := range templates {
-		if err := s.keep(ctx, q, scope, sub.UID, t, step.At); err != nil {
+		if err := s.keep(ctx, q, scope, sub.UID, e.ID, t, step.At); err != nil {
 			return "", err
 		}
 		modalities = append(modalities, string(t.Modality))
@@ -230,7 +237,7 @@ func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string)
 }
 
 // keep puts a template in force.
-func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid string, t scoring.Template, at time.Time) error {
+func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
 	id := ids.New(ids.Template)
 	data, err := s.assessor.SealTemplate(id, t)
 	if err != nil {
@@ -240,6 +247,7 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid s
 		ID: id, TenantID: scope.Tenant, EnvironmentID: scope.Environment, SubjectUID: uid, Modality: string(t.Modality),
 		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
 		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
+		Origin: models.OriginEnrollment, OriginRef: enrollment,
 	})
 }
 

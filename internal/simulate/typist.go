@@ -41,6 +41,17 @@ func (t *Typist) NewDay() {
 	t.at = 1000
 }
 
+// Towards is the person after drifting the share (0 to 1) of the way to another's typing: a slow attack on a template that
+// adapts. It has days and errors of its own.
+func (t *Typist) Towards(other *Typist, share float64) *Typist {
+	out := &Typist{rng: t.rng, offset: make([]float64, len(t.offset)), errors: t.errors + share*(other.errors-t.errors)}
+	for i := range out.offset {
+		out.offset[i] = t.offset[i] + share*(other.offset[i]-t.offset[i])
+	}
+	out.NewDay()
+	return out
+}
+
 // draw samples N(0, scale * S) for a covariance given as lower triangle.
 func draw(rng *rand.Rand, triangle []float64, n int, scale float64) []float64 {
 	sym := mat.NewSymDense(n, nil)

@@ -103,7 +103,7 @@ func (q *Q) DeleteSubject(ctx context.Context, uid string) error {
 
 // RunRef names the record that a run was started for.
 type RunRef struct {
-	Kind string // challenge, hold, enrollment, recovery
+	Kind string // adaptation, challenge, hold, enrollment, recovery
 	ID   string
 }
 
@@ -114,6 +114,7 @@ func (q *Q) RunsOfSubject(ctx context.Context, uid string, after RunRef, limit i
 			select 'challenge' as kind, id from challenges where subject_uid = @uid
 			union all select 'enrollment', id from enrollments where subject_uid = @uid
 			union all select 'hold', authorization_id from holds where subject_uid = @uid
+			union all select 'adaptation', id from sessions where subject_uid = @uid and status <> 'active' and coverage = 'sufficient'
 			union all select 'recovery', id from recoveries where subject_uid = @uid) runs
 		where (kind, id) > (@kind, @id) order by kind, id limit @limit`,
 		map[string]any{"uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error

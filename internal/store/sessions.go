@@ -130,25 +130,3 @@ func (q *Q) EnrollFrames(ctx context.Context, subjectUID, device string) ([]Enro
 		order by s.started_at, f.session_id, f.received_at`, subjectUID, device).Scan(&rows).Error
 	return rows, err
 }
-
-// ActiveTemplates are a subject's templates in force.
-func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
-	var rows []models.Template
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'", s.Tenant, s.Environment, subjectUID).
-		Order("modality, device_class").Find(&rows).Error
-	return rows, err
-}
-
-// ReplaceTemplate puts a new version of a template in force and keeps the one before for going back.
-func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
-	if _, err := q.exec(ctx, `update templates set status = 'superseded', updated_at = $4
-		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'active'`, t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt); err != nil {
-		return err
-	}
-	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from templates where subject_uid = $1 and modality = $2 and device_class = $3",
-		t.SubjectUID, t.Modality, t.DeviceClass).Scan(&t.Version)
-	if err != nil {
-		return err
-	}
-	return q.with(ctx).Create(&t).Error
-}

@@ -48,6 +48,7 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() { p.services.hub.Run(base) })
 	running.Go(func() { p.followNotices(base) })
+	running.Go(func() { p.services.activation.Follow(base) })
 	running.Go(func() { p.sweepQuotas(base) })
 	return func() {
 		running.Wait()

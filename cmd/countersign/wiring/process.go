@@ -24,6 +24,8 @@ type Options struct {
 	WebhookLoopback bool
 	// CodecOrigin is the Temporal UI that may have payloads opened at the operations port's /codec; empty for none.
 	CodecOrigin string
+	// TemporalUI is the address of the Temporal UI that the console links to; empty for no links.
+	TemporalUI string
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
 	Version       string // of the build
@@ -74,12 +76,26 @@ func New(c *Core, o Options) (*Process, error) {
 		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
 	}
 	p.services = newServices(p)
+	if err := p.loadModel(); err != nil {
+		p.Temporal.Close()
+		return nil, err
+	}
 	if p.upkeep, err = p.newUpkeep(); err != nil {
 		p.Temporal.Close()
 		return nil, err
 	}
 	p.followTime()
 	return p, nil
+}
+
+// loadModel puts in force the backgrounds that the database says: nothing is judged by another model meanwhile.
+func (p *Process) loadModel() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
+	defer cancel()
+	if err := p.services.activation.Load(ctx); err != nil {
+		return err
+	}
+	return p.services.activation.Warn(ctx)
 }
 
 // Close lets Temporal go.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/activation"
 	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/authorization"
 	"github.com/countersign-dev/countersign/internal/challenge"
@@ -40,6 +41,7 @@ type services struct {
 	legacy         *legacy.Service
 	enrollments    *enrollment.Service
 	templates      *template.Service
+	activation     *activation.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -61,6 +63,7 @@ func newServices(p *Process) services {
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
+	s.activation = &activation.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)

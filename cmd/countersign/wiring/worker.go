@@ -27,7 +27,7 @@ func (p *Process) workerDeps() worker.Deps {
 			},
 			Upkeep: p.upkeep,
 		},
-		Background: []func(context.Context){fanOut.Run, sealer.Run, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
+		Background: []func(context.Context){fanOut.Run, sealer.Run, s.activation.Follow, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
 }
 
@@ -38,7 +38,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 		upkeep.Standard(upkeep.Deps{
 			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Proofing,
 		}),
-		append(upkeep.Subjects(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
+		append(append(upkeep.Subjects(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}), upkeep.Templates(s.templates)...),
 			upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()})...)...,
 	)...)
 }

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/template"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// templateHandlers answer for the versions of what was learned of a subject.
+type templateHandlers struct {
+	Templates *template.Service
+}
+
+type templateView struct {
+	ID           string   `json:"id"`
+	Modality     string   `json:"modality"`
+	DeviceClass  string   `json:"device_class"`
+	Version      int      `json:"version"`
+	Status       string   `json:"status"`
+	Origin       string   `json:"origin"`
+	ModelVersion string   `json:"model_version"`
+	Provisional  bool     `json:"provisional"`
+	Limitations  []string `json:"limitations"`
+	CreatedAt    string   `json:"created_at"`
+	UpdatedAt    string   `json:"updated_at"`
+}
+
+func viewTemplate(t models.Template) templateView {
+	return templateView{
+		ID: t.ID, Modality: t.Modality, DeviceClass: t.DeviceClass, Version: t.Version, Status: string(t.Status), Origin: string(t.Origin),
+		ModelVersion: t.ModelVersion, Provisional: t.Provisional, Limitations: listed(t.Limitations),
+		CreatedAt: wire.Time(t.CreatedAt), UpdatedAt: wire.Time(t.UpdatedAt),
+	}
+}
+
+func (h *templateHandlers) list(c *fiber.Ctx) error {
+	pg, err := page(c)
+	if err != nil {
+		return err
+	}
+	rows, next, err := h.Templates.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), pg)
+	if err != nil {
+		return err
+	}
+	views := make([]templateView, len(rows))
+	for i, t := range rows {
+		views[i] = viewTemplate(t)
+	}
+	return sendList(c, views, next)
+}
+
+func (h *templateHandlers) rollback(c *fiber.Ctx) error {
+	in, err := bind[struct {
+		Modality    string `json:"modality"`
+		DeviceClass string `json:"device_class"`
+		Version     *int   `json:"version"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	t, err := h.Templates.Rollback(requestContext(c), principal(c), param(c, "subject_id"),
+		template.Rollback{Modality: in.Modality, Device: in.DeviceClass, Version: in.Version})
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewTemplate(t))
+}

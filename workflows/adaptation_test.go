@@ -1,0 +1,63 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/template"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// adaptationRecord fails as often as it is told to and then answers.
+type adaptationRecord struct {
+	out   template.Outcome
+	fails int
+	asked []template.Step
+}
+
+func (r *adaptationRecord) Adapt(_ context.Context, step template.Step) (template.Outcome, error) {
+	r.asked = append(r.asked, step)
+	if len(r.asked) <= r.fails {
+		return template.Outcome{}, errAway
+	}
+	return r.out, nil
+}
+
+func adaptationScenarios() map[string]func() scenario {
+	of := func(out template.Outcome) func() scenario {
+		return func() scenario {
+			return scenario{
+				id: workflows.AdaptationID("ses_1"), services: worker.Services{Templates: &adaptationRecord{out: out}},
+				drive: func(t *testing.T, c *workflows.Client) {
+					require.NoError(t, c.StartAdaptation(t.Context(), template.Run{Session: "ses_1", Environment: "env_1"}))
+				},
+			}
+		}
+	}
+	return map[string]func() scenario{
+		"adaptation-adapted":   of(template.Outcome{Status: template.Adapted}),
+		"adaptation-unchanged": of(template.Outcome{Status: template.Unchanged, Reason: template.WhyFrozen}),
+	}
+}
+
+// The step is tried until it is answered, however long the database is away, and says what became of the session.
+func TestAdaptationIsTriedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	record := &adaptationRecord{out: template.Outcome{Status: template.Unchanged, Reason: template.WhyTooSoon}, fails: 5}
+	env := environment(t, worker.Services{Templates: record})
+	env.ExecuteWorkflow(workflows.NameAdaptation, workflows.AdaptationInput{Session: "ses_1", Environment: "env_1"})
+	require.NoError(t, env.GetWorkflowError())
+	var out workflows.AdaptationResult
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Equal(t, workflows.AdaptationResult{Status: "unchanged", Reason: "too_soon"}, out)
+	require.Len(t, record.asked, 6)
+	for _, step := range record.asked {
+		require.Equal(t, "ses_1", step.Session)
+		require.False(t, step.At.IsZero())
+	}
+	require.False(t, errors.Is(env.GetWorkflowError(), errAway))
+}
