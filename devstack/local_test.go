@@ -70,7 +70,7 @@ func TestListenUI_TakesBothFamiliesOrNone(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = v6.Close() }()
 	port := v6.Addr().(*net.TCPAddr).Port
-	_, err = listenUI(port)
+	_, err = listenUI(loopback, port)
 	require.ErrorContains(t, err, "--ui-port")
 	v4, err := listen(loopback, port)
 	require.NoError(t, err, "the IPv4 half must have been given back")

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,6 +29,7 @@ type options struct {
 	namespaces         []string
 	retention          time.Duration
 	searchAttributes   map[string]enumspb.IndexedValueType
+	listen             string // IPv4 address of the frontend and the UI
 	readyFile          string // empty: none is written
 	logLevel           string
 	codecEndpoint      string // empty: the UI shows payloads as they are stored
@@ -51,8 +53,10 @@ func parseOptions(args []string, getenv func(string) string, out io.Writer) (opt
 	fs.StringVar(&o.database, "database", "temporal", "`name` of Temporal's main database")
 	fs.StringVar(&o.visibilityDatabase, "visibility-database", "temporal_visibility", "`name` of the visibility database")
 	fs.DurationVar(&o.databaseWait, "database-wait", 10*time.Second, "how long Postgres may take to accept connections")
-	fs.IntVar(&o.frontendPort, "frontend-port", 7233, "gRPC `port` on 127.0.0.1; 0 picks a free one")
-	fs.IntVar(&o.uiPort, "ui-port", 8233, "web UI `port` on localhost; 0 picks a free one")
+	fs.IntVar(&o.frontendPort, "frontend-port", 7233, "gRPC `port`; 0 picks a free one")
+	fs.IntVar(&o.uiPort, "ui-port", 8233, "web UI `port`; 0 picks a free one")
+	fs.StringVar(&o.listen, "listen", loopback,
+		"IPv4 `address` that gRPC and the UI listen on; neither asks who is calling, so leave it but inside a container")
 	fs.Func("namespace", "`name` to register at start; repeatable (default countersign)", o.addNamespace)
 	fs.DurationVar(&o.retention, "retention", 30*24*time.Hour, "how long a newly registered namespace keeps closed workflows")
 	fs.Func("search-attribute", "`Name=Type` to register in every namespace; repeatable", o.addSearchAttribute)
@@ -117,6 +121,9 @@ func (o *options) validate() error {
 	}
 	if o.frontendPort != 0 && o.frontendPort == o.uiPort {
 		return errors.New("--frontend-port and --ui-port must differ")
+	}
+	if ip := net.ParseIP(o.listen); ip == nil || ip.To4() == nil {
+		return errors.New("--listen must be an IPv4 address such as 127.0.0.1 or 0.0.0.0")
 	}
 	if o.retention < 24*time.Hour {
 		return errors.New("--retention must be at least 24h")

@@ -75,6 +75,7 @@ func TestParseOptions_Refused(t *testing.T) {
 		"port too high":             {"--frontend-port 65536", "between 0 and 65535"},
 		"port below zero":           {"--ui-port -1", "between 0 and 65535"},
 		"one port for both":         {"--frontend-port 9000 --ui-port 9000", "must differ"},
+		"no address":                {"--listen localhost", "--listen must be an IPv4 address"},
 		"namespace with a space":    {"--namespace a\u00a0b", "a namespace is"},
 		"attribute without a type":  {"--search-attribute Kind", "Name=Type"},
 		"attribute without a name":  {"--search-attribute =Keyword", "Name=Type"},

@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// loopback is the only address devstack listens on, besides [::1] for the web UI.
+// loopback is the only address devstack listens on, besides [::1] for the web UI, unless --listen says otherwise. Inside
+// the process all parts reach each other over it.
 const loopback = "127.0.0.1"
 
 // Picked ports lie below the range from which operating systems number outgoing connections, so that none of those

@@ -46,7 +46,7 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	ui, err := listenUI(o.uiPort)
+	ui, err := listenUI(o.listen, o.uiPort)
 	if err != nil {
 		return err
 	}

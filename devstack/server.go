@@ -131,6 +131,12 @@ func serverConfig(o options, ports services) *config.Config {
 	for name, port := range ports {
 		cfg.Services[string(name)] = config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: loopback}}
 	}
+	if o.listen != loopback {
+		front := cfg.Services[string(primitives.FrontendService)]
+		front.RPC.BindOnIP = o.listen
+		cfg.Services[string(primitives.FrontendService)] = front
+		cfg.Global.Membership.BroadcastAddress = loopback // the parts of this process, and nobody else, are its members
+	}
 	return cfg
 }
 

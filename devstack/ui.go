@@ -23,11 +23,11 @@ type webUI struct {
 	front     *http.Server
 }
 
-// listenUI takes port, or a free one where it is 0, on 127.0.0.1 and, where the machine has it, on [::1].
-func listenUI(port int) (*webUI, error) {
+// listenUI takes port, or a free one where it is 0, on host and, where host is 127.0.0.1 and the machine has it, on [::1].
+func listenUI(host string, port int) (*webUI, error) {
 	const tries = 50
 	for attempt := 0; ; attempt++ {
-		u, err := tryListenUI(port)
+		u, err := tryListenUI(host, port)
 		if err == nil {
 			return u, nil
 		}
@@ -37,13 +37,13 @@ func listenUI(port int) (*webUI, error) {
 	}
 }
 
-func tryListenUI(port int) (*webUI, error) {
-	v4, err := listen(loopback, port)
+func tryListenUI(host string, port int) (*webUI, error) {
+	v4, err := listen(host, port)
 	if err != nil {
 		return nil, err
 	}
 	u := &webUI{port: v4.Addr().(*net.TCPAddr).Port, listeners: []net.Listener{v4}}
-	if !hasIPv6() {
+	if host != loopback || !hasIPv6() {
 		return u, nil
 	}
 	v6, err := listen("::1", u.port)
