@@ -78,8 +78,15 @@ $(BIN)/testrunner: $(wildcard internal/testenv/runner/*.go internal/localpg/*.go
 
 ## Test
 
+# The Standard Webhooks project's npm package, which a test verifies signatures with. Without npm that test is skipped.
+STANDARD_WEBHOOKS := internal/webhook/testdata/npm
+$(STANDARD_WEBHOOKS)/node_modules: $(STANDARD_WEBHOOKS)/package-lock.json
+	@if command -v npm >/dev/null; then \
+		cd $(STANDARD_WEBHOOKS) && npm ci --no-audit --no-fund --silent && touch node_modules || \
+		echo "npm ci failed: signatures are not verified by the npm package"; fi
+
 .PHONY: test
-test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(STANDARD_WEBHOOKS)/node_modules ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
 	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js

@@ -39,6 +39,8 @@ type bundle struct {
 	challenges  *challenge.Service
 	holds       *hold.Service
 	evaluations *evaluation.Service
+
+	address, namespace, master string // for a worker that is a process of its own
 }
 
 func setup(t testing.TB) *bundle {
@@ -46,7 +48,8 @@ func setup(t testing.TB) *bundle {
 	address, namespace := temporaltest.Namespace(t)
 	st := testenv.Store(t)
 	b := &bundle{t: t, World: fixture.New(t, st, clock.System().Now())}
-	keys, err := keyring.Parse(keyring.Generate())
+	b.address, b.namespace, b.master = address, namespace, keyring.Generate()
+	keys, err := keyring.Parse(b.master)
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	b.temporal, err = workflows.Dial(workflows.DialOptions{Address: address, Namespace: namespace, Keyring: keys, Log: log})

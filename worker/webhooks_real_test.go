@@ -35,10 +35,15 @@ type hooks struct {
 func setupHooks(t testing.TB) *hooks {
 	t.Helper()
 	b := setup(t)
-	keys, err := keyring.Parse(keyring.Generate())
+	keys, err := keyring.Parse(b.master)
 	require.NoError(t, err)
-	log, sender := slog.New(slog.DiscardHandler), webhook.NewSender(webhook.Policy{AllowLoopback: true})
+	sender := webhook.NewSender(webhook.Policy{AllowLoopback: true})
 	t.Cleanup(sender.Close)
+	return hooksOf(b, keys, sender)
+}
+
+func hooksOf(b *bundle, keys *keyring.Keyring, sender *webhook.Sender) *hooks {
+	log := slog.New(slog.DiscardHandler)
 	return &hooks{
 		bundle:    b,
 		endpoints: &webhook.Endpoints{Store: b.Store, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: b.runs, Log: log},
@@ -50,20 +55,25 @@ func setupHooks(t testing.TB) *hooks {
 // process runs a worker process with the fan-out in it and returns what stops it.
 func (h *hooks) process() (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
-	d := worker.Deps{
-		Temporal: h.temporal, Services: h.services(), Log: slog.New(slog.DiscardHandler), Background: []func(context.Context){h.fan.Run},
-		Relay: &outbox.Relay{Store: h.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler),
-			Lanes: []outbox.Lane{{Name: "events", Handlers: worker.EventTopics(h.fan)}}},
-	}
-	d.Services.Endpoints = h.deliverer
 	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx, d) }()
+	go func() { ended <- worker.Run(ctx, h.deps()) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(h.t, <-ended)
 	})
 	h.t.Cleanup(stop)
 	return stop
+}
+
+// deps are those of a worker process with the fan-out in it.
+func (h *hooks) deps() worker.Deps {
+	d := worker.Deps{
+		Temporal: h.temporal, Services: h.services(), Log: slog.New(slog.DiscardHandler), Background: []func(context.Context){h.fan.Run},
+		Relay: &outbox.Relay{Store: h.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler),
+			Lanes: []outbox.Lane{{Name: "events", Handlers: worker.EventTopics(h.fan)}}},
+	}
+	d.Services.Endpoints = h.deliverer
+	return d
 }
 
 func (h *hooks) endpoint(t testing.TB, url string) (id, secret string) {

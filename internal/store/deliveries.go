@@ -65,18 +65,26 @@ type DueDelivery struct {
 	Event *models.Event `gorm:"-"`
 }
 
-// DueDeliveries reads what is due to an endpoint, leaving out the deliveries under way. With probe set the one tried least
-// comes first, so that probing a broken endpoint does not use up one delivery's attempts; otherwise the oldest.
+// DueDeliveries reads what is due to an endpoint, leaving out the deliveries under way, the oldest first. With probe set the
+// one tried least comes first, and what is not due yet may be taken too: a broken endpoint is asked whether it is back
+// however long its deliveries have been put off.
 func (q *Q) DueDeliveries(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
-	tx := q.with(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending' and next_attempt_at <= ?", endpoint, now)
-	if len(underWay) > 0 {
-		tx = tx.Where("id not in ?", underWay)
+	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
+		tx := q.with(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
+		if len(underWay) > 0 {
+			tx = tx.Where("id not in ?", underWay)
+		}
+		if probe {
+			tx = tx.Order("attempts")
+		}
+		err = tx.Order("next_attempt_at, id").Limit(limit).Find(&rows).Error
+		return rows, err
 	}
-	if probe {
-		tx = tx.Order("attempts")
+	rows, err := owed("next_attempt_at <= ?", now)
+	if err == nil && len(rows) == 0 && probe {
+		rows, err = owed("next_attempt_at > ?", now)
 	}
-	var rows []DueDelivery
-	if err := tx.Order("next_attempt_at, id").Limit(limit).Find(&rows).Error; err != nil || len(rows) == 0 {
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	ids := make([]string, len(rows))

@@ -42,14 +42,22 @@ func (b Breaker) Slots(n, underWay int, now time.Time) int {
 }
 
 // Observe takes one outcome in. Jitter in [0, 1) spreads the distance of probes from 0.9 to 1.1 of itself. Deliveries that
-// were under way when the breaker opened do not push the probe further away.
-func (b Breaker) Observe(succeeded bool, now time.Time, jitter float64) (Breaker, Change) {
+// were under way when the breaker opened do not push the probe further away; a Retry-After of the receiver does.
+func (b Breaker) Observe(o Outcome, now time.Time, jitter float64) (Breaker, Change) {
 	switch {
-	case succeeded && b.Open:
+	case o.Succeeded && b.Open:
 		return Breaker{}, Closed
-	case succeeded:
+	case o.Succeeded:
 		return Breaker{}, Unchanged
 	}
+	b, change := b.failed(now, jitter)
+	if asked := now.Add(min(o.RetryAfter, maxRetryAfter)); b.Open && o.RetryAfter > 0 && asked.After(b.ProbeAt) {
+		b.ProbeAt = asked
+	}
+	return b, change
+}
+
+func (b Breaker) failed(now time.Time, jitter float64) (Breaker, Change) {
 	b.Failures++
 	switch {
 	case !b.Open && b.Failures < Threshold:
@@ -65,6 +73,7 @@ func (b Breaker) Observe(succeeded bool, now time.Time, jitter float64) (Breaker
 	return b, Unchanged
 }
 
+// spread is in whole milliseconds: a probe must be due when a timer set for it fires, and clocks do not tell nanoseconds.
 func spread(d time.Duration, jitter float64) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*jitter))
+	return time.Duration(float64(d) * (0.9 + 0.2*jitter)).Truncate(time.Millisecond)
 }

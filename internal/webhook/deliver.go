@@ -90,6 +90,9 @@ type result struct {
 	dropped  bool // ctx ended first: nobody knows what the receiver got
 }
 
+// early reports whether a delivery was tried before its time: as a probe, with nothing else due.
+func (r result) early() bool { return r.delivery.NextAttemptAt.After(r.at) }
+
 func (r *run) loop(ctx context.Context, beat func()) error {
 	budget := time.NewTimer(or(r.Budget, 30*time.Second))
 	defer budget.Stop()
@@ -248,8 +251,8 @@ func (r *run) rest(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if next != nil && r.breaker.Open && next.Before(r.breaker.ProbeAt) {
-		next = &r.breaker.ProbeAt
+	if next != nil && r.breaker.Open {
+		next = &r.breaker.ProbeAt // with what is due, or with what is not due yet
 	}
 	return Result{Breaker: r.breaker, Next: next}, nil
 }

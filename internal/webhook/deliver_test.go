@@ -59,9 +59,8 @@ func TestRetriesKeepIDAndBodyAndFollowTheSchedule(t *testing.T) {
 	wh, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
 	var first []byte
-	var breaker Breaker
 	for attempt := 1; attempt <= MaxAttempts; attempt++ {
-		r := b.deliver(e, breaker)
+		r := b.deliver(e, Breaker{}) // the schedule by itself
 		got := b.receiver.take()
 		require.Len(t, got, 1, "attempt %d", attempt)
 		require.Equal(t, id, got[0].id)
@@ -75,10 +74,9 @@ func TestRetriesKeepIDAndBodyAndFollowTheSchedule(t *testing.T) {
 			break
 		}
 		require.NotNil(t, r.Next)
-		b.deliver(e, r.Breaker)
+		b.deliver(e, Breaker{})
 		require.Empty(t, b.receiver.take(), "nothing is sent before its time")
 		b.time.Set(*r.Next)
-		breaker = r.Breaker
 	}
 	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
 	rows, _, err := b.endpoints.Attempts(t.Context(), b.admin, e.ID, store.AttemptFilter{Event: id}, store.Page{Limit: 50})
@@ -137,6 +135,32 @@ func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 		require.True(t, got[id])
 	}
 	require.Equal(t, []string{"webhook.failing", "webhook.recovered"}, b.notices())
+}
+
+// With nothing due, a broken endpoint is probed all the same, and a delivery that was only a probe keeps its attempts.
+func TestProbesAheadOfTimeUseUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(500, nil)
+	id := b.happen(events.SubjectCreated, "user-1")
+	r := b.deliver(e, Breaker{Failures: Threshold - 1})
+	require.True(t, r.Breaker.Open)
+	b.receiver.take()
+	for range 3 * MaxAttempts {
+		b.time.Set(*r.Next)
+		r = b.deliver(e, r.Breaker)
+		got := b.receiver.take()
+		require.Len(t, got, 1)
+		require.Equal(t, id, got[0].id)
+		require.Equal(t, r.Breaker.ProbeAt, *r.Next)
+	}
+	require.Equal(t, map[string]int{"pending": 1}, b.status(e), "hours of failing, and it is still owed")
+	b.receiver.answer(204, nil)
+	b.time.Set(*r.Next)
+	r = b.deliver(e, r.Breaker)
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e))
+	require.Nil(t, r.Next)
 }
 
 func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {

@@ -65,11 +65,11 @@ func TestBreaker(t *testing.T) {
 	var b Breaker
 	var change Change
 	for i := range Threshold - 1 {
-		b, change = b.Observe(false, noon, 0.5)
+		b, change = b.Observe(Outcome{}, noon, 0.5)
 		require.Equal(t, Unchanged, change, i)
 		require.Equal(t, 8, b.Slots(8, 0, noon))
 	}
-	b, change = b.Observe(false, noon, 0.5)
+	b, change = b.Observe(Outcome{}, noon, 0.5)
 	require.Equal(t, Opened, change)
 	require.True(t, b.Open)
 	require.Equal(t, noon.Add(10*time.Second), b.ProbeAt)
@@ -77,23 +77,26 @@ func TestBreaker(t *testing.T) {
 	require.Equal(t, 1, b.Slots(8, 0, b.ProbeAt), "one probe")
 	require.Zero(t, b.Slots(8, 1, b.ProbeAt), "and no second beside it")
 
-	late, change := b.Observe(false, noon.Add(time.Second), 0.5)
+	late, change := b.Observe(Outcome{}, noon.Add(time.Second), 0.5)
 	require.Equal(t, Unchanged, change)
 	require.Equal(t, b.ProbeAt, late.ProbeAt, "what was under way when it opened moves no probe")
 
 	at := b.ProbeAt
 	for _, want := range []time.Duration{20, 40, 80, 160, 300, 300} {
-		b, change = b.Observe(false, at, 0.5)
+		b, change = b.Observe(Outcome{}, at, 0.5)
 		require.Equal(t, Unchanged, change)
 		require.Equal(t, at.Add(want*time.Second), b.ProbeAt)
 		at = b.ProbeAt
 	}
-	b, change = b.Observe(true, at, 0.5)
+	b, change = b.Observe(Outcome{Succeeded: true}, at, 0.5)
 	require.Equal(t, Closed, change)
 	require.Equal(t, Breaker{}, b)
 
-	b, _ = Breaker{Failures: Threshold - 1}.Observe(true, noon, 0.5)
+	b, _ = Breaker{Failures: Threshold - 1}.Observe(Outcome{Succeeded: true}, noon, 0.5)
 	require.Zero(t, b.Failures, "failures count in a row only")
+
+	b, _ = Breaker{Failures: Threshold - 1}.Observe(Outcome{RetryAfter: time.Hour}, noon, 0.5)
+	require.Equal(t, noon.Add(time.Hour), b.ProbeAt, "one that says when to come back is not probed before")
 }
 
 func TestBreakerNeverSendsMoreThanAllowed(t *testing.T) {
@@ -114,7 +117,7 @@ func TestBreakerNeverSendsMoreThanAllowed(t *testing.T) {
 				wasOpen := b.Open
 				ok := rapid.Bool().Draw(t, "ok")
 				var change Change
-				b, change = b.Observe(ok, now, rapid.Float64Range(0, 0.99).Draw(t, "jitter"))
+				b, change = b.Observe(Outcome{Succeeded: ok}, now, rapid.Float64Range(0, 0.99).Draw(t, "jitter"))
 				require.Equal(t, !wasOpen && b.Open, change == Opened)
 				require.Equal(t, wasOpen && !b.Open, change == Closed)
 				require.False(t, ok && b.Open)

@@ -50,7 +50,12 @@ func (r *run) record(ctx context.Context, results []result) error {
 func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
-	if !o.Succeeded {
+	switch {
+	case o.Succeeded:
+	case res.early() && !o.Abort:
+		// A probe ahead of its delivery's time uses up no attempt of it.
+		n, status = res.delivery.Attempts, models.DeliveryPending
+	default:
 		status = models.DeliveryFailed
 		if at, final := nextTry(n, o, r.Clock.Now(), jitter()); !final {
 			status, next = models.DeliveryPending, &at
@@ -66,7 +71,7 @@ func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
 // draw draws the conclusions of one outcome for the endpoint.
 func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Breaker, bool, error) {
 	now := r.Clock.Now()
-	b, change := b.Observe(res.outcome.Succeeded, now, jitter())
+	b, change := b.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
 		if err := q.NoteSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
 			return b, false, err
