@@ -137,6 +137,9 @@ func holdAgainstContract(t testing.TB, method, path string, a answer) {
 	t.Helper()
 	require.NotEmpty(t, a.header.Get("X-Request-Id"), "%s %s: every answer has a request id", method, path)
 	if id := operationOf(method, path); id != "" {
+		if a.status < 300 {
+			record(recorded.operations, id, t)
+		}
 		require.NoError(t, shared.contract.ValidateResponse(id, a.status, a.body), "%s %s answered %s", method, path, a.body)
 	}
 }
@@ -154,6 +157,7 @@ func (a answer) problem(status int, code string) answer {
 	a.is(status)
 	require.Contains(a.t, a.header.Get("Content-Type"), "application/problem+json")
 	require.Equal(a.t, code, a.string("code"), "answered: %s", a.body)
+	record(recorded.codes, code, a.t)
 	return a
 }
 
@@ -207,6 +211,7 @@ func (a answer) list() []map[string]any {
 func (a answer) faults() []string {
 	a.t.Helper()
 	a.is(http.StatusUnprocessableEntity)
+	record(recorded.codes, "validation_error", a.t)
 	var body struct {
 		Detail []struct {
 			Loc  []any  `json:"loc"`

@@ -74,3 +74,14 @@ func TestEnrollmentIsOfTheSubjectsOwnSession(t *testing.T) {
 	others.Sandbox.Server.get(t, "/api/v1/subjects/"+subject+"/enrollments").problem(404, "not_found")
 	require.Empty(t, w.Server.get(t, "/api/v1/subjects/"+subject+"/enrollments").is(200).list())
 }
+
+func TestTemplatesAreListedWithoutWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.enrolled(t, typist("ada of the templates"))
+	path := "/api/v1/subjects/" + subject + "/templates"
+	listed := w.Server.get(t, path).is(200).list()
+	require.NotEmpty(t, listed)
+	w.Server.post(t, path+"/rollback", object{"modality": "keystroke", "device_class": "desktop"}).problem(409, "no_earlier_template")
+	newSandbox(t).Server.get(t, path).problem(404, "not_found")
+}

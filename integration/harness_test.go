@@ -57,6 +57,10 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	stop()
+	if err := checkShown(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		code = 1
+	}
 	os.Exit(code)
 }
 

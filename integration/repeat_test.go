@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +121,18 @@ func TestIdempotencyKeyHeader(t *testing.T) {
 	}
 	require.NotEmpty(t, ids[0])
 	fresh.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "mobile"}).problem(409, "idempotency_key_reused")
+}
+
+func TestIdempotencyKeyEdges(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	for key, status := range map[string]int{
+		"a": 201, "!~": 201, strings.Repeat("k", 255): 201, strings.Repeat("l", 256): 422, "a b": 422, "ü": 422, "a\tb": 422,
+	} {
+		a := w.Server.with("Idempotency-Key", key).post(t, "/api/v1/subjects", nil)
+		require.Equal(t, status, a.status, "%q answered: %s", key, a.body)
+		if status == 422 {
+			require.Equal(t, []string{`["header","Idempotency-Key"] string_pattern_mismatch`}, a.faults())
+		}
+	}
 }

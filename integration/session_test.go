@@ -93,6 +93,18 @@ func TestFramesWithContentAreRejected(t *testing.T) {
 	require.Zero(t, count(t, "select count(*) from frames where session_id = $1 and vector is not null", id))
 }
 
+func TestFramesAreForScoringUnlessTheySayOtherwise(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	id := w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id")
+	frame := evidence(typist("plain"), "score", time.Now().Add(-time.Minute), 0)
+	delete(frame, "purpose")
+	w.Server.post(t, "/api/v1/sessions/"+id+"/evidence", frame).is(200)
+	require.Equal(t, "none", w.Server.get(t, "/api/v1/subjects/"+subject).is(200).string("enrollment"))
+	require.Equal(t, 1, count(t, "select count(*) from frames where session_id = $1 and purpose = 'score'", id))
+}
+
 func TestClientTokenSubmitsItsOwnEvidenceAlone(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

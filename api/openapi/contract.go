@@ -35,6 +35,8 @@ type Contract struct {
 	byID    map[string]*operation
 	closed  func() (*jsonschema.Compiler, error)
 	answers sync.Map // "operation status" -> *answer
+	// compiling guards closed's compiler, which takes one caller at a time.
+	compiling sync.Mutex
 }
 
 type operation struct {

@@ -58,6 +58,8 @@ func (c *Contract) answer(op *operation, status int) (*answer, error) {
 	if a, ok := c.answers.Load(key); ok {
 		return a.(*answer), nil
 	}
+	c.compiling.Lock()
+	defer c.compiling.Unlock()
 	comp, err := c.closed()
 	if err != nil {
 		return nil, err

@@ -24,7 +24,6 @@ const (
 	SubjectExists        Code = "subject_exists"
 	SubjectRevoked       Code = "subject_revoked"
 	ActionKeyExists      Code = "action_key_exists"
-	ActionArchived       Code = "action_archived"
 	NoActivePolicy       Code = "no_active_policy"
 	NoEarlierTemplate    Code = "no_earlier_template"
 	PolicyNotDraft       Code = "policy_not_draft"
@@ -46,7 +45,6 @@ const (
 	CredentialRevoked    Code = "credential_revoked"
 	RotationInProgress   Code = "rotation_in_progress"
 	EndpointDisabled     Code = "endpoint_disabled"
-	PreconditionFailed   Code = "precondition_failed"
 	GrantInvalid         Code = "grant_invalid"
 	RegistrationRefused  Code = "registration_refused"
 	PasskeyExists        Code = "passkey_exists"
@@ -95,7 +93,6 @@ var catalogue = map[Code]Kind{
 	SubjectExists:        {http.StatusConflict, "A subject with this id exists"},
 	SubjectRevoked:       {http.StatusConflict, "The subject is revoked"},
 	ActionKeyExists:      {http.StatusConflict, "An action with this key exists"},
-	ActionArchived:       {http.StatusConflict, "The action is archived"},
 	NoActivePolicy:       {http.StatusConflict, "The action has no active policy version"},
 	NoEarlierTemplate:    {http.StatusConflict, "There is no earlier version to go back to"},
 	PolicyNotDraft:       {http.StatusConflict, "Only a draft policy version can be activated"},
@@ -117,7 +114,6 @@ var catalogue = map[Code]Kind{
 	CredentialRevoked:    {http.StatusConflict, "The credential is revoked"},
 	RotationInProgress:   {http.StatusConflict, "A rotation is still in its overlap"},
 	EndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled"},
-	PreconditionFailed:   {http.StatusPreconditionFailed, "The resource was changed by somebody else"},
 	GrantInvalid:         {http.StatusForbidden, "The registration grant is not valid"},
 	RegistrationRefused:  {http.StatusBadRequest, "The passkey registration was refused"},
 	PasskeyExists:        {http.StatusConflict, "The passkey is registered already"},

@@ -54,7 +54,7 @@ type View struct {
 func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID string, in Begin) (View, error) {
 	if in.Anchor != AnchorNone && in.EvidenceRef == nil {
 		return View{}, problem.Invalid([]any{"body", "anchor_evidence_ref"},
-			"anchor_evidence_ref is required with an anchor other than none.", "missing")
+			"anchor_evidence_ref is required with an anchor other than none.", "missing_for_anchor")
 	}
 	now, view := s.clock.Now(), View{Subject: subjectID}
 	err := s.store.Write(ctx, func(q *store.Q) error {

@@ -3,7 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"io"
+	"net"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
@@ -35,11 +39,17 @@ func IsAway(err error) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		switch pg.Code[:2] {
+		switch pg.Code[:min(2, len(pg.Code))] {
 		case "08", "53", "57", "40": // connection, resources, operator intervention, serialization
 			return true
 		}
 		return false
 	}
-	return !errors.Is(err, ErrNotFound) && !errors.Is(err, context.Canceled)
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) ||
+		slices.ContainsFunc(gone, func(g error) bool { return errors.Is(err, g) })
 }
+
+// gone are the errors of a connection that ended, or of a wait for one that took too long.
+var gone = []error{context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone}

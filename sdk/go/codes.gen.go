@@ -7,7 +7,6 @@ const ContractVersion = "1.0.0"
 
 // The codes of a refusal (Error.Code).
 const (
-	CodeActionArchived             = "action_archived"
 	CodeActionKeyExists            = "action_key_exists"
 	CodeAnchorUnavailable          = "anchor_unavailable"
 	CodeAssertionBackupFlags       = "assertion_backup_flags"
@@ -51,7 +50,6 @@ const (
 	CodeOutcomeConflict            = "outcome_conflict"
 	CodePasskeyExists              = "passkey_exists"
 	CodePolicyNotDraft             = "policy_not_draft"
-	CodePreconditionFailed         = "precondition_failed"
 	CodeRateLimited                = "rate_limited"
 	CodeRecoveryInProgress         = "recovery_in_progress"
 	CodeRecoveryNotReady           = "recovery_not_ready"

@@ -1333,7 +1333,7 @@ type ProofClaims struct {
 	// Coverage, freshness_ms and claims at the decision.
 	Assurance map[string]any `json:"assurance,omitzero"`
 	// Who may accept it.
-	Aud any `json:"aud"`
+	Aud string `json:"aud"`
 	// Id of the authorization.
 	Azn string `json:"azn,omitzero"`
 	// Digest of the context.

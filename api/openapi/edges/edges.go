@@ -1,0 +1,249 @@
+// Package edges derives the rules of the contract from its document, and for each rule values on both sides of its edge:
+// what must just pass and what must just not. Tests send them to the running service, and docs/contract.md lists them. It
+// knows the keywords that the document uses and panics on another, so that no rule goes by unseen. Only tests and
+// generators may import it.
+package edges
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type node = map[string]any
+
+// Rule is one rule of one field.
+type Rule struct {
+	Operation string // the operation that its cases are for
+	Status    int    // of the answer that it is a rule of; 0 for a request
+	Schema    string // component of the document
+	Field     string // dotted, [] for the items of a list; empty for the whole
+	Keyword   string // such as max_length
+	Text      string // the rule in words
+	Cases     []Case // empty for what only behaviour can show: a default
+}
+
+// Case is a body, whole, that differs from a good one in the rule's field alone.
+type Case struct {
+	Body any
+	Good bool
+	Loc  []any  // where the fault is
+	Type string // its type
+}
+
+// Name is the rule's name as that of a subtest.
+func (r Rule) Name() string {
+	field := r.Field
+	if field == "" {
+		field = "-"
+	}
+	return r.Schema + "/" + field + "/" + r.Keyword
+}
+
+// Document is the contract, decoded.
+type Document struct{ root node }
+
+// Parse reads the document.
+func Parse(raw []byte) (*Document, error) {
+	d := &Document{}
+	return d, json.Unmarshal(raw, &d.root)
+}
+
+// Operation is what the document says of one operation, as far as rules go.
+type Operation struct {
+	ID, Method, Path, Summary string
+	Extension                 bool
+	Statuses                  []int // below 400
+	node                      node
+}
+
+// Operations lists them by path and method.
+func (d *Document) Operations() []Operation {
+	var out []Operation
+	paths := d.root["paths"].(node)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		item := paths[path].(node)
+		for _, method := range slices.Sorted(maps.Keys(item)) {
+			n := item[method].(node)
+			op := Operation{
+				ID: n["operationId"].(string), Method: strings.ToUpper(method), Path: path, Summary: n["summary"].(string),
+				Extension: n["x-countersign-extension"] == true, node: n,
+			}
+			for status := range n["responses"].(node) {
+				if code, err := strconv.Atoi(status); err == nil && code < 400 {
+					op.Statuses = append(op.Statuses, code)
+				}
+			}
+			slices.Sort(op.Statuses)
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// Requests lists the rules of every request body, each component once.
+func (d *Document) Requests() []Rule {
+	w := &walker{doc: d, seen: map[string]bool{}}
+	for _, op := range d.Operations() {
+		if body, ok := op.node["requestBody"].(node); ok {
+			w.start(op.ID, 0, content(body)["schema"].(node), nil)
+		}
+	}
+	return w.rules
+}
+
+// Answers lists the rules of every answer, each component once. Their cases are all bad but for those that leave an
+// optional field out.
+func (d *Document) Answers() []Rule {
+	w := &walker{doc: d, seen: map[string]bool{}}
+	for _, op := range d.Operations() {
+		for _, status := range op.Statuses {
+			response, _ := op.node["responses"].(node)[strconv.Itoa(status)].(node)
+			if c := content(response); c != nil {
+				w.start(op.ID, status, c["schema"].(node), c["example"])
+			}
+		}
+	}
+	return w.rules
+}
+
+func content(n node) node {
+	c, _ := n["content"].(node)
+	j, _ := c["application/json"].(node)
+	return j
+}
+
+// walker goes through the schemas of one operation after the other.
+type walker struct {
+	doc    *Document
+	op     string
+	status int
+	seen   map[string]bool // components whose rules are there already
+	rules  []Rule
+}
+
+// place is where the walker stands: a whole body that is good, and the steps to the value in question.
+type place struct {
+	schema, field string
+	body          any
+	steps         []any
+}
+
+func (w *walker) start(op string, status int, schema node, example any) {
+	w.op, w.status = op, status
+	name, s := w.doc.resolve(schema)
+	if alternatives, ok := s["anyOf"].([]any); ok && s["type"] == nil {
+		for _, a := range alternatives {
+			w.start(op, status, a.(node), nil)
+		}
+		return
+	}
+	if example == nil {
+		example = w.doc.sample(schema)
+	}
+	if name == "" {
+		name = op // a list
+	}
+	w.value(s, place{schema: name, body: example})
+}
+
+// value adds the rules of the value at p; s is resolved.
+func (w *walker) value(s node, p place) {
+	if _, object := s["properties"]; object {
+		w.object(s, p)
+		return
+	}
+	if items, list := s["items"].(node); list {
+		w.list(items, p)
+	}
+	w.scalar(s, p)
+	if extra, ok := s["additionalProperties"].(node); ok {
+		key := "operator_continuity"
+		w.field(extra, p.to(key, p.field+".*", w.doc.sample(extra)))
+	}
+}
+
+func (w *walker) list(items node, p place) {
+	list, _ := p.at().([]any)
+	if len(list) == 0 {
+		list = []any{w.doc.sample(items)}
+	}
+	inner := p.with(list)
+	inner.steps = append(slices.Clip(inner.steps), 0)
+	inner.field += "[]"
+	w.field(items, inner)
+}
+
+// object adds the rules of an object's own, and of its properties. A component's rules are added once.
+func (w *walker) object(s node, p place) {
+	if p.field == "" {
+		if w.seen[p.schema] {
+			return
+		}
+		w.seen[p.schema] = true
+	}
+	w.closed(s, p)
+	props := s["properties"].(node)
+	required, _ := s["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		prop := props[name].(node)
+		inner := p.to(name, join(p.field, name), w.doc.sample(prop))
+		if current, ok := p.member(name); ok && current != nil {
+			inner = p.to(name, join(p.field, name), current)
+		}
+		w.presence(inner, slices.Contains(required, any(name)))
+		w.field(prop, inner)
+	}
+}
+
+// field adds the rules of what stands in a property or a list: its type, whether it may be null, and the rest. What is an
+// object of a component of its own goes under that component's name.
+func (w *walker) field(schema node, p place) {
+	name, s := w.doc.resolve(schema)
+	s, nullable := unwrap(w.doc, &name, s)
+	w.types(s, nullable, p)
+	if _, object := s["properties"]; object && name != "" {
+		p.schema, p.field = name, ""
+	}
+	w.value(s, p)
+}
+
+// unwrap takes the alternative null off a schema.
+func unwrap(d *Document, name *string, s node) (node, bool) {
+	if alternatives, ok := s["anyOf"].([]any); ok {
+		nullable := false
+		var inner node
+		for _, a := range alternatives {
+			n := a.(node)
+			if n["type"] == "null" {
+				nullable = true
+				continue
+			}
+			*name, inner = d.resolve(n)
+		}
+		if len(alternatives) == 2 && nullable {
+			return inner, true
+		}
+		panic(fmt.Sprintf("edges: anyOf of %s is more than a schema or null", *name))
+	}
+	if types, ok := s["type"].([]any); ok {
+		out := maps.Clone(s)
+		for _, t := range types {
+			if t != "null" {
+				out["type"] = t
+			}
+		}
+		return out, slices.Contains(types, any("null"))
+	}
+	return s, false
+}
+
+func join(field, name string) string {
+	if field == "" {
+		return name
+	}
+	return field + "." + name
+}

@@ -1,0 +1,97 @@
+package edges_test
+
+const preamble = `
+# The contract, and what shows it
+
+Made from the OpenAPI document by ` + "`go generate ./api/openapi/edges`" + `; a test fails while this page is not what the document makes of
+it, while a line has no test, and while a test named here does not exist. Tests with a slash are subtests. Those of operations and
+error codes got what they show from the running service (` + "`integration/testdata/shown.json`" + `, which a whole run holds true).
+Run one with ` + "`make test PKG=./integration RUN=TestRequestEdges/ActionCreate`" + `.`
+
+// operationsElsewhere are operations that no caller of the integration tests can end by itself.
+var operationsElsewhere = map[string]string{
+	"streamEvents":     "TestADecisionIsHeardEverywhere",
+	"rollbackTemplate": "TestRollbackPutsTheVersionBeforeInForceAndScoresOpenSessionsAgain",
+}
+
+// codesElsewhere are codes that the running service answers only where something else is away or misbehaves, or that take
+// an authenticator of bad faith.
+var codesElsewhere = map[string]string{
+	"assertion_backup_flags":       "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_challenge_mismatch": "TestVerifyAssertionRefusesAnotherChallengeOrDisplay",
+	"assertion_clone_warning":      "TestVerifyAssertionRefusesAClone",
+	"assertion_display_changed":    "TestVerifyAssertionRefusesAnotherChallengeOrDisplay",
+	"assertion_malformed":          "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_origin_mismatch":    "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_refused":            "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_rp_id_mismatch":     "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_signature_invalid":  "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_unknown_credential": "TestVerifyAssertionKnowsOnlyTheSubjectsOwnPasskeys",
+	"assertion_user_mismatch":      "TestVerifyAssertionRefusesEachStepOfSection72",
+	"assertion_user_not_verified":  "TestVerifyAssertionRefusesEachStepOfSection72",
+	"bad_request":                  "TestUnknownErrorsAndPanicsShowNothing/unread",
+	"conflict":                     "TestPasskeysOfASubjectAreBounded",
+	"forbidden":                    "TestEveryCodeIsAnsweredAsAProblem/forbidden",
+	"idempotency_in_flight":        "TestIdempotencyKeyHeader",
+	"internal_error":               "TestUnknownErrorsAndPanicsShowNothing/a_panic",
+	"method_not_offered":           "TestPrepareCompletionRefuses",
+	"passkey_exists":               "TestRegistrationIsRefused",
+	"registration_refused":         "TestRegistrationIsRefused",
+	"sandbox_only":                 "TestPrepareCompletionRefuses",
+	"self_review":                  "TestSeveralApprovalsByOthers",
+	"too_many_streams":             "TestEveryCodeIsAnsweredAsAProblem/too_many_streams",
+	"unavailable":                  "TestChallengeCompletionWhenTheRunFails",
+}
+
+// defaults are those that show in more than the answer to the request itself.
+var defaults = map[string]string{
+	"Actor.type":                            "TestAnswerEdges/AuthorizationTrace/actor_type/const",
+	"AssuranceProfile.active_seconds":       "TestSessionIsObservedAndEnded",
+	"AssuranceProfile.evidence_windows":     "TestSessionIsObservedAndEnded",
+	"EnrollmentComplete.force":              "TestTooLittleEvidenceFailsAnEnrollment",
+	"EvidenceAck.enrollment_ready":          "TestSessionIsObservedAndEnded",
+	"FeatureFrameRequest.research_optin":    "TestAVectorIsKeptOnlyWhereAllAgree",
+	"WebhookReplayRequest.status":           "TestReplay",
+	"header.X-Service-Research-Optin":       "TestAVectorIsKeptOnlyWhereAllAgree",
+	"FeatureFrameRequest.purpose":           "TestFramesAreForScoringUnlessTheySayOtherwise",
+	"LegacyEnrol.consent":                   "TestEnrolWantsConsentAndOnePhrase",
+	"LegacyFrame.purpose":                   "TestIngestCountsAFrameOnceAndRefusesContent",
+	"PolicyRequirements.approvals_required": "TestHoldIsApproved",
+	"PolicyRequirements.self_review":        "TestHoldIsApproved",
+	"PolicySimulationRequest.last":          "TestADraftIsTriedOnStoredDecisions",
+	"ProofVerifyRequest.consume":            "TestProofIsVerifiedOfflineAndConsumedOnce",
+	"RotateRequest.overlap_seconds":         "TestAReplacedKeyIsGoodForADay",
+	"query.limit":                           "TestListsArePaged",
+	"query.order":                           "TestReviewsArePendingAndNewestByDefault",
+	"query.status":                          "TestReviewsArePendingAndNewestByDefault",
+}
+
+// limits are the lines of SPEC section 8.
+var limits = [][3]string{
+	{"Rate, test credentials", "1,000 requests per hour", "TestDefaultQuotas"},
+	{"Rate, live credentials", "10,000 requests per hour by default; higher limits by arrangement", "TestDefaultQuotas"},
+	{"Overage", "HTTP 429 with remaining-quota headers", "TestQuotaIsShownAndKept"},
+	{"Evidence frame body", "256 KiB by default", "TestBodiesOverTheCap"},
+	{"Frame `duration_ms`", "0..600000", "TestRequestEdges/FeatureFrameRequest/duration_ms/max"},
+	{"Frame `frame_id`", "1..128 chars", "TestRequestEdges/FeatureFrameRequest/frame_id/max_length"},
+	{"Action `key`", "max 128 chars", "TestRequestEdges/ActionCreate/key/max_length"},
+	{"Action `name`", "1..120 chars", "TestRequestEdges/ActionCreate/name/max_length"},
+	{"Action `consequence`", "1..500 chars", "TestRequestEdges/ActionCreate/consequence/max_length"},
+	{"Action `resource_type`", "max 64 chars", "TestRequestEdges/ActionCreate/resource_type/max_length"},
+	{"Proof TTL", "30..900 seconds; default 300", "TestRequestEdges/ActionCreate/proof_ttl_seconds/max"},
+	{"Client token TTL", "60..3600 seconds; default 900", "TestRequestEdges/ClientTokenCreate/ttl_seconds/max"},
+	{"Authorize `audience`", "1..128 chars", "TestRequestEdges/AuthorizeRequest/audience/max_length"},
+	{"Authorize `nonce`", "16..128 chars", "TestRequestEdges/AuthorizeRequest/nonce/max_length"},
+	{"Authorize `idempotency_key`", "8..128 chars", "TestRequestEdges/AuthorizeRequest/idempotency_key/max_length"},
+	{"Authorize `action`", "max 128 chars", "TestRequestEdges/AuthorizeRequest/action/max_length"},
+	{"Resource `type` / `id`", "1..64 / 1..256 chars", "TestRequestEdges/Resource/type/max_length"},
+	{"Actor `id`", "1..256 chars", "TestRequestEdges/Actor/id/max_length"},
+	{"Policy `freshness_max_ms`", "1000..3600000; default 60000", "TestRequestEdges/PolicyRequirements/freshness_max_ms/max"},
+	{"Policy `max_challenges`", "1..5; default 2", "TestRequestEdges/PolicyRequirements/max_challenges/max"},
+	{"Evaluation `name`", "max 120", "TestRequestEdges/EvaluationCreate/name/max_length"},
+	{"Evaluation `action_keys`", "1..100 items", "TestRequestEdges/EvaluationCreate/action_keys/max_items"},
+	{"`min_shadow_decisions`", "1..1000000", "TestRequestEdges/EvaluationCriteria/min_shadow_decisions/max"},
+	{"Notes (outcome, review)", "max 500 chars", "TestRequestEdges/OutcomeReport/note/max_length"},
+	{"Recovery `anchor_evidence_ref`", "8..256 chars", "TestRequestEdges/RecoveryBegin/anchor_evidence_ref/max_length"},
+	{"Client token `origin`", "1..2048 chars", "TestRequestEdges/ClientTokenCreate/origin/max_length"},
+}

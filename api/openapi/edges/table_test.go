@@ -1,0 +1,203 @@
+package edges_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/openapi/edges"
+	"github.com/countersign-dev/countersign/internal/problem"
+)
+
+//go:generate go test . -run TestContractTable -update
+
+var update = flag.Bool("update", false, "write docs/contract.md")
+
+const (
+	root  = "../../../"
+	table = root + "docs/contract.md"
+	shown = root + "integration/testdata/shown.json"
+)
+
+// The table says of everything in the contract which test shows it. A cell without a test, a test that is not in the
+// sources, and a file that is not what the contract makes of it fail.
+func TestContractTable(t *testing.T) {
+	t.Parallel()
+	doc, err := edges.Parse(openapi.Document())
+	require.NoError(t, err)
+	var seen struct{ Operations, Codes map[string]string }
+	raw, err := os.ReadFile(shown)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &seen))
+	maps.Copy(seen.Operations, operationsElsewhere)
+	maps.Copy(seen.Codes, codesElsewhere)
+
+	source, err := os.ReadFile(root + "integration/edges_test.go")
+	require.NoError(t, err)
+	b := &builder{defaults: string(source)}
+	b.line(strings.TrimSpace(preamble))
+	b.operations(doc, seen.Operations)
+	b.codes(seen.Codes)
+	b.limits()
+	b.requests(doc)
+	b.params(doc)
+	b.answers(doc)
+	require.Empty(t, b.missing, "nothing shows these; write a test and name it (COUNTERSIGN_TEST_SHOWN=write go test ./integration)")
+	for test := range b.tests {
+		require.Contains(t, sources(t), "func "+test+"(", "the table names a test that is not there")
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(table, []byte(b.text.String()), 0o600))
+		return
+	}
+	kept, err := os.ReadFile(table)
+	require.NoError(t, err)
+	require.Equal(t, b.text.String(), string(kept), "docs/contract.md is stale: go generate ./api/openapi/edges")
+}
+
+// sources are the first lines of all tests of the module.
+func sources(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "grep", "-rhoE", "--include=*_test.go", `^func Test[A-Za-z0-9_]+\(`, root+"api", root+"integration", root+"internal").Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+type builder struct {
+	text     strings.Builder
+	missing  []string
+	tests    map[string]bool
+	defaults string // the source of TestDefaults
+}
+
+func (b *builder) line(format string, args ...any) { fmt.Fprintf(&b.text, format+"\n", args...) }
+
+func (b *builder) heading(title string, columns ...string) {
+	b.line("\n## %s\n", title)
+	b.head(columns...)
+}
+
+func (b *builder) head(columns ...string) {
+	b.line("| %s |", strings.Join(columns, " | "))
+	b.line("|%s", strings.Repeat("---|", len(columns)))
+}
+
+var testName = regexp.MustCompile(`^Test[A-Za-z0-9_]+`)
+
+// row adds a row whose last cell is the test.
+func (b *builder) row(cells ...string) {
+	test := cells[len(cells)-1]
+	if b.tests == nil {
+		b.tests = map[string]bool{}
+	}
+	if name := testName.FindString(test); name == "" {
+		b.missing = append(b.missing, strings.Join(cells, " | "))
+	} else {
+		b.tests[name] = true
+	}
+	for i, c := range cells {
+		if cells[i] = strings.ReplaceAll(c, "|", `\|`); c == "" {
+			b.missing = append(b.missing, strings.Join(cells, " | "))
+		}
+	}
+	cells[len(cells)-1] = "`" + test + "`"
+	b.line("| %s |", strings.Join(cells, " | "))
+}
+
+func (b *builder) operations(doc *edges.Document, tests map[string]string) {
+	b.heading("Operations", "operation", "request", "of", "answers", "shown by")
+	for _, op := range doc.Operations() {
+		of := "SPEC 4.1"
+		switch {
+		case op.Extension:
+			of = "extension"
+		case !strings.HasPrefix(op.Path, "/api/v1") && !strings.HasPrefix(op.Path, "/.well-known"):
+			of = "SPEC 4.2"
+		}
+		b.row(op.ID, "`"+op.Method+" "+op.Path+"`", of, strings.Trim(fmt.Sprint(op.Statuses), "[]"), tests[op.ID])
+	}
+}
+
+func (b *builder) codes(tests map[string]string) {
+	b.heading("Error codes", "code", "status", "means", "shown by")
+	catalogue := problem.Catalogue()
+	for _, code := range slices.Sorted(maps.Keys(catalogue)) {
+		b.row("`"+string(code)+"`", fmt.Sprint(catalogue[code].Status), catalogue[code].Title, tests[string(code)])
+	}
+}
+
+func (b *builder) limits() {
+	b.heading("Limits of SPEC section 8", "scope", "limit", "shown by")
+	for _, l := range limits {
+		b.row(l[0], l[1], l[2])
+	}
+}
+
+func (b *builder) requests(doc *edges.Document) {
+	b.line("\n## Rules of requests\n\nOf each rule a value at its edge is sent to the running service, and one just outside.\n")
+	b.head("schema", "field", "rule", "shown by")
+	for _, r := range doc.Requests() {
+		test := "TestRequestEdges/" + r.Name()
+		if len(r.Cases) == 0 {
+			test = defaults[r.Schema+"."+r.Field]
+			if test == "" {
+				test = b.byDefaults(r)
+			}
+		}
+		b.row(r.Schema, field(r.Field), r.Text, test)
+	}
+}
+
+func (b *builder) params(doc *edges.Document) {
+	b.heading("Rules of parameters", "in", "name", "operation", "rule", "shown by")
+	for _, p := range doc.Params() {
+		test := "TestParameterEdges/" + p.Name()
+		if p.Keyword == "default" {
+			test = defaults[p.In+"."+p.Param]
+		}
+		b.row(p.In, "`"+p.Param+"`", p.Operation, p.Text, test)
+	}
+	b.row("header", "`Idempotency-Key`", "every POST that creates or moves something", "1 to 255 visible ASCII characters", "TestIdempotencyKeyEdges")
+	b.row("header", "`X-Service-Research-Optin`", "submitEvidence", "`true` is the same as `research_optin`", defaults["header.X-Service-Research-Optin"])
+}
+
+func (b *builder) answers(doc *edges.Document) {
+	b.line("\n## Rules of answers\n\nEvery answer to an integration test is held against these, and none may have a field more; the tests named here show")
+	b.line("that each would be noticed.\n")
+	b.head("schema", "field", "rule", "shown by")
+	for _, r := range doc.Answers() {
+		test := "TestAnswerEdges/" + r.Name()
+		if len(r.Cases) == 0 {
+			if test = defaults[r.Schema+"."+r.Field]; test == "" {
+				test = b.byDefaults(r)
+			}
+		}
+		b.row(r.Schema, field(r.Field), r.Text, test)
+	}
+}
+
+// byDefaults is the subtest of TestDefaults that shows a default; empty where it has none.
+func (b *builder) byDefaults(r edges.Rule) string {
+	name := r.Schema + "/" + r.Field
+	if !strings.Contains(b.defaults, `"`+name+`":`) {
+		return ""
+	}
+	return "TestDefaults/" + name
+}
+
+func field(name string) string {
+	if name == "" {
+		return "(the whole)"
+	}
+	return "`" + name + "`"
+}
