@@ -14,8 +14,6 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/gowebpki/jcs"
 )
 
 // MaxSafeInteger is 2^53-1, the largest magnitude at which every integer has its own IEEE 754 double. RFC 8785 writes
@@ -41,7 +39,7 @@ func JSON(v any) ([]byte, error) {
 	if err := checkExact(raw); err != nil {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
-	out, err := jcs.Transform(raw)
+	out, err := transform(raw)
 	if err != nil {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
