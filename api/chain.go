@@ -52,11 +52,11 @@ func (s *server) observe(c *fiber.Ctx) error {
 	if !validRequestID(id) {
 		id = ids.New(ids.Request)
 	}
-	trace := traceID(c.Get("traceparent"))
-	c.Locals(localRequestID, id)
-	c.Locals(localTraceID, trace)
 	ctx, cancel := context.WithTimeout(s.base, s.config.RequestTimeout)
 	defer cancel()
+	ctx, span, trace := s.traced(ctx, c)
+	c.Locals(localRequestID, id)
+	c.Locals(localTraceID, trace)
 	c.Locals(localContext, ctx)
 	c.Set(fiber.HeaderXRequestID, id)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
@@ -70,6 +70,7 @@ func (s *server) observe(c *fiber.Ctx) error {
 	took := time.Since(start)
 	code, _ := c.Locals(localCode).(string)
 	p := principal(c)
+	finish(span, routeName(c), c.Method(), code, c.Response().StatusCode())
 	s.metrics.request(routeName(c), c.Method(), c.Response().StatusCode(), took)
 	s.log.LogAttrs(ctx, slog.LevelInfo, "request",
 		slog.String("request_id", id), slog.String("trace_id", trace), slog.String("route", routeName(c)), slog.String("method", c.Method()),

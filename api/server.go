@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/clock"
@@ -35,7 +37,8 @@ type Deps struct {
 	Limiter  *ratelimit.Limiter
 	Metrics  *Metrics
 	Services Services
-	Pages    Pages // what people open in a browser; may be nil
+	Pages    Pages                // what people open in a browser; may be nil
+	Tracing  trace.TracerProvider // nil: off
 }
 
 // server holds what the chain and the handlers share.
@@ -49,6 +52,8 @@ type server struct {
 	identity   *identity.Service
 	limiter    *ratelimit.Limiter
 	metrics    *Metrics
+	tracing    trace.TracerProvider
+	tracer     trace.Tracer
 	contract   *openapi.Contract
 	operations map[string]openapi.Operation
 	methods    map[string][]string
@@ -97,8 +102,12 @@ func newServer(base context.Context, config Config, d Deps) (*server, error) {
 	}
 	s := &server{
 		config: config, base: base, log: d.Log, clock: d.Clock, store: d.Store, keys: d.Keys, identity: d.Identity,
-		limiter: d.Limiter, metrics: d.Metrics, contract: contract, operations: map[string]openapi.Operation{},
+		limiter: d.Limiter, metrics: d.Metrics, tracing: d.Tracing, contract: contract, operations: map[string]openapi.Operation{},
 	}
+	if s.tracing == nil {
+		s.tracing = noop.NewTracerProvider()
+	}
+	s.tracer = s.tracing.Tracer("github.com/countersign-dev/countersign/api")
 	for _, op := range contract.Operations() {
 		s.operations[op.ID] = op
 	}

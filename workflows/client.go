@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
 	sdklog "go.temporal.io/sdk/log"
 
 	"github.com/countersign-dev/countersign/activities"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/tracing"
 )
 
 // DialOptions say where Temporal is.
@@ -26,6 +29,7 @@ type DialOptions struct {
 	Keyring   *keyring.Keyring
 	Log       *slog.Logger
 	Metrics   client.MetricsHandler // may be nil
+	Tracing   trace.TracerProvider  // nil: off
 }
 
 // Dial makes a client. It does not connect: the service starts, and answers what needs no workflow, while Temporal is
@@ -39,6 +43,15 @@ func Dial(o DialOptions) (client.Client, error) {
 		HostPort: o.Address, Namespace: o.Namespace, DataConverter: data, FailureConverter: failure,
 		Logger: sdklog.NewStructuredLogger(o.Log), MetricsHandler: o.Metrics,
 		ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
+	}
+	if !tracing.Off(o.Tracing) {
+		spans, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
+			Tracer: o.Tracing.Tracer("temporal-sdk-go"), TextMapPropagator: tracing.Propagator,
+		})
+		if err != nil {
+			return nil, err
+		}
+		opts.Interceptors = append(opts.Interceptors, spans)
 	}
 	if o.APIKey != "" {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(o.APIKey)

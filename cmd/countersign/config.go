@@ -43,9 +43,13 @@ type settings struct {
 	temporalCertKey   string
 
 	webhookLoopback string
+	temporalUI      string
 	research        string
 	retention       string
 	streamsEach     string
+	tracesEndpoint  string
+	tracesRatio     string
+	role            string // api or worker: what traces are told apart by
 }
 
 // setting is one line of the table that flags, environment and help are made from.
@@ -97,6 +101,10 @@ func (s *settings) addresses(listen string) []setting {
 		return table
 	}
 	return append(table, setting{"listen", "COUNTERSIGN_LISTEN", listen, "host:port of the API", &s.listen})
+}
+
+func (s *settings) ui() setting {
+	return setting{"temporal-ui", "COUNTERSIGN_TEMPORAL_UI", "", "address of the Temporal UI that the console links to, such as https://temporal.example", &s.temporalUI}
 }
 
 func (s *settings) webhooks() setting {

@@ -7,13 +7,14 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/models"
 )
 
 func serveCommand() *cobra.Command {
-	var s settings
+	s := settings{role: "api"}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API",
@@ -33,7 +34,7 @@ func serveCommand() *cobra.Command {
 }
 
 func workerCommand() *cobra.Command {
-	var s settings
+	s := settings{role: "worker"}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run workflows and activities, and relay the outbox",
@@ -53,14 +54,20 @@ func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.master(), s.public(), s.webhooks()}
 	table = append(append(table, s.addresses(listen)...), s.keeping()...)
 	if listen != "" {
-		table = append(table, s.streams())
+		table = append(table, s.streams(), s.ui())
 	}
-	return append(append(table, s.temporal()...), s.logging()...)
+	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
 }
 
 // run is what serve and worker have in common: connect, check, start, wait, stop in order.
 func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *wiring.Process, failed chan error) (stop func(), err error)) error {
-	p, err := s.process(ctx)
+	collectLess()
+	traces, flush, err := s.startTracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	p, err := s.process(ctx, traces)
 	if err != nil {
 		return err
 	}
@@ -94,17 +101,17 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 }
 
 // process checks every setting before anything is touched.
-func (s *settings) process(ctx context.Context) (*wiring.Process, error) {
+func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*wiring.Process, error) {
 	baseURL, urlErr := s.publicURL()
 	keys, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
 	log, logErr := s.logger(os.Stdout)
 	loopback, loopErr := truth("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", s.webhookLoopback)
-	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, Version: version}
+	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version}
 	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, logErr, loopErr, s.dataOptions(&options)); err != nil {
 		return nil, err
 	}
-	c, err := wiring.Open(ctx, wiring.Settings{Log: log, DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: log, DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, Tracing: traces})
 	if err != nil {
 		return nil, err
 	}

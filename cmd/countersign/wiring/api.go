@@ -23,7 +23,7 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	}
 	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version}, api.Deps{
 		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter,
-		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount,
+		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
 		Services: api.Services{
 			Actions: v.actions, Legacy: v.legacy, Gatherer: p.Ops.Registry, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Evaluations: v.evaluations,
 			Proofs: p.Proofing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
@@ -50,6 +50,7 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 	running.Go(func() { p.followNotices(base) })
 	running.Go(func() { p.services.activation.Follow(base) })
 	running.Go(func() { p.sweepQuotas(base) })
+	running.Go(func() { p.sweepTries(base) })
 	return func() {
 		running.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(base), drainWithin)

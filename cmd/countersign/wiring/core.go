@@ -6,9 +6,12 @@ import (
 	"context"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/people"
 	"github.com/countersign-dev/countersign/internal/proofing"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/tenancy"
@@ -22,7 +25,8 @@ type Settings struct {
 	DatabaseURL string
 	BaseURL     string // what the world calls the service, no slash at the end; part of every proof's issuer
 	Keys        *keyring.Keyring
-	MaxConns    int32 // database connections; 0 is the store's default
+	MaxConns    int32                // database connections; 0 is the store's default
+	Tracing     trace.TracerProvider // nil: off
 }
 
 // Core is what every command that touches the database works with.
@@ -32,13 +36,14 @@ type Core struct {
 	Identity *identity.Service
 	Proofing *proofing.Service
 	Tenancy  *tenancy.Service
+	People   *people.Service
 
 	following *clock.Following // what Clock is, where it follows the database's
 }
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns})
+	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, Tracer: statementTracer(s.Tracing)})
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +64,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 		Settings: s, Store: st, Proofing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock),
+		People:   people.New(st, s.Keys, s.Clock, s.BaseURL),
 	}, nil
 }
 

@@ -37,6 +37,8 @@ type Options struct {
 	StreamsEach int
 	// OnViolation gets the browsers' reports of content that a page's policy stopped; nil asks for none. For tests.
 	OnViolation func(report []byte)
+	// TryKey is a server key of a sandbox: the page under /try works with it. Empty for no such page.
+	TryKey string
 }
 
 func (o Options) retention() upkeep.Retention {
@@ -61,7 +63,7 @@ type Process struct {
 
 // New builds the services. It does not wait for Temporal.
 func New(c *Core, o Options) (*Process, error) {
-	o.Temporal.Keyring, o.Temporal.Log = c.Keys, c.Log
+	o.Temporal.Keyring, o.Temporal.Log, o.Temporal.Tracing = c.Keys, c.Log, c.Tracing
 	tc, err := workflows.Dial(o.Temporal)
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal client: %w", err)

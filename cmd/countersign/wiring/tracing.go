@@ -1,0 +1,17 @@
+package wiring
+
+import (
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/countersign-dev/countersign/internal/tracing"
+)
+
+// statementTracer makes a span of every statement; its parameters are not told. It is nil where tracing is off.
+func statementTracer(provider trace.TracerProvider) pgx.QueryTracer {
+	if tracing.Off(provider) {
+		return nil
+	}
+	return otelpgx.NewTracer(otelpgx.WithTracerProvider(provider), otelpgx.WithDisableConnectionDetailsInAttributes())
+}

@@ -1,0 +1,95 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// tracedAPI is an API on the shared data whose spans are kept.
+func tracedAPI(t *testing.T) (base string, spans *tracetest.InMemoryExporter) {
+	t.Helper()
+	spans = tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+	ctx := context.WithoutCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	core, err := wiring.Open(ctx, wiring.Settings{Log: shared.log, DatabaseURL: shared.database, Keys: shared.keys, BaseURL: shared.baseURL, Tracing: provider})
+	require.NoError(t, err)
+	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
+	require.NoError(t, err)
+	stop, err := p.StartAPI(ctx, make(chan error, 2), l)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		stop()
+		p.Close()
+		p.Core.Close()
+	})
+	return "http://" + l.Addr().String(), spans
+}
+
+// One trace goes from the caller's traceparent through the request to SQL and to Temporal, and holds nothing of a person.
+func TestATraceFollowsARequest(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", challenging)
+	subject := w.subject(t)
+	asked := w.authorize(t, subject, action, "challenge")
+	base, spans := tracedAPI(t)
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	server := caller{base: base, key: w.Server.key}.with("traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+	server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
+	server.get(t, "/api/v1/subjects/"+subject).is(200)
+	server.get(t, "/api/v1/subjects/nobody-canary").is(404)
+
+	names := map[string]int{}
+	for _, span := range spans.GetSpans() {
+		if span.SpanContext.TraceID().String() != trace {
+			continue // the process's own loops
+		}
+		names[strings.SplitN(span.Name, " ", 2)[0]]++
+		for _, a := range span.Attributes {
+			for _, canary := range []string{subject, "nobody-canary", w.Server.key} {
+				require.NotContains(t, a.Value.String(), canary, "%s of %s", a.Key, span.Name)
+			}
+		}
+	}
+	require.Equal(t, 1, names["completeChallenge"], "%v", names)
+	require.Equal(t, 2, names["getSubject"], "%v", names)
+	require.NotZero(t, names["query"]+names["prepare"]+names["SELECT"]+names["select"], "statements: %v", names)
+	require.True(t, hasPrefix(names, "Update") || hasPrefix(names, "Start"), "Temporal: %v", names)
+}
+
+func hasPrefix(names map[string]int, prefix string) bool {
+	for name := range names {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// The answer's trace_id is the trace's, so that an operator finds the spans of a decision that is asked about.
+func TestADecisionNamesItsTrace(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
+	base, spans := tracedAPI(t)
+	decided := caller{base: base, key: w.Server.key}.post(t, "/api/v1/authorize", request(w.subject(t), action)).is(200)
+	for _, span := range spans.GetSpans() {
+		if span.Name == "authorize" {
+			require.Equal(t, decided.string("trace_id"), span.SpanContext.TraceID().String())
+			return
+		}
+	}
+	require.Fail(t, "no span of the request", fmt.Sprint(spans.GetSpans()))
+}
