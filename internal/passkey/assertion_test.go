@@ -113,6 +113,16 @@ func TestVerifyAssertionAccepts(t *testing.T) {
 	}
 }
 
+// A passkey that was registered as one that may be backed up does not lose that by itself: such an answer is not from it.
+func TestVerifyAssertionRefusesAPasskeyThatLostItsEligibility(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{BackupEligible: true}))
+	c := b.challenge(t)
+	_, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.flags &^= flagBE }))
+	requireCode(t, problem.AssertionBackupFlags, err)
+}
+
 // The signature covers the challenge's id, its random bytes, the action hash and what was shown.
 func TestVerifyAssertionRefusesAnotherChallengeOrDisplay(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package passkey_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -167,13 +168,17 @@ func TestRegistrationIsRefused(t *testing.T) {
 		device virtualwebauthn.AuthenticatorOptions
 		rp     func(*virtualwebauthn.RelyingParty)
 		bend   func(*virtualwebauthn.AttestationOptions)
+		client func(client map[string]any) // without attestation nothing signs the client data
 		detail string
 	}{
-		"user not verified":          {device: virtualwebauthn.AuthenticatorOptions{UserNotVerified: true}, detail: "did not verify"},
-		"user not present":           {device: virtualwebauthn.AuthenticatorOptions{UserNotPresent: true}, detail: "did not see"},
-		"backed up but not eligible": {device: virtualwebauthn.AuthenticatorOptions{BackupState: true}, detail: "does not verify"},
-		"another origin":             {rp: func(r *virtualwebauthn.RelyingParty) { r.Origin = "https://evil.example" }, detail: "origin"},
-		"another RP ID":              {rp: func(r *virtualwebauthn.RelyingParty) { r.ID = "evil.example" }, detail: "RP ID"},
+		"an assertion's client data":   {client: func(c map[string]any) { c["type"] = "webauthn.get" }, detail: "another ceremony"},
+		"made in another site's frame": {client: func(c map[string]any) { c["crossOrigin"] = true }, detail: "frame"},
+		"a top origin of another site": {client: func(c map[string]any) { c["topOrigin"] = "https://evil.example" }, detail: "frame"},
+		"user not verified":            {device: virtualwebauthn.AuthenticatorOptions{UserNotVerified: true}, detail: "did not verify"},
+		"user not present":             {device: virtualwebauthn.AuthenticatorOptions{UserNotPresent: true}, detail: "did not see"},
+		"backed up but not eligible":   {device: virtualwebauthn.AuthenticatorOptions{BackupState: true}, detail: "does not verify"},
+		"another origin":               {rp: func(r *virtualwebauthn.RelyingParty) { r.Origin = "https://evil.example" }, detail: "origin"},
+		"another RP ID":                {rp: func(r *virtualwebauthn.RelyingParty) { r.ID = "evil.example" }, detail: "RP ID"},
 		"another challenge": {bend: func(o *virtualwebauthn.AttestationOptions) { o.Challenge = []byte("0123456789abcdef0123456789abcdef") },
 			detail: "challenge"},
 	} {
@@ -187,7 +192,11 @@ func TestRegistrationIsRefused(t *testing.T) {
 			if tc.rp != nil {
 				tc.rp(&rp)
 			}
-			err := complete(token, virtualwebauthn.CreateAttestationResponse(rp, d.Authenticator, d.credential, options))
+			response := virtualwebauthn.CreateAttestationResponse(rp, d.Authenticator, d.credential, options)
+			if tc.client != nil {
+				response = withClientData(t, response, tc.client)
+			}
+			err := complete(token, response)
 			requireCode(t, problem.RegistrationRefused, err)
 			require.Contains(t, problem.As(err).Detail, tc.detail)
 
@@ -265,4 +274,23 @@ func TestPasskeysOfASubjectAreBounded(t *testing.T) {
 	}
 	_, err := b.service.Grant(context.Background(), b.principal, b.subject.ExternalID)
 	requireCode(t, problem.Conflict, err)
+}
+
+// withClientData bends the client data of a response.
+func withClientData(t *testing.T, response string, bend func(client map[string]any)) string {
+	t.Helper()
+	var outer map[string]any
+	require.NoError(t, json.Unmarshal([]byte(response), &outer))
+	inner := outer["response"].(map[string]any)
+	raw, err := base64.RawURLEncoding.DecodeString(inner["clientDataJSON"].(string))
+	require.NoError(t, err)
+	var client map[string]any
+	require.NoError(t, json.Unmarshal(raw, &client))
+	bend(client)
+	raw, err = json.Marshal(client)
+	require.NoError(t, err)
+	inner["clientDataJSON"] = encode(raw)
+	raw, err = json.Marshal(outer)
+	require.NoError(t, err)
+	return string(raw)
 }
