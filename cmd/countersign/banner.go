@@ -19,6 +19,7 @@ Countersign is up.
   API           %s          contract: %s/api/v1/openapi.json
   operations    %s/metrics, /livez, /readyz
   Temporal      %s        UI: %s
+  console       %s
   keys          %s (rate limits raised to %d requests an hour)
 
   sandbox       %s
@@ -35,10 +36,18 @@ Try:
   curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
 
 make demo, in another terminal, shows decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
-`, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), dev.StatePath(m.o.dir), devRateLimit,
+`, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
 		sandbox.Environment, sandbox.ServerKey, sandbox.AdminKey, sandbox.PublishableKey,
 		live.Environment, live.ServerKey, live.AdminKey, live.PublishableKey,
 		s.BaseURL, sandbox.ServerKey, m.o.dir)
+}
+
+// consoleLine says how to enter the console: by the invitation, or where somebody has joined, with their passkey.
+func (m *machine) consoleLine() string {
+	if m.invitation == "" {
+		return m.state.BaseURL + "/console"
+	}
+	return m.invitation + " (once, within a day; make run prints another until you have joined)"
 }
 
 func orNone(s string) string {

@@ -64,8 +64,10 @@ type machine struct {
 	out   io.Writer
 	log   *slog.Logger
 	state dev.State
-	stops []func()
-	fails chan error
+	// invitation leads the first person into the console; empty once somebody has joined.
+	invitation string
+	stops      []func()
+	fails      chan error
 }
 
 // runDev brings everything up, calls whenUp (which may be nil) once it answers, and takes everything down when ctx ends.
@@ -254,8 +256,12 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	if err := dev.WriteState(m.o.dir, m.state); err != nil {
 		return err
 	}
+	if m.invitation, err = ensurePerson(ctx, c, m.state); err != nil {
+		return err
+	}
 	options := wiring.Options{
-		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, Version: version,
+		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, TemporalUI: m.state.TemporalUI, Version: version,
+		TryKey: m.state.Environments.Sandbox.ServerKey,
 	}
 	if err := m.o.dataOptions(&options); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/dev"
 	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/people"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/tenancy"
 	"github.com/countersign-dev/countersign/models"
@@ -67,6 +68,36 @@ func findDevTenant(ctx context.Context, c *core, stored string) (string, error) 
 		}
 	}
 	return found, nil
+}
+
+// devPerson is who a development machine invites to its console.
+const devPerson = "Development reviewer"
+
+// ensurePerson makes sure that somebody can enter the console of the sandbox: it answers an invitation for as long as nobody
+// has joined, and nothing from then on. A person who joined signs in with their passkey, whatever is restarted.
+func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation string, err error) {
+	scope := store.Scope{Tenant: state.Tenant, Environment: state.Environments.Sandbox.Environment}
+	rows, _, err := c.People.List(ctx, scope.Tenant, store.Page{Limit: 200})
+	if err != nil {
+		return "", err
+	}
+	invited := ""
+	for _, p := range rows {
+		switch {
+		case p.State == people.StateActive:
+			return "", nil
+		case p.State != people.StateRevoked && p.Name == devPerson:
+			invited = p.ID
+		}
+	}
+	var in people.Invited
+	if invited != "" {
+		// Only the MAC of the last invitation is kept, so it cannot be shown again: a new one takes its place.
+		in, err = c.People.Invite(ctx, scope.Tenant, invited, "cli:dev")
+	} else {
+		in, err = c.People.Create(ctx, scope, devPerson, []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, "cli:dev")
+	}
+	return in.URL, err
 }
 
 func keysOf(state *dev.State, kind models.EnvironmentKind) *dev.Keys {

@@ -34,6 +34,7 @@ type Case struct {
 	Account     audit.Decision             // the decision in its audit trail: evidence, policy, hold with its reviews
 	Hold        *models.Hold               // nil where it was not held
 	RiskClass   string
+	ActionID    string
 	Asked       string      // the credential that asked
 	Chain       []ChainLink // the decisions it belongs to, the first one first
 	Log         []audit.LogLine
@@ -121,6 +122,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 	if err != nil {
 		return err
 	}
+	c.ActionID = act.ID
 	if a.Challenge == nil {
 		c.Display.Action, c.Display.Consequence = act.Name, act.Consequence
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Invited is an invitation with the address that is shown this once.
+// Invited is an invitation with the address that is shown this once. The token stands behind the #, where it reaches no
+// server's or proxy's log.
 type Invited struct {
 	Person    models.Person
 	URL       string
@@ -87,7 +88,7 @@ func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor
 	if err := q.CreateInvitation(ctx, i); err != nil {
 		return Invited{}, err
 	}
-	out := Invited{Person: p, URL: s.base + "/console/invitation/" + token, ExpiresAt: i.ExpiresAt}
+	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
 	return out, s.tell(ctx, q, p, events.PersonInvited, actor, "", now, map[string]any{"invitation": i.ID})
 }
 

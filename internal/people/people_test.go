@@ -67,7 +67,7 @@ func (b *bundle) invite(t *testing.T, roles ...models.Role) (people.Invited, str
 
 func tokenOf(t *testing.T, in people.Invited) string {
 	t.Helper()
-	token, ok := strings.CutPrefix(in.URL, base+"/console/invitation/")
+	token, ok := strings.CutPrefix(in.URL, base+"/console/invitation#")
 	require.True(t, ok, in.URL)
 	return token
 }

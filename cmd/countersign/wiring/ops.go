@@ -75,12 +75,19 @@ func (o *Ops) Stop(ctx context.Context) { _ = o.server.Shutdown(ctx) }
 // ready answers 200 or 503 with what each check said: ok, degraded or away. Why is for the log: an error's text may name
 // hosts.
 func (o *Ops) ready(w http.ResponseWriter, r *http.Request) {
-	said, status := map[string]string{}, http.StatusOK
+	said, status := o.said(r.Context())
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"ready": status == http.StatusOK, "checks": said})
+}
+
+func (o *Ops) said(ctx context.Context) (said map[string]string, status int) {
+	said, status = map[string]string{}, http.StatusOK
 	if o.draining.Load() {
 		said["process"], status = "stopping", http.StatusServiceUnavailable
 	}
 	for _, c := range o.checks {
-		ctx, cancel := context.WithTimeout(r.Context(), checkWithin)
+		ctx, cancel := context.WithTimeout(ctx, checkWithin)
 		err := c.Run(ctx)
 		cancel()
 		switch {
@@ -92,7 +99,5 @@ func (o *Ops) ready(w http.ResponseWriter, r *http.Request) {
 			said[c.Name], status = "away", http.StatusServiceUnavailable
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"ready": status == http.StatusOK, "checks": said})
+	return said, status
 }

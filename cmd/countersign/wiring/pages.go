@@ -1,15 +1,34 @@
 package wiring
 
 import (
+	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/web"
+	"github.com/countersign-dev/countersign/web/challenge"
+	"github.com/countersign-dev/countersign/web/register"
 )
 
 // pages builds what people open in a browser.
 func (p *Process) pages() (*web.Site, error) {
-	return web.New(web.Config{BaseURL: p.BaseURL, Log: p.Log, OnViolation: p.options.OnViolation}, p.sections()...)
+	sections, err := p.sections()
+	if err != nil {
+		return nil, err
+	}
+	return web.New(web.Config{BaseURL: p.BaseURL, Log: p.Log, OnViolation: p.options.OnViolation}, sections...)
 }
 
 // sections are the parts of the site, in no order that matters.
-func (p *Process) sections() []web.Section {
-	return []web.Section{}
+func (p *Process) sections() ([]web.Section, error) {
+	challenges, err := challenge.Section(challenge.Deps{
+		Challenges: p.services.challenges, Clock: p.Clock,
+		Moves: api.ChallengeMoves{Challenges: p.services.challenges, Runs: p.Flows},
+	})
+	if err != nil {
+		return nil, err
+	}
+	registrations, err := register.Section(register.Deps{Passkeys: p.services.passkeys, Clock: p.Clock})
+	if err != nil {
+		return nil, err
+	}
+	tries, err := p.trySection()
+	return append([]web.Section{challenges, registrations, p.console()}, tries...), err
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/people"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func personCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "person", Short: "Invite people to the console, list them, give and take roles", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(personInviteCommand(), personListCommand(), personGrantCommand(), personWithdrawCommand(), personRevokeCommand())
+	return cmd
+}
+
+// environmentOf finds the environment that --tenant and --environment name. The environment is an id, or sandbox or live
+// together with a tenant.
+func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (store.Scope, error) {
+	envs, err := c.Store.Environments(cmd.Context(), "")
+	if err != nil {
+		return store.Scope{}, err
+	}
+	for _, e := range envs {
+		if (tenant == "" || e.TenantID == tenant) && (e.ID == environment || tenant != "" && string(e.Kind) == environment) {
+			return store.Scope{Tenant: e.TenantID, Environment: e.ID}, nil
+		}
+	}
+	return store.Scope{}, usage("there is no environment %q%s: countersign tenant list shows them", environment, ofTenant(tenant))
+}
+
+func ofTenant(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	return " of tenant " + tenant
+}
+
+// personFlags are what commands about people have in common.
+type personFlags struct {
+	settings
+	tenant, environment string
+	roles               []string
+}
+
+func (f *personFlags) add(cmd *cobra.Command, withRoles bool) {
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "id of the tenant (tnt_...)")
+	cmd.Flags().StringVar(&f.environment, "environment", "", "id of the environment (env_...), or sandbox or live with --tenant")
+	if withRoles {
+		cmd.Flags().StringSliceVar(&f.roles, "role", nil, "reviewer, operator or auditor; repeatable")
+	}
+	bind(cmd, f.database(), f.master(), f.public())
+}
+
+func (f *personFlags) given() []models.Role {
+	out := make([]models.Role, len(f.roles))
+	for i, r := range f.roles {
+		out[i] = models.Role(r)
+	}
+	return out
+}
+
+// run opens the database and finds the environment.
+func (f *personFlags) run(cmd *cobra.Command, do func(c *core, scope store.Scope) error) error {
+	c, err := openCLI(cmd.Context(), &f.settings)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	scope, err := environmentOf(cmd, c, f.tenant, f.environment)
+	if err != nil {
+		return err
+	}
+	return do(c, scope)
+}
+
+func personInviteCommand() *cobra.Command {
+	var f personFlags
+	var name, again string
+	cmd := &cobra.Command{
+		Use:   "invite",
+		Short: "Invite a person to the console; prints an address that works once, for a day",
+		Long: "Invite a person to the console; prints an address that works once, for a day. With --person, invite one who is\n" +
+			"known already to register another passkey: the way back for somebody who lost theirs.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.baseURL == "" {
+				return usage("COUNTERSIGN_BASE_URL is not set: the invitation's address begins with it")
+			}
+			return f.run(cmd, func(c *core, scope store.Scope) error {
+				var in people.Invited
+				var err error
+				if again != "" {
+					in, err = c.People.Invite(cmd.Context(), scope.Tenant, again, actor(cmd))
+				} else {
+					in, err = c.People.Create(cmd.Context(), scope, name, f.given(), actor(cmd))
+				}
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  until %s\n", in.Person.ID, in.URL, wire.Time(in.ExpiresAt))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the person's name, shown to them and in the console")
+	cmd.Flags().StringVar(&again, "person", "", "id of a person (prs_...) who is known already")
+	f.add(cmd, true)
+	return cmd
+}
+
+func personListCommand() *cobra.Command {
+	var f personFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the people of the tenant that the environment belongs to",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd, func(c *core, scope store.Scope) error {
+				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED", func(w io.Writer) error {
+					page := store.Page{Limit: 200}
+					for {
+						rows, next, err := c.People.List(cmd.Context(), scope.Tenant, page)
+						if err != nil {
+							return err
+						}
+						for _, p := range rows {
+							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), wire.Time(p.CreatedAt))
+						}
+						if next == "" {
+							return nil
+						}
+						page.After = next
+					}
+				})
+			})
+		},
+	}
+	f.add(cmd, false)
+	return cmd
+}
+
+func rolesOf(p people.Listed) string {
+	var out []string
+	for _, g := range p.Grants {
+		for _, r := range g.Roles {
+			out = append(out, string(g.Environment.Kind)+":"+string(r))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// onPerson is a command about one person.
+func onPerson(use, short string, withRoles bool, do func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error) *cobra.Command {
+	var f personFlags
+	cmd := &cobra.Command{Use: use + " PERSON", Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		return f.run(cmd, func(c *core, scope store.Scope) error { return do(cmd, c, &f, scope, args[0]) })
+	}}
+	f.add(cmd, withRoles)
+	return cmd
+}
+
+func personGrantCommand() *cobra.Command {
+	return onPerson("grant", "Give a person roles in the environment", true,
+		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+			return c.People.Grant(cmd.Context(), scope, person, f.given(), actor(cmd))
+		})
+}
+
+func personWithdrawCommand() *cobra.Command {
+	return onPerson("withdraw", "Take roles of a person in the environment away; their sessions end", true,
+		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+			return c.People.Withdraw(cmd.Context(), scope, person, f.given(), actor(cmd))
+		})
+}
+
+func personRevokeCommand() *cobra.Command {
+	return onPerson("revoke", "End a person's access to every environment of the tenant, at once", false,
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
+			return c.People.Revoke(cmd.Context(), scope.Tenant, person, actor(cmd))
+		})
+}

@@ -1,0 +1,71 @@
+package wiring
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+
+	"github.com/countersign-dev/countersign/api"
+	reads "github.com/countersign-dev/countersign/internal/console"
+	"github.com/countersign-dev/countersign/web"
+	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// console is the review console.
+func (p *Process) console() web.Section {
+	s := p.services
+	return console.Section(console.Deps{
+		Log: p.Log, Clock: p.Clock, People: p.People,
+		Reader:         &reads.Reader{Store: p.Store, Clock: p.Clock, Authorizations: s.authorizations},
+		Reviewer:       api.Reviewer{Holds: s.holds, Runs: p.Flows},
+		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
+		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
+	})
+}
+
+// runsAt is where the Temporal UI shows the runs of our namespace; empty where there is no such place.
+func (p *Process) runsAt() string {
+	if p.options.TemporalUI == "" {
+		return ""
+	}
+	space := p.options.Temporal.Namespace
+	if space == "" {
+		space = workflows.Namespace
+	}
+	return strings.TrimSuffix(p.options.TemporalUI, "/") + "/namespaces/" + space
+}
+
+func (p *Process) readiness(ctx context.Context) []console.Check {
+	said, _ := p.Ops.said(ctx)
+	out := make([]console.Check, 0, len(said))
+	for name, state := range said {
+		out = append(out, console.Check{Name: name, State: state})
+	}
+	slices.SortFunc(out, func(a, b console.Check) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// pollers are the workers that Temporal has seen within the last minutes.
+func (p *Process) pollers(ctx context.Context) ([]console.Worker, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
+	defer cancel()
+	var out []console.Worker
+	for kind, queue := range map[string]enums.TaskQueueType{
+		"workflows": enums.TASK_QUEUE_TYPE_WORKFLOW, "activities": enums.TASK_QUEUE_TYPE_ACTIVITY,
+	} {
+		described, err := p.Temporal.DescribeTaskQueue(ctx, workflows.TaskQueue, queue)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range described.GetPollers() {
+			out = append(out, console.Worker{Identity: w.GetIdentity(), Kind: kind, LastSeen: w.GetLastAccessTime().AsTime()})
+		}
+	}
+	slices.SortFunc(out, func(a, b console.Worker) int {
+		return strings.Compare(a.Identity+a.Kind, b.Identity+b.Kind)
+	})
+	return out, nil
+}

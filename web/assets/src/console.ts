@@ -1,0 +1,33 @@
+// The console. Every page works without this script but for the passkey; it adds the keyboard, live lists and times that
+// keep true.
+
+import { data } from "./lib/dom";
+import { keyboard } from "./console/keys";
+import { follow } from "./console/live";
+import { confirmForm, invitation, signIn } from "./console/passkeys";
+import { keepTimes } from "./console/times";
+
+const entry = document.querySelector<HTMLElement>("[data-sign-in]");
+if (entry) signIn(entry);
+
+const invited = document.querySelector<HTMLElement>("[data-invitation]");
+if (invited) invitation(invited);
+
+const shell = document.querySelector<HTMLElement>("[data-console]");
+if (shell) {
+  keyboard();
+  keepTimes();
+  const confirm = data(shell, "confirm");
+  for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]")) confirmForm(form, confirm);
+  // The review form is replaced when the hold changes: a new one is wired as it comes.
+  new MutationObserver(() => {
+    for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]:not([data-wired])")) {
+      form.setAttribute("data-wired", "");
+      confirmForm(form, confirm);
+    }
+  }).observe(document.body, { childList: true, subtree: true });
+  for (const form of document.querySelectorAll("form[data-confirmed]")) form.setAttribute("data-wired", "");
+  const stream = data(shell, "stream");
+  if (stream && document.querySelector("[data-live]")) follow(stream);
+  document.querySelector<HTMLElement>("[data-notice]")?.focus();
+}

@@ -1,0 +1,105 @@
+// The keyboard. Letters do nothing while somebody writes, and none of them changes anything: they lead to the button that
+// does.
+
+function writing(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+function rows(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>("[data-list] [data-row]")];
+}
+
+/** Moves the mark through a list and the focus with it. */
+function move(step: number): void {
+  const list = rows();
+  if (list.length === 0) return;
+  const at = list.findIndex((row) => row.classList.contains("marked"));
+  const to = at < 0 ? (step > 0 ? 0 : list.length - 1) : Math.min(Math.max(at + step, 0), list.length - 1);
+  for (const row of list) row.classList.remove("marked");
+  const row = list[to];
+  row?.classList.add("marked");
+  const link = row?.querySelector<HTMLElement>("a");
+  link?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+function follow(selector: string): boolean {
+  const link = document.querySelector<HTMLAnchorElement>(selector);
+  if (!link) return false;
+  location.assign(link.href);
+  return true;
+}
+
+function focus(selector: string): boolean {
+  const element = document.querySelector<HTMLElement>(selector);
+  if (!element) return false;
+  element.scrollIntoView({ block: "nearest" });
+  element.focus();
+  return true;
+}
+
+/** What a single letter does; true where it did something. */
+function act(letter: string): boolean {
+  const inCase = document.querySelector("[data-case]") !== null;
+  switch (letter) {
+    case "j":
+      if (inCase) return follow("[data-following]");
+      move(1);
+      return true;
+    case "k":
+      if (inCase) return follow("[data-prev]");
+      move(-1);
+      return true;
+    case "a":
+      return focus("[data-approve]");
+    case "r":
+      return focus("[data-reject]");
+    case "n":
+      return focus("#note");
+    case "u":
+      return follow("[data-up]");
+    case "/":
+      return focus("[data-search]");
+    case "?":
+      help();
+      return true;
+    default:
+      return false;
+  }
+}
+
+function help(): void {
+  const dialog = document.querySelector<HTMLDialogElement>("dialog[data-keys]");
+  if (!dialog) return;
+  if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+/** Listens. */
+export function keyboard(): void {
+  let going = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape" && writing(event.target)) {
+      (event.target as HTMLElement).blur();
+      return;
+    }
+    if (writing(event.target) || document.querySelector("dialog[open]")) return;
+    if (going) {
+      going = false;
+      if (follow(`[data-go="${CSS.escape(event.key)}"]`)) event.preventDefault();
+      return;
+    }
+    if (event.key === "g") {
+      going = true;
+      setTimeout(() => (going = false), 1500);
+      return;
+    }
+    if (act(event.key)) event.preventDefault();
+  });
+  const button = document.querySelector<HTMLButtonElement>("[data-help]");
+  if (button) {
+    button.hidden = false;
+    button.addEventListener("click", help);
+  }
+}

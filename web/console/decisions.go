@@ -1,0 +1,310 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/authorization"
+	reads "github.com/countersign-dev/countersign/internal/console"
+	"github.com/countersign-dev/countersign/internal/ids"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// caseView is one decision with everything about it, ready to be shown.
+type caseView struct {
+	Case       reads.Case
+	Decided    *stamp
+	Requested  *stamp
+	Decision   tag
+	Mode       string
+	Reasons    []code
+	Risk       tag
+	Coverage   tag
+	Freshness  string
+	Reviews    []reviewLine
+	Status     tag // of the hold
+	Due        *stamp
+	Opened     *stamp
+	Chain      []chainRow
+	Log        []logRow
+	Proof      *proofView
+	Challenge  *challengeView
+	SubjectURL string
+	Self       string // address of the decision in the explorer; empty where the person may not go there
+	PolicyURL  string
+	Workflows  []link
+	Claims     []claimRow
+}
+
+type claimRow struct {
+	Name, Coverage string
+	Status         tag
+	ReasonCodes    []string
+}
+
+type link struct{ Label, URL string }
+
+type reviewLine struct {
+	Who        actor
+	Resolution string
+	Tone       string
+	At         *stamp
+	NoteDigest *string
+}
+
+type chainRow struct {
+	reads.ChainLink
+	At       *stamp
+	Decision tag
+	URL      string
+	Short    string
+}
+
+type logRow struct {
+	At   *stamp
+	Type string
+	Who  actor
+}
+
+type proofView struct {
+	ID      string
+	Status  tag
+	Expires *stamp
+	Ended   *stamp
+	By      string
+}
+
+type challengeView struct {
+	ID       string
+	Status   tag
+	Expires  *stamp
+	Method   *string
+	Strength *string
+	Failures int
+}
+
+// caseOf reads a decision and makes it ready to be shown.
+func (c *console) caseOf(v *visit, id string) (caseView, error) {
+	seen, err := c.Reader.Case(v.ctx, v.scope(), id)
+	if err != nil {
+		return caseView{}, err
+	}
+	now, t := stamps{c.Clock.Now()}, seen.Trace
+	view := caseView{
+		Case: seen, Decided: now.text(t.DecidedAt), Requested: now.text(t.RequestedAt), Decision: tagOf(t.Decision), Mode: string(t.Mode),
+		Reasons: codes(t.ReasonCodes), Risk: tagOf(seen.RiskClass), Coverage: tagOf(seen.Account.Evidence.Coverage), Freshness: "no evidence",
+	}
+	if f := seen.Account.Evidence.FreshnessMS; f != nil {
+		view.Freshness = span(time.Duration(*f) * time.Millisecond)
+	}
+	if h := seen.Account.Hold; h != nil {
+		view.Status, view.Due, view.Opened = tagOf(*t.ReviewStatus), now.text(h.DueAt), now.text(h.OpenedAt)
+		for _, r := range h.Reviews {
+			view.Reviews = append(view.Reviews, reviewLine{
+				Who: actorOf(r.Reviewer, seen.Names), Resolution: r.Resolution, Tone: reviewTone(r.Resolution), At: now.text(r.At), NoteDigest: r.NoteDigest,
+			})
+		}
+	}
+	for _, k := range seen.Account.Evidence.Claims {
+		view.Claims = append(view.Claims, claimRow{Name: k.Name, Coverage: k.Coverage, Status: tagOf(k.Status), ReasonCodes: k.ReasonCodes})
+	}
+	view.follow(now)
+	c.links(v, &view)
+	return view, nil
+}
+
+func reviewTone(resolution string) string {
+	if resolution == "approve" {
+		return "good"
+	}
+	return "bad"
+}
+
+// follow fills in what came of the decision.
+func (view *caseView) follow(now stamps) {
+	seen, t := view.Case, view.Case.Trace
+	for _, l := range seen.Log {
+		view.Log = append(view.Log, logRow{At: now.text(l.At), Type: l.Type, Who: actorOf(l.Actor, seen.Names)})
+	}
+	if p := seen.Account.Proof; p != nil && t.Proof != nil {
+		view.Proof = &proofView{ID: p.ID, Status: tagOf(t.Proof.Status), Expires: now.text(p.ExpiresAt)}
+		switch {
+		case p.ConsumedAt != nil:
+			view.Proof.Ended = now.read(p.ConsumedAt)
+			if p.ConsumedBy != nil {
+				view.Proof.By = *p.ConsumedBy
+			}
+		case p.RevokedAt != nil:
+			view.Proof.Ended = now.read(p.RevokedAt)
+			if p.RevokedReason != nil {
+				view.Proof.By = plain(*p.RevokedReason)
+			}
+		}
+	}
+	if ch := seen.Account.Challenge; ch != nil && t.Challenge != nil {
+		view.Challenge = &challengeView{
+			ID: ch.ID, Status: tagOf(t.Challenge.Status), Expires: now.text(ch.ExpiresAt), Method: ch.Method, Strength: ch.Strength, Failures: ch.Failures,
+		}
+	}
+}
+
+// links leads on to what the person may see, and to the runs in the Temporal UI.
+func (c *console) links(v *visit, view *caseView) {
+	now, t := stamps{c.Clock.Now()}, view.Case.Trace
+	explore := v.may(Explore)
+	for _, l := range view.Case.Chain {
+		row := chainRow{ChainLink: l, At: now.text(l.At), Decision: tagOf(l.Decision), Short: short(l.ID)}
+		if explore {
+			row.URL = v.at("decisions", l.ID)
+		}
+		view.Chain = append(view.Chain, row)
+	}
+	if explore {
+		view.Self = v.at("decisions", t.ID)
+		if t.Subject != "" {
+			view.SubjectURL = v.at("subjects", t.Subject)
+		}
+	}
+	if v.may(SeePolicies) && view.Case.ActionID != "" {
+		view.PolicyURL = v.at("policies", view.Case.ActionID, itoa(t.PolicyVersion))
+	}
+	if c.TemporalUI == "" {
+		return
+	}
+	if t.Challenge != nil {
+		view.Workflows = append(view.Workflows, link{"Run of the challenge", c.TemporalUI + "/workflows/" + url.PathEscape("challenge/"+t.Challenge.ID)})
+	}
+	if view.Case.Hold != nil {
+		view.Workflows = append(view.Workflows, link{"Run of the hold", c.TemporalUI + "/workflows/" + url.PathEscape("hold/"+t.ID)})
+	}
+}
+
+func (c *console) decision(v *visit) error {
+	view, err := c.caseOf(v, v.param("id"))
+	if err != nil {
+		return err
+	}
+	return v.page(fiber.StatusOK, "decision.html", "Decision", "decisions", view)
+}
+
+// searchForm is what a person looks for.
+type searchForm struct {
+	Q, Action, Decision, Mode, Review, Since, Until string
+}
+
+// searchView is a list of decisions.
+type searchView struct {
+	Form      searchForm
+	Rows      []decisionRow
+	Next      string
+	Absent    bool // an authorization was asked for by its id, and there is none
+	Decisions []string
+	Modes     []string
+	Reviews   []string
+	Fault     string
+}
+
+type decisionRow struct {
+	ID, URL, Short, Subject, SubjectURL, Action, Mode string
+	Decision, Coverage                                tag
+	Reasons                                           []code
+	Decided                                           *stamp
+	Review, Outcome                                   string
+	LatencyMS                                         int
+}
+
+const searchPage = 50
+
+func (c *console) decisions(v *visit) error {
+	view := searchView{
+		Form: searchForm{
+			Q: v.query("q"), Action: v.query("action"), Decision: v.query("decision"), Mode: v.query("mode"), Review: v.query("review"),
+			Since: v.query("since"), Until: v.query("until"),
+		},
+		Decisions: []string{"allow", "challenge", "hold", "deny"}, Modes: []string{"enforce", "shadow", "test"},
+		Reviews: []string{"pending", "approved", "rejected", "expired"},
+	}
+	f := view.Form
+	if ids.Has(ids.Authorization, f.Q) {
+		if _, err := c.Authorizations.Get(v.ctx, v.scope(), f.Q); err == nil {
+			return v.back("decisions", f.Q)
+		} else if !isAbsent(err) {
+			return err
+		}
+		view.Absent = true
+	}
+	filter := store.TraceFilter{Subject: f.Q, Action: f.Action, Decision: f.Decision, Mode: f.Mode, ReviewStatus: models.HoldStatus(f.Review)}
+	if filter.Since, filter.Until, view.Fault = window(f.Since, f.Until); view.Fault != "" || view.Absent {
+		return v.page(fiber.StatusOK, "decisions.html", "Decisions", "decisions", view)
+	}
+	rows, next, err := c.Authorizations.List(v.ctx, v.scope(), filter, store.Page{Limit: searchPage, After: v.query("cursor")})
+	if err != nil {
+		return cursorFault(err)
+	}
+	for _, t := range rows {
+		view.Rows = append(view.Rows, c.decisionRow(v, t))
+	}
+	if next != "" {
+		view.Next = v.at("decisions") + "?" + f.values(next)
+	}
+	return v.page(fiber.StatusOK, "decisions.html", "Decisions", "decisions", view)
+}
+
+func (f searchForm) values(cursor string) string {
+	return query(map[string]string{"q": f.Q, "action": f.Action, "decision": f.Decision, "mode": f.Mode, "review": f.Review,
+		"since": f.Since, "until": f.Until, "cursor": cursor})
+}
+
+// query is what of the values is not empty, for an address.
+func query(values map[string]string) string {
+	q := url.Values{}
+	for name, value := range values {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q.Encode()
+}
+
+// window reads two times as a browser's field gives them, in UTC. A fault is a sentence for the person.
+func window(since, until string) (from, to *time.Time, fault string) {
+	read := func(name, text string) *time.Time {
+		if text == "" {
+			return nil
+		}
+		for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02"} {
+			if t, err := time.Parse(layout, strings.TrimSuffix(text, "Z")); err == nil {
+				return &t
+			}
+		}
+		fault = name + " must be a date, or a date and a time."
+		return nil
+	}
+	return read("From", since), read("Until", until), fault
+}
+
+func (c *console) decisionRow(v *visit, t authorization.Trace) decisionRow {
+	row := decisionRow{
+		ID: t.ID, URL: v.at("decisions", t.ID), Short: short(t.ID), Subject: t.Subject, Action: t.Action, Mode: string(t.Mode),
+		Decision: tagOf(t.Decision), Reasons: codes(t.ReasonCodes), Decided: stamps{c.Clock.Now()}.text(t.DecidedAt), LatencyMS: t.LatencyMS,
+	}
+	if t.Subject != "" {
+		row.SubjectURL = v.at("subjects", t.Subject)
+	}
+	if t.ReviewStatus != nil {
+		row.Review = *t.ReviewStatus
+	}
+	if t.Outcome != nil {
+		row.Outcome = *t.Outcome
+	}
+	row.Coverage = tagOf(coverageOf(t))
+	return row
+}
+
+// errVersion is the answer to a version that is no number.
+func errVersion() error { return problem.Absent() }

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/people"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/web"
+)
+
+const (
+	cookieName = "console_session"
+	// maxCeremony bounds what a browser sends of a passkey, in bytes.
+	maxCeremony = 32 << 10
+)
+
+// home leads to the first environment that the person has a role in.
+func (c *console) home(v *visit) error {
+	if len(v.session.Grants) == 0 {
+		return problem.New(problem.Forbidden, "You have no role in any environment.")
+	}
+	return v.Redirect(Prefix+"/"+v.session.Grants[0].Environment.ID, fiber.StatusSeeOther)
+}
+
+// start leads to the first page that the person may see.
+func (c *console) start(v *visit) error {
+	for _, k := range sections {
+		if v.may(k.right) {
+			return v.back(k.path)
+		}
+	}
+	return problem.Absent()
+}
+
+func (c *console) signInPage(v *visit) error {
+	to := next(v.query("next"))
+	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName)); err == nil {
+		return v.Redirect(to, fiber.StatusSeeOther)
+	}
+	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
+		Template: "signin.html", Title: "Sign in to the console", Script: "console.js", Style: "console.css", Data: to,
+	})
+}
+
+func (c *console) signInOptions(v *visit) error {
+	options, err := c.People.SignInOptions()
+	if err != nil {
+		return err
+	}
+	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"publicKey": options})
+}
+
+// ceremony is what a script sends of a passkey.
+type ceremony struct {
+	Token      string          `json:"token"` // of an invitation
+	Credential json.RawMessage `json:"credential"`
+	Next       string          `json:"next"`
+}
+
+func (c *console) signIn(v *visit) error {
+	in, err := web.Bind[ceremony](v.Ctx, maxCeremony)
+	if err != nil {
+		return err
+	}
+	opened, err := c.People.SignIn(v.ctx, in.Credential, api.RequestID(v.Ctx))
+	if err != nil {
+		return err
+	}
+	return c.enter(v, opened, next(in.Next))
+}
+
+// enter gives the browser its cookie and tells the script where to go.
+func (c *console) enter(v *visit, opened people.Opened, to string) error {
+	c.router.SetCookie(v.Ctx, cookieName, opened.Cookie, people.SessionLife)
+	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]string{"next": to})
+}
+
+// signOut ends the session, where there still is one, and forgets the cookie in any case.
+func (c *console) signOut(v *visit) error {
+	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName))
+	switch {
+	case err == nil:
+		if err := c.People.SignOut(v.ctx, session, api.RequestID(v.Ctx)); err != nil {
+			return err
+		}
+	case !problem.Is(err, problem.Unauthenticated):
+		return err
+	}
+	c.router.DropCookie(v.Ctx, cookieName)
+	return v.Redirect(Prefix+"/sign-in", fiber.StatusSeeOther)
+}
+
+// invitationPage is the same for everybody: the token is behind the # of the address, and only the page's script sees it.
+func (c *console) invitationPage(v *visit) error {
+	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
+		Template: "invitation.html", Title: "Join the console", Script: "console.js", Style: "console.css",
+	})
+}
+
+// invited is what the script of the page is told of an invitation.
+type invited struct {
+	Name      string        `json:"name"`
+	ExpiresAt string        `json:"expires_at"`
+	Roles     []invitedRole `json:"roles"`
+}
+
+type invitedRole struct {
+	Where string        `json:"where"`
+	Roles []models.Role `json:"roles"`
+}
+
+func (c *console) look(v *visit) error {
+	in, err := web.Bind[ceremony](v.Ctx, maxCeremony)
+	if err != nil {
+		return err
+	}
+	seen, err := c.People.Look(v.ctx, in.Token)
+	if err != nil {
+		return err
+	}
+	out := invited{Name: seen.Person.Name, ExpiresAt: wire.Time(seen.ExpiresAt)}
+	for _, g := range seen.Grants {
+		out.Roles = append(out.Roles, invitedRole{Where: g.Environment.RPName + ", " + string(g.Environment.Kind), Roles: g.Roles})
+	}
+	return c.router.JSON(v.Ctx, fiber.StatusOK, out)
+}
+
+func (c *console) invitationOptions(v *visit) error {
+	in, err := web.Bind[ceremony](v.Ctx, maxCeremony)
+	if err != nil {
+		return err
+	}
+	options, err := c.People.Options(v.ctx, in.Token)
+	if err != nil {
+		return err
+	}
+	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"publicKey": options})
+}
+
+func (c *console) join(v *visit) error {
+	in, err := web.Bind[ceremony](v.Ctx, maxCeremony)
+	if err != nil {
+		return err
+	}
+	opened, err := c.People.Join(v.ctx, in.Token, in.Credential, api.RequestID(v.Ctx))
+	if err != nil {
+		return err
+	}
+	return c.enter(v, opened, Prefix)
+}
+
+// confirmOptions says whether the passkey has to be used again before a change, and how.
+func (c *console) confirmOptions(v *visit) error {
+	// A minute is left for the change itself to arrive.
+	if c.Clock.Now().Sub(v.session.ConfirmedAt) < people.Fresh-time.Minute {
+		return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})
+	}
+	options, err := c.People.ConfirmOptions(v.ctx, v.session)
+	if err != nil {
+		return err
+	}
+	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": false, "publicKey": options})
+}
+
+func (c *console) confirm(v *visit) error {
+	in, err := web.Bind[ceremony](v.Ctx, maxCeremony)
+	if err != nil {
+		return err
+	}
+	if err := c.People.Confirm(v.ctx, v.session, v.grant.Environment.ID, in.Credential, api.RequestID(v.Ctx)); err != nil {
+		return err
+	}
+	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})
+}

@@ -1,0 +1,418 @@
+package console
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// listPage bounds lists that the console shows whole.
+const listPage = 200
+
+// actionRow is one action with its policy.
+type actionRow struct {
+	models.Action
+	URL, ActiveURL string
+	Mode, Risk     tag
+	Updated        stamp
+}
+
+func (c *console) actionRow(v *visit, a models.Action) actionRow {
+	row := actionRow{
+		Action: a, URL: v.at("policies", a.ID), Mode: tag{string(a.Mode), ""}, Risk: tagOf(a.RiskClass), Updated: stamp{a.UpdatedAt, c.Clock.Now()},
+	}
+	if a.Mode == models.ModeEnforce {
+		row.Mode.Tone = "accent"
+	}
+	if a.ActivePolicyVersion != nil {
+		row.ActiveURL = v.at("policies", a.ID, itoa(*a.ActivePolicyVersion))
+	}
+	return row
+}
+
+func (c *console) policies(v *visit) error {
+	rows, next, err := c.Actions.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
+	if err != nil {
+		return cursorFault(err)
+	}
+	view := struct {
+		Rows []actionRow
+		Next string
+	}{}
+	for _, a := range rows {
+		view.Rows = append(view.Rows, c.actionRow(v, a))
+	}
+	if next != "" {
+		view.Next = v.at("policies") + "?cursor=" + next
+	}
+	return v.page(fiber.StatusOK, "policies.html", "Policies", "policies", view)
+}
+
+// versionRow is one version of an action's policy.
+type versionRow struct {
+	models.PolicyVersion
+	URL       string
+	Status    tag
+	Created   stamp
+	Activated *stamp
+	Retired   *stamp
+	By        actor
+	Activator *actor
+}
+
+func (c *console) versionRow(v *visit, p models.PolicyVersion, names map[string]string) versionRow {
+	now := stamps{c.Clock.Now()}
+	row := versionRow{
+		PolicyVersion: p, URL: v.at("policies", p.ActionID, itoa(p.Version)), Status: tagOf(string(p.Status)), Created: now.at(p.CreatedAt),
+		Activated: now.maybe(p.ActivatedAt), Retired: now.maybe(p.RetiredAt), By: actorOf(p.CreatedBy, names),
+	}
+	if p.ActivatedBy != nil {
+		a := actorOf(*p.ActivatedBy, names)
+		row.Activator = &a
+	}
+	return row
+}
+
+func (c *console) policy(v *visit) error {
+	a, err := c.Actions.Get(v.ctx, v.scope(), v.param("action"))
+	if err != nil {
+		return err
+	}
+	versions, _, err := c.Actions.Versions(v.ctx, v.scope(), a.ID, store.Page{Limit: listPage})
+	if err != nil {
+		return err
+	}
+	names, err := c.versionNames(v, versions...)
+	if err != nil {
+		return err
+	}
+	view := struct {
+		Action   actionRow
+		Versions []versionRow
+	}{Action: c.actionRow(v, a)}
+	for _, p := range versions {
+		view.Versions = append(view.Versions, c.versionRow(v, p, names))
+	}
+	return v.page(fiber.StatusOK, "policy.html", "Policy of "+a.Key, "policies", view)
+}
+
+func (c *console) versionNames(v *visit, versions ...models.PolicyVersion) (map[string]string, error) {
+	var actors []string
+	for _, p := range versions {
+		actors = append(actors, p.CreatedBy)
+		if p.ActivatedBy != nil {
+			actors = append(actors, *p.ActivatedBy)
+		}
+	}
+	return c.Reader.Names(v.ctx, v.grant.Environment.TenantID, actors)
+}
+
+// versionView is one version, beside another.
+type versionView struct {
+	Action     actionRow
+	Version    versionRow
+	Against    int // version it is compared with; 0 for none
+	Others     []item
+	Changed    []difference
+	Same       []difference
+	Activate   string // address; empty where it cannot be activated by this person
+	Simulation *simulationView
+	Last       int
+	URL        string
+}
+
+// simulationView is what recent decisions would have been.
+type simulationView struct {
+	authorization.Simulation
+	Rows    []simulationRow
+	Reasons []reasonRow
+	Shift   string
+}
+
+type simulationRow struct {
+	Decision      tag
+	Before, After int
+	Delta         string
+	BeforeWidth   int
+	AfterWidth    int
+}
+
+type reasonRow struct {
+	authorization.ReasonShift
+	Code  code
+	Delta string
+}
+
+const (
+	defaultLast = 1000
+	mostLast    = 10000
+)
+
+func (c *console) policyVersion(v *visit) error {
+	number, err := strconv.Atoi(v.param("version"))
+	if err != nil {
+		return errVersion()
+	}
+	a, err := c.Actions.Get(v.ctx, v.scope(), v.param("action"))
+	if err != nil {
+		return err
+	}
+	p, err := c.Actions.Version(v.ctx, v.scope(), a.ID, number)
+	if err != nil {
+		return err
+	}
+	names, err := c.versionNames(v, p)
+	if err != nil {
+		return err
+	}
+	view := versionView{Action: c.actionRow(v, a), Version: c.versionRow(v, p, names), URL: v.at("policies", a.ID, itoa(number)), Last: defaultLast}
+	if p.Status == models.PolicyDraft && v.may(Activate) {
+		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
+	}
+	if err := c.compare(v, &view, a, p); err != nil {
+		return err
+	}
+	if err := c.simulate(v, &view, p); err != nil {
+		return err
+	}
+	return v.page(fiber.StatusOK, "version.html", "Version "+itoa(number)+" of "+a.Key, "policies", view)
+}
+
+// compare sets the version beside another: the one that was asked for, or the active one, or the one before.
+func (c *console) compare(v *visit, view *versionView, a models.Action, p models.PolicyVersion) error {
+	view.Against = against(v.query("against"), a, p)
+	before := models.PolicyVersion{Requirements: models.JSON("{}"), ContextSchema: models.JSON("{}")}
+	if view.Against > 0 {
+		var err error
+		if before, err = c.Actions.Version(v.ctx, v.scope(), a.ID, view.Against); err != nil {
+			return err
+		}
+	}
+	for n := range p.Version + 3 {
+		if n == 0 || n == p.Version || n < p.Version-6 {
+			continue
+		}
+		if n > p.Version && (a.ActivePolicyVersion == nil || n > *a.ActivePolicyVersion) {
+			continue
+		}
+		view.Others = append(view.Others, item{Label: "version " + itoa(n), URL: view.URL + "?against=" + itoa(n), Current: n == view.Against})
+	}
+	all, err := differences(before, p)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.Changed {
+			view.Changed = append(view.Changed, d)
+		} else {
+			view.Same = append(view.Same, d)
+		}
+	}
+	return nil
+}
+
+func against(asked string, a models.Action, p models.PolicyVersion) int {
+	if n, err := strconv.Atoi(asked); err == nil && n > 0 && n != p.Version {
+		return n
+	}
+	if a.ActivePolicyVersion != nil && *a.ActivePolicyVersion != p.Version {
+		return *a.ActivePolicyVersion
+	}
+	return p.Version - 1
+}
+
+// simulate decides recent decisions again under the version, where the person asked for that. It changes nothing.
+func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) error {
+	asked := v.query("last")
+	if asked == "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(asked); err == nil {
+		view.Last = min(max(n, 1), mostLast)
+	}
+	sim, err := c.Authorizations.Simulate(v.ctx, v.scope(), p, policy.EnvironmentKind(v.grant.Environment.Kind), authorization.Window{Last: view.Last})
+	if err != nil {
+		return err
+	}
+	out := &simulationView{Simulation: sim, Shift: "0"}
+	if sim.Decisions > 0 {
+		out.Shift = strconv.FormatFloat(100*float64(sim.Changed)/float64(sim.Decisions), 'f', 1, 64)
+	}
+	for _, d := range []string{"allow", "challenge", "hold", "deny"} {
+		row := simulationRow{Decision: tagOf(d), Before: sim.Before[d], After: sim.After[d], Delta: signed(sim.After[d] - sim.Before[d])}
+		if sim.Decisions > 0 {
+			row.BeforeWidth, row.AfterWidth = 300*row.Before/sim.Decisions, 300*row.After/sim.Decisions
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	for _, r := range sim.Reasons {
+		out.Reasons = append(out.Reasons, reasonRow{ReasonShift: r, Code: codes([]string{r.Code})[0], Delta: signed(r.After - r.Before)})
+	}
+	view.Simulation = out
+	return nil
+}
+
+func signed(n int) string {
+	switch {
+	case n > 0:
+		return "+" + itoa(n)
+	case n < 0:
+		return "−" + itoa(-n)
+	default:
+		return "0"
+	}
+}
+
+func (c *console) activate(v *visit) error {
+	number, err := strconv.Atoi(v.param("version"))
+	if err != nil {
+		return errVersion()
+	}
+	if _, err := c.Actions.Activate(v.ctx, v.principal(), v.param("action"), number); err != nil {
+		return err
+	}
+	return v.back("policies", v.param("action"), itoa(number))
+}
+
+// difference is one field of a policy in two versions.
+type difference struct {
+	Field, Before, After string
+	Changed              bool
+	Added, Removed       []string // of a list
+	List                 bool
+}
+
+// fieldOrder is how a policy reads; what is not named comes after, by name.
+var fieldOrder = []string{
+	"coverage_min", "freshness_max_ms", "insufficient_evidence", "claims", "explicit_approval_required", "challenge_methods",
+	"challenge_compensates", "max_challenges", "deny_on", "hold_on", "approvals_required", "self_review",
+}
+
+// differences compares two versions field by field.
+func differences(before, after models.PolicyVersion) ([]difference, error) {
+	old, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	young, err := fields(after)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for name := range old {
+		names[name] = true
+	}
+	for name := range young {
+		names[name] = true
+	}
+	var out []difference
+	for _, name := range ordered(names) {
+		d := difference{Field: name, Before: words(old[name]), After: words(young[name])}
+		d.Changed = d.Before != d.After
+		if was, ok := old[name].([]string); ok {
+			is, _ := young[name].([]string)
+			d.List, d.Added, d.Removed = true, missing(is, was), missing(was, is)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func ordered(names map[string]bool) []string {
+	out := make([]string, 0, len(names))
+	for name := range names {
+		out = append(out, name)
+	}
+	rank := func(name string) int {
+		head, _, _ := strings.Cut(name, " ")
+		if i := slices.Index(fieldOrder, head); i >= 0 {
+			return i
+		}
+		return len(fieldOrder)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return out
+}
+
+// missing are the words of a that b lacks.
+func missing(a, b []string) []string {
+	var out []string
+	for _, w := range a {
+		if !slices.Contains(b, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// fields are what a version says, by name: a string, or a list of words.
+func fields(p models.PolicyVersion) (map[string]any, error) {
+	var raw map[string]any
+	if err := json.Unmarshal(p.Requirements, &raw); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for name, value := range raw {
+		switch value := value.(type) {
+		case map[string]any:
+			for key, v := range value {
+				out[name+" "+key] = text(v)
+			}
+		case []any:
+			list := make([]string, len(value))
+			for i, v := range value {
+				list[i] = text(v)
+			}
+			out[name] = list
+		default:
+			out[name] = text(value)
+		}
+	}
+	if p.ContentHash == "" {
+		return out, nil // compared with nothing
+	}
+	out["allowed audiences"], out["allowed callers"] = []string(p.AllowedAudiences), []string(p.AllowedCallers)
+	out["proof lifetime (seconds)"] = itoa(p.ProofTTLSeconds)
+	out["context schema"] = indented(json.RawMessage(p.ContextSchema))
+	return out, nil
+}
+
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func words(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []string:
+		if len(v) == 0 {
+			return "none"
+		}
+		return strings.Join(v, ", ")
+	default:
+		return ""
+	}
+}

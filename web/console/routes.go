@@ -1,0 +1,144 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/people"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Right is what a page or a change asks of the person. A new route must name one; there is no default.
+type Right string
+
+// The rights. Open asks for no session; SignedIn for a session and no role.
+const (
+	Open           Right = "open"
+	SignedIn       Right = "signed in"
+	AnyRole        Right = "any role"
+	SeeReviews     Right = "see reviews"
+	Review         Right = "review"
+	Explore        Right = "explore decisions"
+	SeePolicies    Right = "see policies"
+	Activate       Right = "activate policies"
+	SeeEvaluations Right = "see evaluations"
+	SeeWebhooks    Right = "see webhooks"
+	ChangeWebhooks Right = "change webhooks"
+	SeeHealth      Right = "see health"
+	SeeAudit       Right = "see the audit log"
+)
+
+// holders says which roles have a right. An auditor sees everything and changes nothing; nobody has a right by another.
+var holders = map[Right][]models.Role{
+	AnyRole:        {models.RoleReviewer, models.RoleOperator, models.RoleAuditor},
+	SeeReviews:     {models.RoleReviewer, models.RoleAuditor},
+	Review:         {models.RoleReviewer},
+	Explore:        {models.RoleReviewer, models.RoleAuditor},
+	SeePolicies:    {models.RoleOperator, models.RoleAuditor},
+	Activate:       {models.RoleOperator},
+	SeeEvaluations: {models.RoleOperator, models.RoleAuditor},
+	SeeWebhooks:    {models.RoleOperator, models.RoleAuditor},
+	ChangeWebhooks: {models.RoleOperator},
+	SeeHealth:      {models.RoleOperator, models.RoleAuditor},
+	SeeAudit:       {models.RoleAuditor},
+}
+
+// Permits reports whether a person with these roles has the right.
+func Permits(r Right, roles []models.Role) bool {
+	return slices.ContainsFunc(holders[r], func(h models.Role) bool { return slices.Contains(roles, h) })
+}
+
+func permits(r Right, g people.Grant) bool { return Permits(r, g.Roles) }
+
+// Route is one line of the console's route table.
+type Route struct {
+	Method string
+	Path   string
+	Name   string // for logs and metrics
+	Right  Right
+}
+
+// line is a route with its handler; fresh asks for a recent use of the passkey.
+type line struct {
+	Route
+	fresh   bool
+	handler func(*visit) error
+}
+
+const (
+	get  = fiber.MethodGet
+	post = fiber.MethodPost
+)
+
+// table is every route of the console. A test walks it with every role, with none, and from another tenant.
+func (c *console) table() []line {
+	see := func(path, name string, r Right, h func(*visit) error) line {
+		return line{Route: Route{get, Prefix + path, "console_" + name, r}, handler: h}
+	}
+	change := func(path, name string, r Right, fresh bool, h func(*visit) error) line {
+		return line{Route: Route{post, Prefix + path, "console_" + name, r}, fresh: fresh, handler: h}
+	}
+	return []line{
+		see("", "home", SignedIn, c.home),
+		see("/sign-in", "sign_in", Open, c.signInPage),
+		change("/sign-in/options", "sign_in_options", Open, false, c.signInOptions),
+		change("/sign-in", "sign_in_complete", Open, false, c.signIn),
+		change("/sign-out", "sign_out", Open, false, c.signOut),
+		see("/invitation", "invitation", Open, c.invitationPage),
+		change("/invitation/look", "invitation_look", Open, false, c.look),
+		change("/invitation/options", "invitation_options", Open, false, c.invitationOptions),
+		change("/invitation", "invitation_complete", Open, false, c.join),
+
+		see("/:environment", "start", AnyRole, c.start),
+		change("/:environment/confirm/options", "confirm_options", AnyRole, false, c.confirmOptions),
+		change("/:environment/confirm", "confirm", AnyRole, false, c.confirm),
+		see("/:environment/stream", "stream", SeeReviews, c.stream),
+
+		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
+		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),
+		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
+
+		see("/:environment/decisions", "decisions", Explore, c.decisions),
+		see("/:environment/decisions/:id", "decision", Explore, c.decision),
+		see("/:environment/subjects/:subject", "subject", Explore, c.subject),
+
+		see("/:environment/policies", "policies", SeePolicies, c.policies),
+		see("/:environment/policies/:action", "policy", SeePolicies, c.policy),
+		see("/:environment/policies/:action/:version", "policy_version", SeePolicies, c.policyVersion),
+		change("/:environment/policies/:action/:version/activate", "policy_activate", Activate, true, c.activate),
+
+		see("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
+		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
+
+		see("/:environment/webhooks", "webhooks", SeeWebhooks, c.webhooks),
+		see("/:environment/webhooks/:id", "webhook", SeeWebhooks, c.webhook),
+		change("/:environment/webhooks/:id/test", "webhook_test", ChangeWebhooks, false, c.testWebhook),
+		change("/:environment/webhooks/:id/replay", "webhook_replay", ChangeWebhooks, false, c.replayWebhook),
+		change("/:environment/webhooks/:id/enable", "webhook_enable", ChangeWebhooks, false, c.enableWebhook),
+		change("/:environment/webhooks/:id/disable", "webhook_disable", ChangeWebhooks, true, c.disableWebhook),
+
+		see("/:environment/health", "health", SeeHealth, c.health),
+		see("/:environment/audit", "audit", SeeAudit, c.audit),
+	}
+}
+
+// Routes is the route table, for tests.
+func Routes() []Route {
+	lines := (&console{}).table()
+	out := make([]Route, len(lines))
+	for i, l := range lines {
+		out[i] = l.Route
+	}
+	return out
+}
+
+func (c *console) register() {
+	for _, l := range c.table() {
+		add := c.router.Get
+		if l.Method == post {
+			add = c.router.Post
+		}
+		add(l.Path, l.Name, c.guard(l))
+	}
+}

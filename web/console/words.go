@@ -1,0 +1,175 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/wire"
+)
+
+// stamp is a time as a page shows it: in words beside what the page was made at, and exactly on a closer look.
+type stamp struct {
+	time.Time
+	now time.Time
+}
+
+// ISO is the time for the datetime attribute.
+func (s stamp) ISO() string { return wire.Time(s.Time) }
+
+// Exact is the time in full.
+func (s stamp) Exact() string { return s.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Words is how far away the time is. The page's script says it anew as time passes, in the same words.
+func (s stamp) Words() string {
+	d := s.Sub(s.now)
+	if d < 0 {
+		return span(-d) + " ago"
+	}
+	return "in " + span(d)
+}
+
+// span is a duration in its largest unit, and the next one where that still matters.
+func span(d time.Duration) string {
+	day := 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d/time.Second))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d/time.Minute))
+	case d < 10*time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d/time.Hour), int(d%time.Hour/time.Minute))
+	case d < 2*day:
+		return fmt.Sprintf("%d h", int(d/time.Hour))
+	default:
+		return fmt.Sprintf("%d days", int(d/day))
+	}
+}
+
+// stamps makes stamps that share one present.
+type stamps struct{ now time.Time }
+
+func (s stamps) at(t time.Time) stamp { return stamp{t, s.now} }
+
+// maybe is nil for no time.
+func (s stamps) maybe(t *time.Time) *stamp {
+	if t == nil {
+		return nil
+	}
+	out := s.at(*t)
+	return &out
+}
+
+// read is a time as the services write it; nil where there is none.
+func (s stamps) read(text *string) *stamp {
+	if text == nil {
+		return nil
+	}
+	return s.text(*text)
+}
+
+func (s stamps) text(text string) *stamp {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	out := s.at(t)
+	return &out
+}
+
+// actor is who did something, as the log names them, for a person to read.
+type actor struct {
+	Kind string // person, API key, workflow, command, other
+	Name string
+	Raw  string
+}
+
+func actorOf(raw string, names map[string]string) actor {
+	kind, id, _ := strings.Cut(raw, ":")
+	switch kind {
+	case "person":
+		if name := names[id]; name != "" {
+			return actor{"person", name, raw}
+		}
+		return actor{"person", id, raw}
+	case "credential":
+		return actor{"API key", id, raw}
+	case "client_token":
+		return actor{"browser", id, raw}
+	case "workflow":
+		return actor{"workflow", id, raw}
+	case "cli":
+		return actor{"command", id, raw}
+	default:
+		return actor{"other", raw, raw}
+	}
+}
+
+// code is a reason code with what it means.
+type code struct {
+	Code, Meaning, Remedy string
+}
+
+func codes(list []string) []code {
+	out := make([]code, len(list))
+	for i, c := range list {
+		out[i] = code{Code: c}
+		if e, ok := reason.Lookup(reason.Code(c)); ok {
+			out[i].Meaning, out[i].Remedy = e.Description, e.Remedy
+		}
+	}
+	return out
+}
+
+// plain is a word of the contract as a person reads it.
+func plain(word string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(word, "_", " "), ".", ": ")
+}
+
+// tone is the colour of a word: good, warn, bad, or none.
+func tone(word string) string {
+	switch word {
+	case "allow", "confirmed", "active", "enabled", "approved", "completed", "succeeded", "passed", "ok", "executed", "sufficient", "STABLE",
+		"not_detected", "ended":
+		return "good"
+	case "challenge", "hold", "likely", "uncertain", "pending", "partial", "sparse", "WATCH", "LEARNING", "degraded", "draft", "open", "high",
+		"in_progress":
+		return "warn"
+	case "deny", "not_confirmed", "detected", "rejected", "failed", "revoked", "BROKEN", "DEGRADED", "away", "disabled", "critical",
+		"confirmed_attack", "manually_rejected":
+		return "bad"
+	default:
+		return ""
+	}
+}
+
+// tag is a word with its colour.
+type tag struct {
+	Text, Tone string
+}
+
+func tagOf(word string) tag { return tag{plain(word), tone(word)} }
+
+// short is an id for a narrow column: its prefix and its last characters, which differ.
+func short(id string) string {
+	prefix, rest, ok := strings.Cut(id, "_")
+	if !ok || len(rest) < 10 {
+		return id
+	}
+	return prefix + "_…" + rest[len(rest)-8:]
+}
+
+// indented is JSON for reading.
+func indented(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
