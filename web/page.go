@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/problem"
 )
 
-//go:embed templates
+//go:embed all:templates
 var templates embed.FS
 
 // SiteName stands in every window's title.

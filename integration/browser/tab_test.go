@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ type tab struct {
 	expected []string
 }
 
-// newTab opens a tab of 1100 by 800, light, in a profile of its own.
+// newTab opens a tab of 1100 by 800, light and without motion, in a profile of its own.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	root := browser(t)
@@ -78,6 +79,7 @@ func openTab(t testing.TB, profile cdp.BrowserContextID) *tab {
 	require.NoError(t, chromedp.Run(ctx)) // binds the tab to a context without a deadline
 	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	b.size(1100, 800)
+	b.dark(false)
 	return b
 }
 
@@ -139,6 +141,32 @@ func (b *tab) unexpected() []string {
 		}
 	}
 	return left
+}
+
+// noticed reports whether a fault with that part was seen, expected or not.
+func (b *tab) noticed(part string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.faults, func(f string) bool { return strings.Contains(f, part) })
+}
+
+// frame is the frame of the tab that shows a page of that origin, once there is one.
+func (b *tab) frame(origin string) *tab {
+	b.t.Helper()
+	var found *target.Info
+	require.Eventually(b.t, func() bool {
+		all, err := chromedp.Targets(b.ctx)
+		for _, info := range all {
+			if info.Type == "iframe" && strings.HasPrefix(info.URL, origin) {
+				found = info
+			}
+		}
+		return err == nil && found != nil
+	}, patience, 50*time.Millisecond, "waiting for a frame of %s", origin)
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(found.TargetID))
+	b.t.Cleanup(cancel)
+	require.NoError(b.t, chromedp.Run(ctx))
+	return &tab{t: b.t, ctx: ctx, profile: b.profile}
 }
 
 // run runs actions within the test's patience.
@@ -215,7 +243,7 @@ func (b *tab) size(width, height int64) {
 	b.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
 }
 
-// dark switches the colour scheme that the browser asks for.
+// dark switches the colour scheme that the browser asks for; it always asks for no motion.
 func (b *tab) dark(on bool) {
 	b.t.Helper()
 	scheme := "light"

@@ -28,3 +28,16 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 export function announce(region: HTMLElement, text: string): void {
   if (region.textContent !== text) region.textContent = text;
 }
+
+/** A stretch of text from outside as the service takes it apart (web.Parts). */
+export interface Part {
+  text?: string;
+  mark?: string;
+}
+
+/** Shows text from outside, with a mark for each character that cannot be seen. */
+export function visible(parts: Part[]): HTMLElement {
+  return make("bdi", {}, ...parts.map((p) =>
+    p.mark ? make("span", { class: "mark", title: "a character that cannot be seen" }, p.mark) : (p.text ?? ""),
+  ));
+}

@@ -1,0 +1,204 @@
+package browser_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// grant is the path of the registration page with a fresh grant for the subject.
+func (w world) grant(t testing.TB, subject, returnURL string) string {
+	t.Helper()
+	token := w.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token")
+	return "/register#" + url.Values{"grant": {token}, "return": {returnURL}}.Encode()
+}
+
+// register registers a passkey for the subject on the page, with the device that the tab has.
+func (b *tab) register(w world, subject string) {
+	b.t.Helper()
+	b.open(w.grant(b.t, subject, ""))
+	b.click("[data-create]")
+	b.see("Your passkey is ready")
+}
+
+// The whole way: a grant, a passkey on a device, a challenge, the assertion, the decision that follows and its proof.
+func TestPasskeyCeremonies(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	device := b.authenticator(true)
+	b.open(w.grant(t, subject, shared.baseURL+"/try"))
+	b.see(subject)
+	require.Contains(t, b.text("body"), "Alder Bank asks you to")
+	var address string
+	b.eval("location.href", &address)
+	require.Equal(t, shared.baseURL+"/register", address, "the grant has left the address")
+	b.accessible()
+	b.screenshot("register-open")
+	b.size(360, 740)
+	b.dark(true)
+	b.fits()
+	b.accessible()
+	b.screenshot("register-open-phone-dark")
+	b.dark(false)
+	b.size(1100, 800)
+	b.run(reload)
+	b.click("[data-create]") // a reload keeps the grant
+	b.see("Your passkey is ready")
+	b.until(`document.activeElement.textContent === "Your passkey is ready"`)
+	require.Contains(t, b.text("body"), "Go back to localhost")
+	b.accessible()
+	b.screenshot("register-done")
+	require.Len(t, device.credentials(), 1)
+	require.Len(t, w.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list(), 1)
+
+	a := w.challenge(t, subject, w.payment(t), nil)
+	b.open(a.path)
+	b.see("Confirm with your passkey")
+	b.accessible()
+	b.screenshot("challenge-passkey")
+	b.click("[data-passkey]")
+	b.see("Your confirmation has gone to Alder Bank")
+	w.allowed(t, a, "phishing_resistant")
+	require.Equal(t, int64(2), device.credentials()[0].SignCount, "the device has signed the registration and one assertion")
+}
+
+// Where the device does not check who is there, nothing comes of it, neither a passkey nor a confirmation.
+func TestPasskeyWithoutUserVerification(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	weak := b.authenticator(false)
+	b.open(w.grant(t, subject, ""))
+	b.click("[data-create]")
+	b.see("No passkey was used")
+	b.accessible()
+	b.screenshot("register-refused")
+	weak.remove()
+
+	device := b.authenticator(true)
+	b.register(w, subject)
+	device.verifies(false)
+	a := w.challenge(t, subject, w.payment(t), nil)
+	b.open(a.path)
+	b.click("[data-passkey]")
+	b.see("No passkey was used")
+	b.until(`!document.querySelector("[data-passkey]").disabled && document.activeElement.matches("[data-passkey]")`)
+	b.accessible()
+	b.screenshot("challenge-not-verified")
+	require.Equal(t, "open", w.status(t, a))
+	device.verifies(true)
+	b.click("[data-passkey]")
+	b.see("Your confirmation has gone to Alder Bank")
+}
+
+// Another device has no passkey of the person; the page says so and stays usable.
+func TestPasskeyIsNotOnThisDevice(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	home := newTab(t)
+	home.authenticator(true)
+	home.register(w, subject)
+	a := w.challenge(t, subject, w.payment(t), nil)
+	b := newTab(t)
+	b.authenticator(true)
+	b.open(a.path)
+	b.click("[data-passkey]")
+	b.see("if your passkey is on another device")
+	require.Equal(t, "open", w.status(t, a))
+	home.open(a.path)
+	home.click("[data-passkey]")
+	home.see("Your confirmation has gone to Alder Bank")
+	b.see("Your confirmation has gone to Alder Bank")
+}
+
+// An assertion that the service refuses is counted, told, and at the fifth the challenge is closed.
+func TestPasskeyRefusedByTheService(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.register(w, subject)
+	a := w.challenge(t, subject, w.payment(t), nil)
+	b.open(a.path)
+	b.until(`!document.querySelector("[data-passkey]").disabled`)
+	// Something in the browser changes what the device signed.
+	b.eval(`const real = navigator.credentials.get.bind(navigator.credentials);
+		navigator.credentials.get = async (o) => {
+			const made = await real(o);
+			const bent = new Uint8Array(made.response.signature); bent[bent.length - 1] ^= 1;
+			Object.defineProperty(made.response, "signature", {value: bent.buffer});
+			return made;
+		}; null`, nil)
+	for range 4 {
+		b.click("[data-passkey]")
+		b.see("Your passkey was not accepted.")
+		b.until(`!document.querySelector("[data-passkey]").disabled`)
+		b.eval(`document.querySelector("[data-problem]").hidden = true`, nil)
+	}
+	b.screenshot("challenge-refused")
+	b.click("[data-passkey]")
+	b.see("Stopped for your safety")
+	b.accessible()
+	b.screenshot("challenge-failed")
+	require.Equal(t, "failed", w.status(t, a))
+}
+
+func TestPasskeyRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	_, live := newTenant(t, "Alder Bank")
+	subject := live.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.register(live, subject)
+	a := live.challenge(t, subject, live.payment(t), nil)
+	b.open(a.path)
+	b.see("Confirm with your passkey")
+	require.NotContains(t, b.text("body"), "Sandbox")
+	require.NotContains(t, b.text("body"), "Confirm without a passkey")
+	id := live.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list()[0]["id"].(string)
+	live.do(t, "DELETE", "/api/v1/subjects/"+subject+"/passkeys/"+id, nil).is(204)
+	b.click("[data-passkey]")
+	b.see("cannot be confirmed that way")
+	b.open(a.path)
+	b.see("You have no passkey here")
+	b.accessible()
+	b.screenshot("challenge-no-passkey")
+}
+
+func TestRegistrationLinks(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.open("/register")
+	b.see("This link does not work")
+	b.accessible()
+	b.screenshot("register-bad-link")
+	b.open("about:blank")
+	b.open("/register#grant=" + unique() + unique() + unique())
+	b.see("This link does not work")
+
+	spent := w.grant(t, subject, "https://evil.example/")
+	b.open("about:blank")
+	b.open(spent)
+	b.click("[data-create]")
+	b.see("Your passkey is ready")
+	require.NotContains(t, b.text("body"), "Go back", "a foreign return is not offered")
+	b.open("about:blank")
+	b.open(spent)
+	b.see("This link does not work")
+
+	b.open("about:blank")
+	b.open(w.grant(t, subject, ""))
+	b.see("Passkeys so far")
+	b.click("[data-create]")
+	b.see("This device has a passkey for this account already")
+	require.Len(t, w.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list(), 1)
+}

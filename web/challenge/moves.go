@@ -1,0 +1,115 @@
+package challenge
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/web"
+)
+
+// standing is the answer to every request of the script: where the challenge stands, and why it moved no further. It is 200
+// also for a refusal, because a refusal is an ordinary part of the conversation; other statuses are faults.
+type standing struct {
+	State     string `json:"state"`
+	Now       string `json:"now,omitempty"`
+	ExpiresAt string `json:"expires_at,omitempty"`
+	Refusal   string `json:"refusal,omitempty"` // a problem's code
+	Message   string `json:"message,omitempty"` // the same in the person's words
+	Options   any    `json:"publicKey,omitempty"`
+}
+
+func (p *pages) standing(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	return p.stands(c, v, standing{})
+}
+
+func (p *pages) options(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	options, err := p.Challenges.Options(api.RequestContext(c), v.Scope(), v.ID)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	return p.stands(c, v, standing{Options: options})
+}
+
+func (p *pages) complete(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	body, err := web.Bind[struct {
+		Method    string          `json:"method"`
+		Assertion json.RawMessage `json:"assertion"`
+	}](c, maxBody)
+	if err != nil {
+		return err
+	}
+	receipt, err := p.Moves.Complete(api.RequestContext(c), principal(c, v), v.ID, body.Method, body.Assertion)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	return p.router.JSON(c, http.StatusOK, standing{State: receipt.Status})
+}
+
+func (p *pages) cancel(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	status, err := p.Moves.Cancel(api.RequestContext(c), principal(c, v), v.ID)
+	if err != nil {
+		return p.refuse(c, v, err)
+	}
+	return p.router.JSON(c, http.StatusOK, standing{State: status})
+}
+
+// stands answers where the challenge stands.
+func (p *pages) stands(c *fiber.Ctx, v challenge.Visit, s standing) error {
+	s.State, s.Now, s.ExpiresAt = state(v), wire.Time(p.Clock.Now()), wire.Time(v.ExpiresAt)
+	return p.router.JSON(c, http.StatusOK, s)
+}
+
+// refuse answers a refusal with where the challenge stands after it; what is no refusal stays an error.
+func (p *pages) refuse(c *fiber.Ctx, before challenge.Visit, err error) error {
+	refused := api.ProblemOf(err)
+	switch {
+	case before.ID == "" && refused.Code == problem.NotFound:
+		return p.router.JSON(c, http.StatusOK, standing{State: stateGone})
+	case before.ID == "", !ofThePerson(refused.Code):
+		return err
+	}
+	api.NameProblem(c, refused)
+	now, err := p.visit(c)
+	if err != nil {
+		return p.refuse(c, challenge.Visit{}, err)
+	}
+	shown, err := p.view(now)
+	if err != nil {
+		return err
+	}
+	return p.stands(c, now, standing{
+		Refusal: string(refused.Code), Message: refusalText(refused.Code, shown.Display.RequestingApplication),
+	})
+}
+
+// ofThePerson tells what the person can do something about from a fault of the page or of the service.
+func ofThePerson(code problem.Code) bool {
+	switch problem.Of(code).Status {
+	case http.StatusBadRequest, http.StatusConflict, http.StatusGone, http.StatusForbidden, http.StatusUnprocessableEntity:
+		return code != problem.BadRequest
+	default:
+		return false
+	}
+}

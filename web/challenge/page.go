@@ -1,0 +1,147 @@
+// Package challenge is the hosted page on which a person answers one challenge, opened by a link's ticket.
+//
+// It may not know more than the ticket opens, tell the decision, or settle anything itself: internal/challenge shows and
+// verifies, and the run makes the move. The ticket is never logged and never leaves in a Referer.
+package challenge
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/web"
+)
+
+//go:embed all:templates
+var templates embed.FS
+
+// maxBody is the cap in bytes of what the page's script sends: an assertion.
+const maxBody = 64 << 10
+
+// ticketForm is what a ticket looks like; anything else is not looked up.
+var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// Moves completes and cancels (api.ChallengeMoves).
+type Moves interface {
+	Complete(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*challenge.Receipt, error)
+	Cancel(ctx context.Context, p identity.Principal, id string) (string, error)
+}
+
+// Deps are what the page works with. All are required.
+type Deps struct {
+	Challenges *challenge.Service
+	Moves      Moves
+	Clock      clock.Clock
+}
+
+type pages struct {
+	Deps
+	router *web.Router
+}
+
+// Section is the part of the site under /challenge.
+func Section(d Deps) (web.Section, error) {
+	files, err := fs.Sub(templates, "templates")
+	return web.Section{Prefix: "/challenge", Templates: files, Routes: func(r *web.Router) {
+		p := &pages{Deps: d, router: r}
+		r.Get("/challenge/:ticket", "page_challenge", p.show)
+		r.Get("/challenge/:ticket/standing", "page_challenge_standing", p.standing)
+		r.Post("/challenge/:ticket/options", "page_challenge_options", p.options)
+		r.Post("/challenge/:ticket/complete", "page_challenge_complete", p.complete)
+		r.Post("/challenge/:ticket/cancel", "page_challenge_cancel", p.cancel)
+	}}, err
+}
+
+// visit looks the ticket up; whatever is wrong with it, the answer is the same.
+func (p *pages) visit(c *fiber.Ctx) (challenge.Visit, error) {
+	ticket := c.Params("ticket")
+	if !ticketForm.MatchString(ticket) {
+		return challenge.Visit{}, problem.Absent()
+	}
+	return p.Challenges.ByTicket(api.RequestContext(c), ticket)
+}
+
+// principal is the visitor: whoever holds the ticket.
+func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
+	return identity.Principal{
+		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "challenge",
+		RequestID: api.RequestID(c), TraceID: api.TraceID(c),
+	}
+}
+
+// view is what the template shows.
+type view struct {
+	ID        string
+	State     string
+	Display   display
+	Sandbox   bool
+	Passkey   bool // a passkey may answer
+	Confirm   bool // a click may answer, in a sandbox
+	Registered bool
+	ReturnURL string
+	ReturnTo  string // its host
+	Now       time.Time
+	ExpiresAt time.Time
+	Endings   []ending
+}
+
+// display is ChallengeDisplay, whose digest is part of what a passkey signs.
+type display struct {
+	ActionKey             string `json:"action_key"`
+	Action                string `json:"action"`
+	Consequence           string `json:"consequence"`
+	ResourceType          string `json:"resource_type"`
+	ResourceDigest        string `json:"resource_digest"`
+	ContextDigest         string `json:"context_digest"`
+	Audience              string `json:"audience"`
+	RequestingApplication string `json:"requesting_application"`
+}
+
+func (p *pages) show(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if problem.Is(err, problem.NotFound) {
+		return p.router.Render(c, http.StatusNotFound, web.Page{Template: "gone.html", Title: "This link does not work"})
+	}
+	if err != nil {
+		return err
+	}
+	shown, err := p.view(v)
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, http.StatusOK, web.Page{
+		Template: "challenge.html", Title: titleOf(shown), Script: "challenge.js", Style: "challenge.css", Data: shown,
+		FrameAncestors: v.Environment.FrameAncestors,
+	})
+}
+
+func (p *pages) view(v challenge.Visit) (view, error) {
+	out := view{
+		ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0, ReturnURL: v.ReturnURL,
+		ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt,
+	}
+	for _, m := range v.Methods {
+		out.Passkey = out.Passkey || m == challenge.MethodPasskey
+		out.Confirm = out.Confirm || m == challenge.MethodSandboxConfirm && out.Sandbox
+	}
+	if out.State == stateOpen && !out.Confirm && v.Passkeys == 0 {
+		out.State = stateNoPasskey
+	}
+	if err := json.Unmarshal(v.Display, &out.Display); err != nil {
+		return view{}, err
+	}
+	out.Endings = endings(out.Display.RequestingApplication)
+	return out, nil
+}
