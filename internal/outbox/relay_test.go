@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -248,9 +249,10 @@ func TestBacklog(t *testing.T) {
 	b := setup(t, nil)
 	b.add(t, "a", now.Add(time.Minute))
 	b.add(t, "b", now)
-	backlog, err := b.store.OutboxBacklog(t.Context())
+	queues, err := b.store.Queues(t.Context(), now.Add(30*time.Second))
 	require.NoError(t, err)
-	require.Len(t, backlog, 1)
-	require.Equal(t, int64(2), backlog[0].Waiting)
-	require.True(t, now.Equal(backlog[0].Oldest))
+	i := slices.IndexFunc(queues, func(q store.Queue) bool { return q.Kind == "outbox" })
+	require.NotEqual(t, -1, i)
+	require.EqualValues(t, 1, queues[i].Count, "what is not due yet does not wait")
+	require.Equal(t, 30*time.Second, queues[i].Oldest)
 }

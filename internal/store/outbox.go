@@ -35,13 +35,6 @@ func (q *Q) DelayOutbox(ctx context.Context, id int64, until time.Time, reason s
 	return err
 }
 
-// OutboxBacklog counts the rows of each topic and tells the age of the oldest.
-func (q *Q) OutboxBacklog(ctx context.Context) ([]Backlog, error) {
-	var rows []Backlog
-	err := q.with(ctx).Raw("select topic, count(*) as waiting, min(created_at) as oldest from outbox group by topic").Scan(&rows).Error
-	return rows, err
-}
-
 // Backlog is what waits in one topic.
 type Backlog struct {
 	Topic   string

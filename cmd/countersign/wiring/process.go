@@ -77,6 +77,7 @@ func New(c *Core, o Options) (*Process, error) {
 	if o.CodecOrigin != "" {
 		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
 	}
+	poolFigures(p.Ops.Registry, c.Store)
 	p.services = newServices(p)
 	if err := p.loadModel(); err != nil {
 		p.Temporal.Close()

@@ -16,6 +16,7 @@ func (p *Process) workerDeps() worker.Deps {
 	s := p.services
 	fanOut := &webhook.FanOut{Store: p.Store, Clock: p.Clock, Waker: p.Flows, Log: p.Log}
 	figures := newWorkerFigures(p.Ops.Registry)
+	p.Ops.Registry.MustRegister(&backlogs{p: p})
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
 	return worker.Deps{
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures),
