@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/background"
 	"github.com/countersign-dev/countersign/internal/features"
@@ -15,22 +16,55 @@ type fold struct {
 	tested []int // indices of people
 }
 
-// folds chooses the background of a set. learn learns one from the people of the given indices.
-func (e *env) folds(set recordings.Set, m features.Modality, people int, learn func(people []int) ([]background.Sample, background.Options)) ([]fold, error) {
+// folds chooses the background of a set and whom to test with it. learn learns one from the people of the given indices.
+func (e *env) folds(set recordings.Set, m features.Modality, names []string, learn func(people []int) ([]background.Sample, background.Options)) ([]fold, error) {
 	embedded := e.opt.Model.Background(m)
 	known, err := learnedFrom(embedded, set)
 	if err != nil {
 		return nil, err
 	}
-	if e.opt.Background == BackgroundEmbedded && known {
-		e.note("%s: the embedded background was learned from these very people; the figures are too good", set.Name)
+	if e.opt.Background == BackgroundSplit || e.opt.Background == BackgroundAuto && known {
+		return e.split(set, m, len(names), learn)
 	}
-	if e.opt.Background == BackgroundEmbedded || e.opt.Background == BackgroundAuto && !known {
-		all := indices(people, func(int) bool { return true })
-		e.note("%s: %s background %s, learned from other recordings; all people tested", set.Name, m, embedded.Version)
-		return []fold{{embedded, all[:min(len(all), e.opt.MaxPeople)]}}, nil
+	tested, err := e.unlearned(set, m, names)
+	if err != nil {
+		return nil, err
 	}
-	return e.split(set, m, people, learn)
+	e.note("%s: %s background %s; %d of %d people tested", set.Name, m, embedded.Version, min(len(tested), e.opt.MaxPeople), len(names))
+	return []fold{{embedded, tested[:min(len(tested), e.opt.MaxPeople)]}}, nil
+}
+
+// fewest people a comparison may stand on.
+const fewest = 8
+
+// unlearned are the people that none of the models compared was learned from. Where nothing is compared, people that the
+// model knows are tested all the same, and a note says so.
+func (e *env) unlearned(set recordings.Set, m features.Modality, names []string) ([]int, error) {
+	models := []*scoring.Model{e.opt.Model}
+	if e.opt.Against != nil {
+		models = append(models, e.opt.Against)
+	}
+	tested := indices(len(names), func(int) bool { return true })
+	for _, model := range models {
+		bg := model.Background(m)
+		known, err := learnedFrom(bg, set)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		if bg.Card.HeldBack == 0 && e.opt.Against == nil {
+			e.note("%s: background %s was learned from these very people; the figures are too good", set.Name, bg.Version)
+			continue
+		}
+		tested = slices.DeleteFunc(tested, func(i int) bool { return !background.HeldBack(names[i], bg.Card.HeldBack) })
+	}
+	if len(tested) < fewest {
+		e.note("%s: no comparison, %d people were held back from learning", set.Name, len(tested))
+		return nil, fmt.Errorf("%w: %d people that were not learned from, %d needed", errUnfit, len(tested), fewest)
+	}
+	return tested, nil
 }
 
 // split learns on part of the people and tests on the rest. Large sets are divided once, 7 to 3; small ones crosswise in
@@ -80,7 +114,11 @@ func learnedFrom(bg *scoring.Background, set recordings.Set) (bool, error) {
 
 // keyFolds is folds for typing.
 func (e *env) keyFolds(set recordings.Set, people []typist) ([]fold, error) {
-	return e.folds(set, features.Keystroke, len(people), func(chosen []int) ([]background.Sample, background.Options) {
+	names := make([]string, len(people))
+	for i, p := range people {
+		names[i] = p.name
+	}
+	return e.folds(set, features.Keystroke, names, func(chosen []int) ([]background.Sample, background.Options) {
 		var some []typist
 		for _, i := range chosen {
 			some = append(some, people[i])

@@ -16,7 +16,7 @@ type LearnOptions struct {
 	Files    []string // recording files of one modality
 	Modality features.Modality
 	Version  string       // of the new background; unique, because templates are bound to it
-	Card     scoring.Card // data, licence, population; people, frames and sources are filled in
+	Card     scoring.Card // data, licence, population, share held back; people, frames and sources are filled in
 }
 
 // ErrModality is returned for a modality without recordings to learn from.
@@ -44,10 +44,13 @@ func LearnBackground(ctx context.Context, opt LearnOptions) (*scoring.Background
 			return nil, err
 		}
 		settings.Card.Sources = append(settings.Card.Sources, scoring.Source{SHA256: digest})
-		for i := range some {
-			some[i].Person = fmt.Sprintf("%s/%s", digest[:8], some[i].Person)
+		for _, one := range some {
+			if background.HeldBack(one.Person, opt.Card.HeldBack) {
+				continue
+			}
+			one.Person = fmt.Sprintf("%s/%s", digest[:8], one.Person)
+			samples = append(samples, one)
 		}
-		samples = append(samples, some...)
 	}
 	return background.Learn(samples, settings)
 }

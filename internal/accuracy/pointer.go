@@ -134,7 +134,11 @@ func runPointer(e *env, set recordings.Set) error {
 }
 
 func (e *env) pointerFolds(set recordings.Set, people []mover, cut cutter) ([]fold, error) {
-	return e.folds(set, features.Pointer, len(people), func(chosen []int) ([]background.Sample, background.Options) {
+	names := make([]string, len(people))
+	for i, p := range people {
+		names[i] = p.name
+	}
+	return e.folds(set, features.Pointer, names, func(chosen []int) ([]background.Sample, background.Options) {
 		return pointerSamples(pick(people, chosen), cut), background.DefaultOptions(features.Pointer)
 	})
 }

@@ -24,6 +24,7 @@ type Options struct {
 	Bootstrap  int    // resamples of the error bars; 0 is 200
 	Seed       uint64
 	Model      *scoring.Model // what is measured; nil is scoring.Default()
+	Against    *scoring.Model // measured on the same people elsewhere: whom it was learned from is left out here too
 	Log        func(string)   // progress, one line a step; may be nil
 }
 

@@ -87,7 +87,7 @@ func (s *Service) Follow(ctx context.Context) {
 
 // Warn logs what an operator of a live environment must know of the model in force.
 func (s *Service) Warn(ctx context.Context) error {
-	environments, err := s.Store.AllEnvironments(ctx)
+	environments, err := s.Store.Environments(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func Retire(ctx context.Context, st *store.Store, m features.Modality, by string
 
 // tell writes the event into every environment's log: from here on decisions there follow another model.
 func tell(ctx context.Context, q *store.Q, o Order, data map[string]any) error {
-	environments, err := q.AllEnvironments(ctx)
+	environments, err := q.Environments(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -25,7 +26,8 @@ type Options struct {
 	Modality      features.Modality
 	ShrinkBetween float64 // towards independent cells, 0..1
 	ShrinkWithin  float64
-	Drift         float64 // share of B added to W for the change from day to day
+	Drift         float64 // share of B added to W for the change from day to day; driftOf says how it differs by cell
+	Tail          float64 // degrees of freedom of the densities; 0 is Gaussian
 	MinPeople     int
 	Card          scoring.Card
 	// Base gives the variance of events and the worth of bins where samples cannot: frames a deployment has stored have
@@ -35,9 +37,9 @@ type Options struct {
 
 // DefaultOptions are the settings the published figures were measured with.
 func DefaultOptions(m features.Modality) Options {
-	o := Options{Version: "cs-bg-" + string(m) + "-local", Modality: m, ShrinkBetween: .1, ShrinkWithin: .2, Drift: .1, MinPeople: 20}
+	o := Options{Version: "cs-bg-" + string(m) + "-local", Modality: m, ShrinkBetween: .1, ShrinkWithin: .2, Drift: .1, Tail: 100, MinPeople: 20}
 	if m == features.Pointer {
-		o.ShrinkBetween, o.ShrinkWithin, o.Drift = .4, .4, .05
+		o.ShrinkBetween, o.ShrinkWithin, o.Drift, o.Tail = .4, .4, .05, 0
 	}
 	return o
 }
@@ -82,8 +84,26 @@ func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 	card.People, card.Frames = len(people), len(samples)
 	bg := &scoring.Background{Version: opt.Version, Modality: opt.Modality, SchemaVersion: features.SchemaVersion, Cells: names,
 		Mu: roundAll(e.mu), Sig2: roundAll(e.sig2), Few: roundAll(few), Many: roundAll(many), FrameEvents: events,
-		Between: roundAll(scoring.Pack(between, dim)), Within: roundAll(scoring.Pack(within, dim)), Drift: opt.Drift, Card: card}
+		Between: roundAll(scoring.Pack(between, dim)), Within: roundAll(scoring.Pack(within, dim)), Drift: opt.Drift, Tail: opt.Tail, Card: card}
+	if opt.Modality == features.Keystroke {
+		for _, c := range names {
+			bg.DriftCells = append(bg.DriftCells, math.Round(1e4*driftOf(c)*opt.Drift)/1e4)
+		}
+	}
 	return bg, bg.Prepare()
+}
+
+// driftOf is how much the cells of a kind change from day to day, beside Drift. Rhythm (press to press, release to press) is
+// steadiest; how much holds vary, and rates, which go with what is written, change most.
+func driftOf(cell string) float64 {
+	switch kind, _, _ := strings.Cut(cell, ":"); kind {
+	case "h", "ps":
+		return 1
+	case "p", "r":
+		return .3
+	default:
+		return 3
+	}
 }
 
 func index(samples []Sample) map[string]int {

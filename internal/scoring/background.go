@@ -26,7 +26,9 @@ type Card struct {
 	NonCommercial bool               `json:"non_commercial"`
 	People        int                `json:"people"`
 	Frames        int                `json:"frames"`
-	Learned       string             `json:"learned"` // date, RFC 3339
+	Learned       string             `json:"learned"`             // date, RFC 3339
+	HeldBack      float64            `json:"held_back,omitempty"` // share of the people of the sources it was not learned from
+	Local         bool               `json:"local,omitempty"`     // learned from the deployment's own people
 	Population    string             `json:"population"`
 	Sources       []Source           `json:"sources,omitempty"` // digests of the files learned from
 	Measured      map[string]float64 `json:"measured,omitempty"`
@@ -53,6 +55,7 @@ type Background struct {
 	Within        []float64         `json:"w"`                     // lower triangle of W by rows
 	Drift         float64           `json:"drift"`                 // share of B added to W for the change from day to day
 	DriftCells    []float64         `json:"drift_cells,omitempty"` // the same by cell, in place of Drift
+	Tail          float64           `json:"tail,omitempty"`        // degrees of freedom of the densities; 0 is Gaussian
 	Card          Card              `json:"card"`
 
 	b, w, binv square    // B, W + drift B, B^-1
@@ -88,6 +91,9 @@ func (b *Background) Prepare() error {
 		if !(b.Sig2[i] > 0) || math.IsInf(b.Sig2[i], 0) || math.IsNaN(b.Mu[i]) {
 			return fmt.Errorf("%w: cell %q has no variance", ErrBackground, c.Name)
 		}
+	}
+	if !(b.Tail >= 0) || math.IsInf(b.Tail, 0) {
+		return fmt.Errorf("%w: tail", ErrBackground)
 	}
 	if err := b.prepareCounts(); err != nil {
 		return err

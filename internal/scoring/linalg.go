@@ -49,8 +49,9 @@ func (s square) forward(r []float64) {
 	}
 }
 
-// logDensity is the log of the Gaussian density N(r; 0, A) without its constant; it overwrites both.
-func (s square) logDensity(r []float64) (float64, bool) {
+// logDensity is the log of the density of r about 0 with scale matrix A, without its constant: Student's t with tail
+// degrees of freedom, Gaussian where tail is 0. It overwrites both.
+func (s square) logDensity(r []float64, tail float64) (float64, bool) {
 	if !s.cholesky() {
 		return 0, false
 	}
@@ -59,7 +60,11 @@ func (s square) logDensity(r []float64) (float64, bool) {
 	for i := range s.n {
 		logDet += math.Log(s.at(i, i))
 	}
-	return -.5*floats.Dot(r, r) - logDet, true
+	d := floats.Dot(r, r)
+	if tail > 0 {
+		return -.5*(tail+float64(s.n))*math.Log1p(d/tail) - logDet, true
+	}
+	return -.5*d - logDet, true
 }
 
 // inverse returns the inverse of a positive definite matrix; false where it is not.

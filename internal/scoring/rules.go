@@ -1,15 +1,15 @@
 package scoring
 
 // RuleVersion names the claim rules and thresholds of this file; every profile is stamped with it.
-const RuleVersion = "cs-rules-1"
+const RuleVersion = "cs-rules-2"
 
 // Continuity thresholds on the log-likelihood ratio, and how much evidence each status takes. Their measured false match
 // and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false match for confirmed, 1 % for likely.
 const (
-	confirmLLR  = 16
-	likelyLLR   = 7
-	revokeLLR   = -4 // the last chunk alone
-	rejectLLR   = 4  // the long window with confirmKeys and more: the odds are even here
+	confirmLLR  = 13
+	likelyLLR   = 4
+	revokeLLR   = -6 // the last chunk alone
+	rejectLLR   = 2  // the long window with confirmKeys and more: the odds are even here
 	confirmKeys = 100
 	likelyKeys  = 50
 )

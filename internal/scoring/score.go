@@ -49,8 +49,10 @@ func (ws *workspace) residuals(b *Background, v features.Vector) {
 	ws.z = ws.z[:k]
 }
 
-// llr is log N(r; a, C + R) - log N(r; 0, B + R) with R = W' + sig2/n over the cells present: how much better the
-// person explains the window than somebody of the population does. 0 where nothing is present.
+// llr is log p(r; a, C + R) - log p(r; 0, B + R) with R = W' + sig2/n over the cells present: how much better the
+// person explains the window than somebody of the population does. 0 where nothing is present. p is Student's t with the
+// background's degrees of freedom: people's days stray further than a Gaussian allows, and where neither side explains a
+// window well, it says less.
 func llr(b *Background, p posterior, v features.Vector) float64 {
 	ws, _ := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
@@ -68,8 +70,8 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 		two[row] += ws.noise[row]
 		ws.z[row] = ws.r[row] - p.mean[i]
 	}
-	own, ok := ws.one.logDensity(ws.z)
-	other, ok2 := ws.two.logDensity(ws.r)
+	own, ok := ws.one.logDensity(ws.z, b.Tail)
+	other, ok2 := ws.two.logDensity(ws.r, b.Tail)
 	if !ok || !ok2 || math.IsNaN(own-other) {
 		return 0
 	}

@@ -41,10 +41,3 @@ func (q *Q) RetireBackground(ctx context.Context, modality string, at time.Time)
 	}
 	return q.Notify(ctx, ChannelBackground, "")
 }
-
-// AllEnvironments are the environments of every tenant, for what concerns the whole deployment.
-func (q *Q) AllEnvironments(ctx context.Context) ([]models.Environment, error) {
-	var rows []models.Environment
-	err := q.with(ctx).Order("id").Find(&rows).Error
-	return rows, err
-}
