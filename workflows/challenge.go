@@ -39,11 +39,13 @@ func Challenge(ctx workflow.Context, in ChallengeInput) (ChallengeResult, error)
 	if err := r.setup(ctx); err != nil {
 		return ChallengeResult{}, err
 	}
+	r.tell(ctx, "Opened by authorization %s on %s. The person has until %s.", in.Authorization, in.Action, said(in.ExpiresAt))
 	return r.run(ctx)
 }
 
 type challengeRun struct {
 	contest
+	story
 	in      ChallengeInput
 	settled *ChallengeResult
 	poked   bool
@@ -52,16 +54,16 @@ type challengeRun struct {
 // setup registers the handlers; it must not block.
 func (r *challengeRun) setup(ctx workflow.Context) error {
 	watchSettled(ctx, func(workflow.Context) { r.poked = true })
-	if err := r.handle(ctx, UpdateComplete, activities.ChallengeComplete); err != nil {
+	if err := r.handle(ctx, UpdateComplete, activities.ChallengeComplete, "Complete the challenge by a verified request."); err != nil {
 		return err
 	}
-	return r.handle(ctx, UpdateCancel, activities.ChallengeCancel)
+	return r.handle(ctx, UpdateCancel, activities.ChallengeCancel, "Cancel the challenge.")
 }
 
-func (r *challengeRun) handle(ctx workflow.Context, update, activity string) error {
+func (r *challengeRun) handle(ctx workflow.Context, update, activity, about string) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, update,
 		func(ctx workflow.Context, m ChallengeMove) (ChallengeResult, error) { return r.asked(ctx, activity, m) },
-		workflow.UpdateHandlerOptions{Validator: r.validate})
+		workflow.UpdateHandlerOptions{Validator: r.validate, Description: about})
 }
 
 // validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
@@ -98,6 +100,7 @@ func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeM
 			return err
 		}
 		if err := r.step(ctx, activity, m.Request); err != nil {
+			r.refused(ctx, "What was asked", err)
 			return err
 		}
 		out = *r.settled
@@ -139,7 +142,7 @@ func (r *challengeRun) expire(ctx workflow.Context) error {
 
 func (r *challengeRun) step(ctx workflow.Context, activity, request string) error {
 	out, err := untilAnswered[activities.ChallengeOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteLocalActivity(quickStep(ctx, activity), activity,
+		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
 			activities.ChallengeMove{Challenge: r.in.Challenge, Request: request, At: at})
 	})
 	if err != nil {
@@ -150,7 +153,23 @@ func (r *challengeRun) step(ctx workflow.Context, activity, request string) erro
 		return nil
 	}
 	r.settled = &ChallengeResult{Status: out.Status, Authorization: out.Authorization, Decision: out.Decision}
+	r.tellSettled(ctx)
 	return nil
+}
+
+func (r *challengeRun) tellSettled(ctx workflow.Context) {
+	switch s := *r.settled; models.ChallengeStatus(s.Status) {
+	case models.ChallengeCompleted:
+		r.tell(ctx, "Completed. %s", decidedAgain(s.Decision, s.Authorization))
+	case models.ChallengeCancelled:
+		r.tell(ctx, "Cancelled: by the relying party, or because the person is recovered or erased.")
+	case models.ChallengeExpired:
+		r.tell(ctx, "Expired: nobody completed it in time.")
+	case models.ChallengeFailed:
+		r.tell(ctx, "Failed: five assertions were refused.")
+	default:
+		r.tell(ctx, "The challenge is %s.", s.Status)
+	}
 }
 
 // ChallengeInputOf is the input of the run of a challenge.

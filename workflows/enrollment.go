@@ -39,13 +39,18 @@ type EnrollmentResult struct {
 // them.
 func Enrollment(ctx workflow.Context, in EnrollmentInput) (EnrollmentResult, error) {
 	r := &enrollmentRun{in: in}
-	if err := workflow.SetUpdateHandler(ctx, UpdateAwait, r.await); err != nil {
+	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateAwait, r.await, workflow.UpdateHandlerOptions{
+		Description: "Wait until the enrollment is settled.",
+	})
+	if err != nil {
 		return EnrollmentResult{}, err
 	}
+	r.tell(ctx, "Enrollment %s: the templates are being trained.", in.Enrollment)
 	return r.run(ctx)
 }
 
 type enrollmentRun struct {
+	story
 	in      EnrollmentInput
 	settled *EnrollmentResult
 }
@@ -59,13 +64,14 @@ func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (Enrollme
 
 func (r *enrollmentRun) run(ctx workflow.Context) (EnrollmentResult, error) {
 	standing, err := untilAnswered[activities.EnrollmentStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteActivity(slowStep(ctx, activities.EnrollmentTrain), activities.EnrollmentTrain,
+		return workflow.ExecuteActivity(slowStep(ctx, step(activities.EnrollmentTrain)), activities.EnrollmentTrain,
 			activities.EnrollmentStep{Enrollment: r.in.Enrollment, At: at})
 	})
 	if err != nil {
 		return EnrollmentResult{}, err
 	}
 	r.settled = &EnrollmentResult{Status: standing.Status}
+	r.tell(ctx, "The enrollment is %s.", standing.Status)
 	if err := becomes(ctx, standing.Status, ""); err != nil {
 		return EnrollmentResult{}, err
 	}

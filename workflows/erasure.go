@@ -46,6 +46,7 @@ func Erasure(ctx workflow.Context, in ErasureInput) (ErasureResult, error) {
 		if err := r.pass(ctx); err != nil {
 			return ErasureResult{}, err
 		}
+		r.tell(ctx, "The first pass is done: runs, histories and rows are removed. What comes late is removed after %s.", erasureGrace)
 		if err := workflow.Sleep(ctx, erasureGrace); err != nil {
 			return ErasureResult{}, err
 		}
@@ -57,10 +58,12 @@ func Erasure(ctx workflow.Context, in ErasureInput) (ErasureResult, error) {
 	if err := r.repeat(ctx, activities.ErasureFinish); err != nil {
 		return ErasureResult{}, err
 	}
+	r.tell(ctx, "Completed: nothing is left but the receipt, which names nobody.")
 	return ErasureResult{Status: subject.Completed}, becomes(ctx, subject.Completed, "")
 }
 
 type erasureRun struct {
+	story
 	in    ErasureInput
 	steps int
 }
@@ -75,13 +78,13 @@ func (r *erasureRun) pass(ctx workflow.Context) error {
 
 // repeat asks for the step until there is no more of it. Sweeping and finishing begin where they were by themselves; the
 // runs are forgotten from the one after the last.
-func (r *erasureRun) repeat(ctx workflow.Context, step string) error {
+func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 	for {
 		if r.steps++; r.steps > erasureSteps {
 			return workflow.NewContinueAsNewError(ctx, NameErasure, r.in)
 		}
 		out, err := untilAnswered[activities.ErasureProgress](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-			return workflow.ExecuteActivity(slowStep(ctx, step), step, activities.ErasureStep{
+			return workflow.ExecuteActivity(slowStep(ctx, step(todo)), todo, activities.ErasureStep{
 				Erasure: r.in.Erasure, AfterKind: r.in.AfterKind, AfterID: r.in.AfterID, At: at,
 			})
 		})

@@ -33,15 +33,23 @@ type EvaluationResult struct {
 // Evaluation waits until the evaluation is closed by somebody or at its end.
 func Evaluation(ctx workflow.Context, in EvaluationInput) (EvaluationResult, error) {
 	r := &evaluationRun{in: in, contest: newContest(ctx)}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateClose, r.asked, workflow.UpdateHandlerOptions{Validator: r.validate})
+	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateClose, r.asked, workflow.UpdateHandlerOptions{
+		Validator: r.validate, Description: "Close the evaluation now.",
+	})
 	if err != nil {
 		return EvaluationResult{}, err
+	}
+	if in.EndsAt != nil {
+		r.tell(ctx, "Open until %s.", said(*in.EndsAt))
+	} else {
+		r.tell(ctx, "Open until somebody closes it.")
 	}
 	return r.run(ctx)
 }
 
 type evaluationRun struct {
 	contest
+	story
 	in      EvaluationInput
 	settled *EvaluationResult
 }
@@ -107,7 +115,7 @@ func (r *evaluationRun) wait(ctx workflow.Context) error {
 
 func (r *evaluationRun) close(ctx workflow.Context, m EvaluationClose) error {
 	out, err := untilAnswered[activities.EvaluationOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteActivity(slowStep(ctx, "count the decisions and close"), activities.EvaluationClose, activities.EvaluationMove{
+		return workflow.ExecuteActivity(slowStep(ctx, step(activities.EvaluationClose)), activities.EvaluationClose, activities.EvaluationMove{
 			Evaluation: r.in.Evaluation, Actor: m.Actor, RequestID: m.RequestID, At: at,
 		})
 	})
@@ -116,6 +124,7 @@ func (r *evaluationRun) close(ctx workflow.Context, m EvaluationClose) error {
 	}
 	if out.Status == string(models.EvaluationClosed) {
 		r.settled = &EvaluationResult{Status: out.Status, Result: out.Result}
+		r.tell(ctx, "Closed. Result: **%s**.", out.Result)
 		return nil
 	}
 	r.in.EndsAt = out.EndsAt

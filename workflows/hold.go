@@ -42,6 +42,7 @@ func Hold(ctx workflow.Context, in HoldInput) (HoldResult, error) {
 	if err := r.setup(ctx); err != nil {
 		return HoldResult{}, err
 	}
+	r.tell(ctx, "Authorization %s on %s is held. Reviewers have until %s.", in.Authorization, in.Action, said(in.DueAt))
 	return r.run(ctx)
 }
 
@@ -50,6 +51,7 @@ const statePartlyApproved = "partly_approved"
 
 type holdRun struct {
 	contest
+	story
 	in      HoldInput
 	settled *HoldResult
 	poked   bool
@@ -58,7 +60,8 @@ type holdRun struct {
 // setup registers the handlers; it must not block.
 func (r *holdRun) setup(ctx workflow.Context) error {
 	watchSettled(ctx, func(workflow.Context) { r.poked = true })
-	return workflow.SetUpdateHandlerWithOptions(ctx, UpdateReview, r.review, workflow.UpdateHandlerOptions{Validator: r.validate})
+	return workflow.SetUpdateHandlerWithOptions(ctx, UpdateReview, r.review,
+		workflow.UpdateHandlerOptions{Validator: r.validate, Description: "Take a reviewer's approval or rejection in."})
 }
 
 // validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
@@ -98,8 +101,10 @@ func (r *holdRun) review(ctx workflow.Context, m HoldReview) (HoldResult, error)
 		}
 		var err error
 		if out, err = r.step(ctx, activities.HoldReview, m.Request); err != nil || r.settled != nil {
+			r.refused(ctx, "A review", err)
 			return err
 		}
+		r.tell(ctx, "Approved by %d of %d reviewers.", out.Approvals, out.Required)
 		return r.partlyApproved(ctx)
 	})
 	return out, err
@@ -116,18 +121,18 @@ func (r *holdRun) partlyApproved(ctx workflow.Context) error {
 // run waits for a review or the next deadline.
 func (r *holdRun) run(ctx workflow.Context) (HoldResult, error) {
 	for r.settled == nil {
-		next, step := r.next()
+		next, due := r.next()
 		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(next.Sub(workflow.Now(ctx)), 0),
-			TimerOptions: workflow.TimerOptions{Summary: step},
+			TimerOptions: workflow.TimerOptions{Summary: holdTimer(due)},
 		}, func() bool { return r.settled != nil || r.poked })
 		if err != nil {
 			return HoldResult{}, err
 		}
 		if woken {
-			step = activities.HoldExpire // looks where the hold stands, and expires nothing that is not due
+			due = activities.HoldExpire // looks where the hold stands, and expires nothing that is not due
 		}
-		if err := r.byTime(ctx, step); err != nil {
+		if err := r.byTime(ctx, due); err != nil {
 			return HoldResult{}, err
 		}
 	}
@@ -145,20 +150,30 @@ func (r *holdRun) next() (time.Time, string) {
 	return r.in.DueAt, activities.HoldExpire
 }
 
-func (r *holdRun) byTime(ctx workflow.Context, step string) error {
+func holdTimer(due string) string {
+	if due == activities.HoldRemind {
+		return "the reviewers are reminded"
+	}
+	return "the hold expires"
+}
+
+func (r *holdRun) byTime(ctx workflow.Context, due string) error {
 	return r.move(ctx, func() error {
 		r.poked = false
 		if r.settled != nil {
 			return nil
 		}
-		_, err := r.step(ctx, step, "")
+		_, err := r.step(ctx, due, "")
+		if err == nil && r.settled == nil && due == activities.HoldRemind {
+			r.tell(ctx, "Half of the time is over; the reviewers were reminded.")
+		}
 		return err
 	})
 }
 
 func (r *holdRun) step(ctx workflow.Context, activity, request string) (HoldResult, error) {
 	out, err := untilAnswered[activities.HoldOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteLocalActivity(quickStep(ctx, activity), activity,
+		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
 			activities.HoldMove{Authorization: r.in.Authorization, Request: request, At: at})
 	})
 	if err != nil {
@@ -172,7 +187,21 @@ func (r *holdRun) step(ctx workflow.Context, activity, request string) (HoldResu
 		return result, nil
 	}
 	r.settled = &result
+	r.tellSettled(ctx)
 	return result, nil
+}
+
+func (r *holdRun) tellSettled(ctx workflow.Context) {
+	switch s := *r.settled; models.HoldStatus(s.Status) {
+	case models.HoldApproved:
+		r.tell(ctx, "Approved, by as many reviewers as the policy wants. %s", decidedAgain(s.Decision, s.Authorization))
+	case models.HoldRejected:
+		r.tell(ctx, "Rejected by a reviewer. The outcome manually_rejected is on the authorization.")
+	case models.HoldExpired:
+		r.tell(ctx, "Expired: not enough reviewers approved in time, and time never approves.")
+	default:
+		r.tell(ctx, "The hold is %s.", s.Status)
+	}
 }
 
 // HoldInputOf is the input of the run of a hold.

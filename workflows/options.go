@@ -42,7 +42,7 @@ type about struct {
 	action      string
 	decision    string
 	state       string
-	summary     string
+	summary     string // one line
 }
 
 // startOptions are those of every run. A run is started once per record; only one that was terminated or failed may be
@@ -64,6 +64,7 @@ func startOptions(id string, a about) client.StartWorkflowOptions {
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(updates...),
 		StaticSummary:            a.summary,
+		StaticDetails:            details[a.kind],
 	}
 }
 

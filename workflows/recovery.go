@@ -38,6 +38,7 @@ func Recovery(ctx workflow.Context, in RecoveryInput) (RecoveryResult, error) {
 }
 
 type recoveryRun struct {
+	story
 	in    RecoveryInput
 	poked bool
 }
@@ -52,6 +53,7 @@ func (r *recoveryRun) run(ctx workflow.Context) (RecoveryResult, error) {
 		if err := becomes(ctx, standing.Status, ""); err != nil {
 			return RecoveryResult{}, err
 		}
+		r.tellStanding(ctx, standing)
 		if standing.Over {
 			return RecoveryResult{Status: standing.Status}, nil
 		}
@@ -65,6 +67,14 @@ func (r *recoveryRun) run(ctx workflow.Context) (RecoveryResult, error) {
 	}
 }
 
+func (r *recoveryRun) tellStanding(ctx workflow.Context, s activities.RecoveryStanding) {
+	if s.Over {
+		r.tell(ctx, "The recovery is %s.", s.Status)
+		return
+	}
+	r.tell(ctx, "The recovery is %s; %s at %s.", s.Status, recoveryTimer(s.Status), said(s.Next))
+}
+
 func recoveryTimer(status string) string {
 	if status == string(models.RecoveryReady) {
 		return "the recovery expires"
@@ -74,7 +84,7 @@ func recoveryTimer(status string) string {
 
 func (r *recoveryRun) advance(ctx workflow.Context) (activities.RecoveryStanding, error) {
 	return untilAnswered[activities.RecoveryStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteLocalActivity(quickStep(ctx, activities.RecoveryAdvance), activities.RecoveryAdvance,
+		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activities.RecoveryAdvance)), activities.RecoveryAdvance,
 			activities.RecoveryStep{Recovery: r.in.Recovery, At: at})
 	})
 }
