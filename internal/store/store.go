@@ -28,6 +28,8 @@ type Scope struct {
 // Q runs queries: on the pool, or inside one transaction.
 type Q struct {
 	db *gorm.DB
+	// pool runs plain statements outside of a transaction, without database/sql in between; nil inside of one.
+	pool *pgxpool.Pool
 	// queued becomes true when work is added to the outbox; nil outside of Write.
 	queued *bool
 }
@@ -93,7 +95,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	s := &Store{Q: &Q{db: g, pool: pool}, pool: pool, sql: db, waker: newWaker(), stop: stop}
 	go s.waker.run(background, s)
 	return s, nil
 }
@@ -160,6 +162,10 @@ func (q *Q) with(ctx context.Context) *gorm.DB { return q.db.WithContext(ctx) }
 
 // exec runs a plain statement ($1 placeholders) and returns the rows it changed.
 func (q *Q) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if q.pool != nil {
+		tag, err := q.pool.Exec(ctx, query, args...)
+		return tag.RowsAffected(), err
+	}
 	res, err := q.db.Statement.ConnPool.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -170,6 +176,18 @@ func (q *Q) exec(ctx context.Context, query string, args ...any) (int64, error) 
 // queryRow runs a plain statement ($1 placeholders) that answers one row.
 func (q *Q) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return q.db.Statement.ConnPool.QueryRowContext(ctx, query, args...)
+}
+
+// row is the answer of one row; Scan says sql.ErrNoRows where there is none.
+type row interface{ Scan(dest ...any) error }
+
+// fetchRow is queryRow for the paths that are taken most: outside of a transaction database/sql is not in between. What
+// it scans into must be of the column's own type.
+func (q *Q) fetchRow(ctx context.Context, query string, args ...any) row {
+	if q.pool != nil {
+		return q.pool.QueryRow(ctx, query, args...)
+	}
+	return q.queryRow(ctx, query, args...)
 }
 
 // Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.
