@@ -66,3 +66,22 @@ func samplesOf(path string, m features.Modality) ([]background.Sample, error) {
 	}
 	return nil, fmt.Errorf("%w, not %q", ErrModality, m)
 }
+
+// LearnFrames learns a background from stored frames of people who consented, leaving out those held back. What frames
+// cannot tell (the variance of single events, the worth of bins) is the base's.
+func LearnFrames(people []FramePerson, base *scoring.Background, opt LearnOptions) (*scoring.Background, error) {
+	settings := background.DefaultOptions(opt.Modality)
+	settings.Card, settings.Base, settings.Version = opt.Card, base, opt.Version
+	var samples []background.Sample
+	for _, p := range people {
+		if background.HeldBack(p.Name, opt.Card.HeldBack) {
+			continue
+		}
+		for _, f := range p.Frames {
+			if s, ok := background.FromFrame(base, p.Name, f); ok {
+				samples = append(samples, s)
+			}
+		}
+	}
+	return background.Learn(samples, settings)
+}
