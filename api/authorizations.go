@@ -13,6 +13,7 @@ import (
 type authorizationHandlers struct {
 	Authorizations *authorization.Service
 	Clock          clock.Clock
+	metrics        *Metrics
 }
 
 // authorize decides. A repeated idempotency key gets the stored answer, byte for byte.
@@ -28,6 +29,8 @@ func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	}
 	if answer.Replayed {
 		c.Set(headerReplayed, "true")
+	} else {
+		h.metrics.decided(answer, h.Clock.Now().Sub(start))
 	}
 	return sendRaw(c, fiber.StatusOK, answer.Body)
 }

@@ -93,7 +93,7 @@ func newHandlers(s *server, d Deps) handlers {
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
 		actions:        &actionHandlers{Actions: v.Actions},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
-		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock},
+		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		proofs:         &proofHandlers{Proofs: v.Proofs},
 		challenges:     &challengeHandlers{ChallengeMoves{Challenges: v.Challenges, Runs: v.Runs}},
 		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/countersign-dev/countersign/internal/authorization"
 )
 
 // Metrics are the HTTP face's own figures. Labels are bounded: routes are operation ids, never paths.
@@ -12,7 +14,12 @@ type Metrics struct {
 	requests *prometheus.HistogramVec
 	refused  prometheus.Counter
 	blind    prometheus.Counter
+	decision *prometheus.HistogramVec
+	stage    *prometheus.HistogramVec
 }
+
+// decisionBuckets are in seconds, fine where a decision ought to be.
+var decisionBuckets = []float64{.0005, .001, .002, .004, .007, .01, .015, .025, .04, .08, .15, .3, .6, 1.2, 5}
 
 // NewMetrics registers the figures.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -27,8 +34,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		blind: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "countersign_rate_limiter_unavailable_total", Help: "Requests let pass because the shared count could not be asked.",
 		}),
+		decision: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and the action's mode. Replayed answers do not count.",
+			Buckets: decisionBuckets,
+		}, []string{"decision", "mode"}),
+		stage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "countersign_decision_stage_seconds", Help: "Time of the stages of a decision: read, decide, write.",
+			Buckets: decisionBuckets,
+		}, []string{"stage"}),
 	}
-	r.MustRegister(m.requests, m.refused, m.blind)
+	r.MustRegister(m.requests, m.refused, m.blind, m.decision, m.stage)
 	return m
 }
 
@@ -37,6 +52,13 @@ func (m *Metrics) request(operation, method string, status int, took time.Durati
 		operation, method = "unknown", "any"
 	}
 	m.requests.WithLabelValues(operation, method, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+func (m *Metrics) decided(a authorization.Answer, took time.Duration) {
+	m.decision.WithLabelValues(a.Decision, a.Mode).Observe(took.Seconds())
+	m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
+	m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
+	m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())
 }
 
 func (m *Metrics) limited()     { m.refused.Inc() }

@@ -252,6 +252,11 @@ func TestMetricsInTextAndJSON(t *testing.T) {
 	require.Contains(t, text.header.Get("Content-Type"), "text/plain")
 	require.Contains(t, string(text.body), "# TYPE countersign_http_request_seconds histogram")
 	require.Contains(t, string(text.body), `operation="getCredential"`)
+	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
+	w.authorize(t, w.subject(t), action, "allow")
+	text = w.Server.get(t, "/metrics").is(200)
+	require.Contains(t, string(text.body), `countersign_decision_seconds_count{decision="allow",mode="enforce"}`)
+	require.Contains(t, string(text.body), `countersign_decision_stage_seconds_count{stage="write"}`)
 
 	summary := w.Server.with("Accept", "application/json").get(t, "/metrics").is(200)
 	require.Contains(t, summary.header.Get("Content-Type"), "application/json")

@@ -24,7 +24,13 @@ type Answer struct {
 	Body     []byte
 	Replayed bool
 	Decision string
+	Mode     string // of the action; empty where Replayed
+	Stages   Stages // zero where Replayed
 }
+
+// Stages are how long the parts of a decision took: reading what is known, deciding and signing, and the one transaction
+// that writes it.
+type Stages struct{ Read, Decide, Write time.Duration }
 
 // Authorize decides one request. The same idempotency key with the same body gets the stored answer; N at once make one
 // decision. Start is when the request arrived, for latency_ms.
@@ -77,7 +83,7 @@ func (r *request) digest() error {
 
 // attempt reads the facts, decides and writes. It reports false where the subject changed in between.
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
-	scope := r.principal.Store()
+	scope, began := r.principal.Store(), s.clock.Now()
 	facts, err := s.store.FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
@@ -105,7 +111,10 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	if err != nil {
 		return Answer{}, false, err
 	}
-	return s.write(ctx, r, d, body)
+	decided := s.clock.Now()
+	answer, done, err := s.write(ctx, r, d, body)
+	answer.Stages = Stages{Read: now.Sub(began), Decide: decided.Sub(now), Write: s.clock.Now().Sub(decided)}
+	return answer, done, err
 }
 
 func (s *Service) write(ctx context.Context, r *request, d store.Decision, body []byte) (Answer, bool, error) {
@@ -121,7 +130,7 @@ func (s *Service) write(ctx context.Context, r *request, d store.Decision, body 
 	if len(d.Outbox) > 0 {
 		s.store.Wake(store.ChannelOutbox)
 	}
-	return Answer{Body: body, Decision: d.Authorization.Decision}, true, nil
+	return Answer{Body: body, Decision: d.Authorization.Decision, Mode: string(d.Authorization.Mode)}, true, nil
 }
 
 // nonceTaken tells a twin with the same key, which may be reported as a taken nonce, from a replayed nonce.
