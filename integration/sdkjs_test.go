@@ -1,0 +1,113 @@
+package integration_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const packageJS = "../sdk/js"
+
+// examples are the programs in the README of the package for JavaScript, by name.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(packageJS, "README.md"))
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, part := range strings.Split(string(readme), "<!-- example: ")[1:] {
+		name, rest, _ := strings.Cut(part, " -->\n```js\n")
+		code, _, found := strings.Cut(rest, "\n```")
+		require.True(t, found, "example %q has no code", name)
+		out[name] = code
+	}
+	return out
+}
+
+// output is what a program wrote so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// node is an example as a program, not yet started. It lies in the package's own folder, so that it imports it by name.
+func node(t *testing.T, code string, env ...string) (*exec.Cmd, *output) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("there is no Node")
+	}
+	if _, err := os.Stat(filepath.Join(packageJS, "dist", "server.js")); err != nil {
+		t.Skip("the package is not built: make test-js builds it")
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(packageJS, ".build"), 0o755))
+	dir, err := os.MkdirTemp(filepath.Join(packageJS, ".build"), "example-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "example.mjs"), []byte(code), 0o644))
+	cmd := exec.CommandContext(t.Context(), "node", "example.mjs")
+	out := &output{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), out, out
+	return cmd, out
+}
+
+func TestExamplesOfTheJavaScriptPackage(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	env := []string{
+		"COUNTERSIGN_URL=" + shared.baseURL, "COUNTERSIGN_KEY=" + w.Server.key, "SUBJECT=" + w.subject(t), "ACTION=" + action,
+	}
+	for name, wants := range map[string][]string{
+		"client": {"active 900", "404 not_found", action},
+		"decide": {"allow", "requirements_met"},
+		"proof":  {"verified " + action, "used true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, out := node(t, examples(t)[name], env...)
+			require.NoError(t, cmd.Run(), "%s", out)
+			for _, want := range wants {
+				require.Contains(t, out.String(), want)
+			}
+		})
+	}
+	t.Run("webhook", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port := l.Addr().(*net.TCPAddr).Port
+		require.NoError(t, l.Close())
+		endpoint := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": fmt.Sprintf("http://127.0.0.1:%d/", port)}).is(201)
+		cmd, out := node(t, examples(t)["webhook"], fmt.Sprintf("PORT=%d", port), "WEBHOOK_SECRET="+endpoint.string("secret"))
+		cmd.WaitDelay = time.Second
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		})
+		eventually(t, func() bool { return strings.Contains(out.String(), "listening") }, "the receiver listens")
+		test := w.Admin.post(t, "/api/v1/webhook-endpoints/"+endpoint.string("id")+"/test", nil).is(200)
+		require.EqualValues(t, 204, test.value("status_code"), "answered: %s; the receiver said %s", test.body, out)
+		require.Contains(t, out.String(), "webhook.test")
+	})
+}

@@ -1,0 +1,239 @@
+// The page on which a newcomer meets the service.
+import { createCollector, type Ack, type Collector, type Frame } from "../../../sdk/js/src/collector/index";
+import { data, find } from "./lib/dom";
+import { get, post, Problem } from "./lib/http";
+import { Frames } from "./try/frames";
+import { Payment } from "./try/payment";
+import { Strip } from "./try/strip";
+import { Timeline } from "./try/timeline";
+import type { Claim, StateAnswer } from "./try/types";
+import { showVerdict } from "./try/verdict";
+
+const passageKeys = 110;
+const frameKeys = 50;
+const strangerFrames = 3;
+const firstWait = 6_000;
+
+class Try {
+  private readonly root = find("#try");
+  private readonly passages = JSON.parse(data(this.root, "passages")) as string[];
+  private readonly enrollText = find<HTMLTextAreaElement>("#enroll-text");
+  private readonly freeText = find<HTMLTextAreaElement>("#free-text");
+  private readonly next = find<HTMLButtonElement>("#next");
+  private readonly handOver = find<HTMLButtonElement>("#hand-over");
+  private readonly strangerButton = find<HTMLButtonElement>("#stranger");
+  private readonly strip = new Strip(find("#strip"));
+  private readonly timeline = new Timeline(find("#timeline"));
+  private readonly frames = new Frames(find("#frames"), find("#frames-summary"));
+  private collector: Collector | undefined;
+  private session = "";
+  private passage = 0;
+  private keys = 0; // since the last frame, or since the passage began
+  private handed = false;
+  private readonly handedFrames = new Set<string>(); // made after the keyboard was handed over
+  private sinceHanded = 0;
+  private recognised = false;
+
+  constructor() {
+    find("#agree").addEventListener("click", () => void this.guard(this.begin()));
+    this.next.addEventListener("click", () => void this.guard(this.nextPassage()));
+    this.handOver.addEventListener("click", () => this.hand());
+    this.strangerButton.addEventListener("click", () => void this.guard(this.stranger()));
+    find("#forget").addEventListener("click", () => void this.guard(this.forget()));
+    new Payment(find<HTMLButtonElement>("#pay-button"), find("#decision"), () => this.session, async () => this.collector?.flush());
+    for (const field of [this.enrollText, this.freeText]) {
+      field.addEventListener("keydown", (e) => this.pressed(e));
+      field.addEventListener("keyup", (e) => this.strip.up(e.code, e.timeStamp));
+    }
+  }
+
+  /** Shows what goes wrong where the person looks. */
+  private async guard(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.status(error instanceof Problem ? error.detail : "The service cannot be reached. Try again in a moment.", true);
+    }
+  }
+
+  private status(text: string, bad = false): void {
+    const stage = find("#stage");
+    const place = stage.hidden ? find("#intro-problem") : find(find("#enroll").hidden ? "#free-status" : "#enroll-status");
+    place.hidden = false;
+    place.textContent = text;
+    place.classList.toggle("problem", bad);
+  }
+
+  private step(name: string): void {
+    for (const item of this.root.querySelectorAll<HTMLElement>("[data-step]")) {
+      if (item.dataset["step"] === name) item.setAttribute("aria-current", "step");
+      else item.removeAttribute("aria-current");
+    }
+  }
+
+  private async begin(): Promise<void> {
+    const visitor = await post<{ subject: string; enrollment: string }>("/try/begin");
+    find("#intro").hidden = true;
+    find("#stage").hidden = false;
+    find("#subject").textContent = visitor.subject;
+    if (visitor.enrollment === "enrolled") await this.free();
+    else await this.showPassage();
+  }
+
+  /** Opens a session and observes it; the one before has ended. */
+  private async observe(purpose: "enroll" | "score"): Promise<void> {
+    await this.collector?.stop();
+    const device = matchMedia("(pointer: coarse)").matches ? "mobile" : "desktop";
+    this.session = (await post<{ session: string }>("/try/session", { previous: this.session, device })).session;
+    this.collector = createCollector({
+      baseURL: location.origin,
+      session: this.session,
+      purpose,
+      consent: true, // given by the button that began this
+      token: () => post<{ client_token: string; expires_at: number }>("/try/token"),
+      onFrame: (frame) => this.frame(frame),
+      onAck: (ack, frame) => void this.acked(ack, frame),
+      onError: (error) => this.status(`${error.detail}${error.code ? ` (${error.code})` : ""}.`, true),
+    });
+  }
+
+  private pressed(e: KeyboardEvent): void {
+    if (e.repeat || !e.code) return;
+    this.strip.down(e.code, e.timeStamp);
+    this.keys++;
+    if (!find("#enroll").hidden) {
+      find<HTMLProgressElement>("#enroll-progress").value = Math.min(this.keys, passageKeys);
+      this.next.disabled = this.keys < passageKeys;
+    } else {
+      find<HTMLProgressElement>("#free-progress").value = Math.min(this.keys, frameKeys);
+    }
+  }
+
+  private frame(frame: Frame): void {
+    this.frames.sent(frame);
+    if (this.handed) this.handedFrames.add(frame.frame_id);
+    if (frame.purpose === "score") this.keys = 0;
+  }
+
+  private async acked(ack: Ack, frame: Frame): Promise<void> {
+    this.frames.answered(ack, frame);
+    if (frame.purpose === "score") await this.guard(this.judge(this.handedFrames.has(frame.frame_id)));
+  }
+
+  private async showPassage(): Promise<void> {
+    this.step("enroll");
+    find("#enroll").hidden = false;
+    await this.observe("enroll");
+    this.keys = 0;
+    find("#passage").textContent = this.passages[this.passage % this.passages.length] ?? "";
+    find("#passage-number").textContent = `Passage ${this.passage + 1} of ${Math.max(this.passages.length, this.passage + 1)}`;
+    find<HTMLProgressElement>("#enroll-progress").value = 0;
+    this.next.textContent = this.passage + 1 < this.passages.length ? "Next passage" : "That is me";
+    this.next.disabled = true;
+    this.enrollText.value = "";
+    this.enrollText.focus();
+  }
+
+  private async nextPassage(): Promise<void> {
+    this.next.disabled = true;
+    await this.collector?.stop();
+    this.passage++;
+    if (this.passage < this.passages.length) {
+      await this.showPassage();
+      this.status(`${this.passage} of ${this.passages.length} done. Go on.`);
+      return;
+    }
+    this.status("Learning your rhythm…");
+    const done = await post<{ status: string; limitations: string[] }>("/try/enroll", { session: this.session });
+    if (done.status === "failed") {
+      await this.showPassage();
+      this.status("That was not enough yet: some keys were lost. One more passage, please.");
+      return;
+    }
+    await this.free();
+  }
+
+  private async free(): Promise<void> {
+    this.step("known");
+    find("#enroll").hidden = true;
+    find("#free").hidden = false;
+    find("#pay").hidden = false;
+    await this.observe("score");
+    this.keys = 0;
+    this.status("Enrolled. Now type, and be recognised.");
+    this.freeText.focus();
+  }
+
+  /** Asks what the service thinks, after a frame. */
+  private async judge(handed: boolean): Promise<void> {
+    const state = await get<StateAnswer>(`/try/state?session=${encodeURIComponent(this.session)}`);
+    if (!state.assessment) return;
+    showVerdict(find("#verdict"), state.assessment, state.words ?? {});
+    const claim = state.assessment.claims.find((c) => c.claim === "operator_continuity");
+    if (!claim) return;
+    this.timeline.add({ status: claim.status, handed });
+    this.handOver.disabled = this.handed;
+    this.strangerButton.disabled = this.handed;
+    this.tell(claim, handed);
+  }
+
+  private tell(claim: Claim, handed: boolean): void {
+    const known = ["confirmed", "likely"].includes(claim.status);
+    if (!handed) {
+      if (this.handed) return; // the last of the person before
+      if (known && !this.recognised) this.status("There you are. The service takes you for the person who enrolled.");
+      else if (!known) this.status("Not sure yet. Another frame will help; if it keeps doubting, it may be wrong about you.");
+      this.recognised ||= known;
+      return;
+    }
+    this.sinceHanded++;
+    const frames = `${this.sinceHanded} ${this.sinceHanded === 1 ? "frame" : "frames"}`;
+    if (claim.status === "not_confirmed") this.status(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
+    else if (!known) this.status(`After ${frames} the service is no longer sure. A payment now would want a step-up.`);
+    else if (this.sinceHanded < strangerFrames) this.status(`After ${frames} it still believes in you. Keep typing.`);
+    else this.status(`After ${frames} it has not noticed: a false match. See below how often that happens.`);
+  }
+
+  private hand(): void {
+    void this.collector?.flush(); // what was typed so far is still the person's own
+    this.handed = true;
+    this.handOver.disabled = true;
+    this.strangerButton.disabled = true;
+    this.step("handed");
+    find("#free-heading").textContent = "Somebody else types now";
+    find("#free-lead").textContent = "The session is the same, and nobody tells the service. About a hundred keys should do.";
+    this.keys = 0;
+    this.status("Waiting for your colleague's first fifty keys.");
+    this.freeText.value = "";
+    this.freeText.focus();
+  }
+
+  /** A made-up typist sits down: its frames come from the service's own simulator and are judged like any other. */
+  private async stranger(): Promise<void> {
+    this.hand();
+    find("#free-lead").textContent = "Nobody knows this typist: it was drawn by chance a moment ago. What it would have typed is made up, its timing is not yours.";
+    await this.collector?.flush();
+    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+    let wait = firstWait;
+    for (let n = 0; n < strangerFrames; n++) {
+      this.status(`A made-up typist is at your keyboard: frame ${n + 1} of ${strangerFrames}…`);
+      await new Promise((resolve) => window.setTimeout(resolve, wait));
+      const answer = await post<{ ack: Ack; frame: Frame; next_ms: number }>("/try/stranger", { session: this.session, seed, n });
+      this.frames.sent(answer.frame, "a made-up typist");
+      this.frames.answered(answer.ack, answer.frame);
+      wait = answer.next_ms;
+      await this.judge(true);
+    }
+  }
+
+  private async forget(): Promise<void> {
+    await this.collector?.withdrawConsent();
+    const { erasure } = await post<{ erasure: string }>("/try/forget");
+    find("#stage").hidden = true;
+    find("#gone").hidden = false;
+    find("#receipt").textContent = erasure;
+    find("#gone-heading").focus();
+  }
+}
+
+new Try();

@@ -1,0 +1,111 @@
+// A pretended payment: the decision, why, its proof, and what becomes of the proof when it is used twice.
+import { make } from "../lib/dom";
+import { get, post, Problem } from "../lib/http";
+import { plain, tone, type DecisionAnswer, type Requirement, type Trace } from "./types";
+
+const pollEvery = 1500;
+const verdicts: Record<string, string> = {
+  allow: "The bank may send it.",
+  challenge: "The bank asks you to confirm first. With real money that would be your passkey, which a stranger at your keyboard does not have; in this sandbox it is a click.",
+  hold: "A person at the bank has to look at it first.",
+  deny: "The bank does not send it.",
+};
+
+export class Payment {
+  private poll: number | undefined;
+
+  constructor(
+    private readonly button: HTMLButtonElement,
+    private readonly into: HTMLElement,
+    private readonly session: () => string,
+    private readonly before: () => Promise<void>,
+  ) {
+    button.addEventListener("click", () => void this.pay());
+  }
+
+  private async pay(): Promise<void> {
+    window.clearTimeout(this.poll);
+    this.button.disabled = true;
+    try {
+      await this.before();
+      await this.show(await post<DecisionAnswer>("/try/pay", { session: this.session() }));
+    } catch (error) {
+      this.into.replaceChildren(make("p", { class: "note bad" }, error instanceof Problem ? error.detail : "The service cannot be reached."));
+    } finally {
+      this.button.disabled = false;
+    }
+  }
+
+  private async show({ trace, request }: DecisionAnswer): Promise<void> {
+    const { decision } = trace;
+    const head = make("p", { class: `note ${tone(decision)} outcome` }, make("strong", {}, decision), ` ${verdicts[decision] ?? ""}`);
+    const parts: Node[] = [head, explanation(trace)];
+    if (request) parts.push(json("What the bank asked", request));
+    if (trace.proof?.compact) parts.push(this.proof(trace.proof.compact));
+    if (decision === "challenge" && trace.challenge?.status === "open") parts.push(await this.challenge(trace));
+    this.into.replaceChildren(...parts);
+  }
+
+  private async challenge(trace: Trace): Promise<HTMLElement> {
+    const { url } = await post<{ url: string }>("/try/confirm", { authorization: trace.id });
+    const link = make("a", { class: "button", href: new URL(url).pathname, target: "_blank", rel: "noopener" }, "Confirm on the hosted page");
+    this.wait(trace.id);
+    return make("div", { class: "buttons" }, link, make("span", { class: "fine" }, "This page notices when you are done."));
+  }
+
+  /** Follows a challenge until there is a decision behind it, or it has ended. */
+  private wait(id: string): void {
+    this.poll = window.setTimeout(async () => {
+      try {
+        const answer = await get<DecisionAnswer>(`/try/decision?id=${encodeURIComponent(id)}`);
+        if (answer.trace.id === id && answer.trace.challenge?.status === "open") this.wait(id);
+        else await this.show(answer);
+      } catch {
+        this.wait(id);
+      }
+    }, pollEvery);
+  }
+
+  private proof(compact: string): HTMLElement {
+    const [header, claims] = compact.split(".").slice(0, 2).map(decoded);
+    const said = make("p", { class: "fine", role: "status" });
+    const use = make("button", { class: "button", type: "button" }, "Use the proof, as the bank would");
+    use.addEventListener("click", () => void this.use(compact, use, said));
+    const text = make("p", { class: "compact", tabindex: "0" }, make("code", {}, compact));
+    return make("div", { class: "proof" }, make("h3", {}, "The proof"), text, json("What it says", { header, claims }), make("div", { class: "buttons" }, use), said);
+  }
+
+  private async use(compact: string, button: HTMLButtonElement, said: HTMLElement): Promise<void> {
+    button.disabled = true;
+    try {
+      const answer = await post<{ valid: boolean; reason_codes: string[] }>("/try/verify", { proof: compact });
+      said.textContent = answer.valid
+        ? "Valid, and now used up: the bank sends the money. Use it again and see."
+        : `Refused: ${answer.reason_codes.map(plain).join(", ")}. A proof is good for one payment.`;
+    } catch (error) {
+      said.textContent = error instanceof Problem ? error.detail : "The service cannot be reached.";
+    } finally {
+      button.disabled = false;
+    }
+  }
+}
+
+function explanation(trace: Trace): HTMLElement {
+  const cells = (r: Requirement): HTMLElement =>
+    make("tr", {}, make("th", { scope: "row" }, plain(r.requirement)), make("td", {}, plain(r.wanted) || "–"), make("td", {}, plain(r.found) || "–"),
+      make("td", {}, make("span", { class: `tag ${r.passed ? "good" : tone(r.effect)}` }, r.passed ? (r.compensated_by ? `met by ${plain(r.compensated_by)}` : "met") : r.effect)));
+  const table = make("table", {},
+    make("thead", {}, make("tr", {}, ...["Requirement", "Wanted", "Found", "Result"].map((h) => make("th", { scope: "col" }, h)))),
+    make("tbody", {}, ...trace.explanation.map(cells)));
+  const took = make("p", { class: "fine" }, `Decided in ${trace.latency_ms} ms as ${trace.id}. Reasons: ${trace.reason_codes.map(plain).join(", ") || "none"}.`);
+  return make("div", {}, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Why" }, table), took);
+}
+
+function json(title: string, value: unknown): HTMLElement {
+  return make("details", { class: "more" }, make("summary", {}, title), make("pre", { tabindex: "0" }, JSON.stringify(value, null, 2)));
+}
+
+function decoded(part: string): unknown {
+  const bytes = Uint8Array.from(atob(part.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  return JSON.parse(new TextDecoder().decode(bytes));
+}

@@ -1,0 +1,184 @@
+package try
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/action"
+	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/policy"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The pretended payment. Nobody is behind the audience.
+const (
+	actionKey  = "try.payment"
+	audience   = "try-bank"
+	resource   = "account"
+	resourceID = "DE02-1203-0000-0000-2020-51"
+)
+
+// requirements are the policy that visitors pay under.
+var requirements = policy.Requirements{
+	Claims:      map[string]policy.Status{"operator_continuity": policy.Likely, "automation": policy.NotDetected},
+	CoverageMin: policy.CoveragePartial, FreshnessMaxMS: 120_000, InsufficientEvidence: policy.Challenge,
+	ChallengeMethods: []policy.Method{policy.SandboxConfirm}, MaxChallenges: 2,
+}
+
+func policyText() string {
+	text, err := json.MarshalIndent(requirements.Resolve(policy.EnvironmentKind(models.Sandbox)), "", "  ")
+	if err != nil {
+		panic(err) // a value of this file
+	}
+	return string(text)
+}
+
+// offer makes the action with its policy, the first time somebody pays.
+func (p *Page) offer(ctx context.Context, who identity.Principal) error {
+	p.offering.Lock()
+	defer p.offering.Unlock()
+	_, err := p.Actions.InForce(ctx, who.Store(), actionKey)
+	var known *problem.Error
+	if err == nil || !errors.As(err, &known) || known.Code != problem.NotFound {
+		return err
+	}
+	kind := resource
+	a, err := p.Actions.Create(ctx, who, action.Create{
+		Key: actionKey, Name: "Send a pretended payment", Consequence: "Pretended money leaves a pretended account.",
+		AllowedAudiences: []string{audience}, ResourceType: &kind, RiskClass: "elevated",
+	})
+	if err != nil {
+		return err
+	}
+	version, err := p.Actions.CreateVersion(ctx, who, a.ID, action.CreateVersion{Requirements: requirements})
+	if err != nil {
+		return err
+	}
+	if _, err := p.Actions.Activate(ctx, who, a.ID, version.Version); err != nil {
+		return err
+	}
+	mode := models.ModeEnforce
+	_, err = p.Actions.Update(ctx, who, a.ID, store.ActionChange{Mode: &mode})
+	return err
+}
+
+// pay asks for a decision as a relying party would.
+func (p *Page) pay(c *fiber.Ctx) error {
+	v, in, err := visited[struct {
+		Session string `json:"session"`
+	}](p, c)
+	if err != nil {
+		return err
+	}
+	ctx := api.RequestContext(c)
+	if _, err := p.own(ctx, v, in.Session); err != nil {
+		return err
+	}
+	if err := p.offer(ctx, v.Principal); err != nil {
+		return err
+	}
+	now := p.Clock.Now()
+	asked := authorization.Request{
+		Subject: v.subject.ExternalID, Action: actionKey, Resource: authorization.Resource{Type: resource, ID: resourceID}, Audience: audience,
+		RequestedAt: now.Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: &in.Session,
+		Context: json.RawMessage(`{"amount":250,"currency":"EUR","payee":"Jürgen Groß"}`),
+	}
+	answer, err := p.Authorizations.Authorize(ctx, v.Principal, asked, now)
+	if err != nil {
+		return err
+	}
+	var made struct{ ID string }
+	if err := json.Unmarshal(answer.Body, &made); err != nil {
+		return err
+	}
+	return p.answer(c, v, made.ID, asked)
+}
+
+// decision answers a decision of the visitor, or the one that followed from it.
+func (p *Page) decision(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return err
+	}
+	ctx, id := api.RequestContext(c), c.Query("id")
+	filter := store.TraceFilter{Subject: v.subject.ExternalID, Action: actionKey}
+	list, _, err := p.Authorizations.List(ctx, v.Store(), filter, store.Page{Limit: 10})
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		if t.Parent != nil && *t.Parent == id {
+			return p.answer(c, v, t.ID, nil)
+		}
+	}
+	return p.answer(c, v, id, nil)
+}
+
+func (p *Page) answer(c *fiber.Ctx, v visitor, id string, asked any) error {
+	trace, err := p.Authorizations.Get(api.RequestContext(c), v.Store(), id)
+	if err == nil && trace.Subject != v.subject.ExternalID {
+		err = problem.Absent()
+	}
+	if err != nil {
+		return err
+	}
+	return p.router.JSON(c, http.StatusOK, map[string]any{"trace": trace, "request": asked})
+}
+
+// confirm opens the hosted page of a challenge of the visitor.
+func (p *Page) confirm(c *fiber.Ctx) error {
+	v, in, err := visited[struct {
+		Authorization string `json:"authorization"`
+	}](p, c)
+	if err != nil {
+		return err
+	}
+	ctx := api.RequestContext(c)
+	trace, err := p.Authorizations.Get(ctx, v.Store(), in.Authorization)
+	if err != nil {
+		return err
+	}
+	if trace.Subject != v.subject.ExternalID || trace.Challenge == nil {
+		return problem.Absent()
+	}
+	link, err := p.Challenges.CreateLink(ctx, v.Principal, trace.Challenge.ID, "")
+	if err != nil {
+		return err
+	}
+	return p.router.JSON(c, http.StatusCreated, map[string]string{"url": link.URL})
+}
+
+// verify uses a proof up, as a relying party does before it acts.
+func (p *Page) verify(c *fiber.Ctx) error {
+	v, in, err := visited[struct {
+		Proof string `json:"proof"`
+	}](p, c)
+	if err != nil {
+		return err
+	}
+	ctx := api.RequestContext(c)
+	question := proofing.Question{Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID}
+	verified, err := p.Proofs.Verify(ctx, v.Principal, question)
+	if err != nil {
+		return err
+	}
+	if verified.Claims == nil || verified.Claims.Subject != v.subject.ExternalID {
+		return problem.Absent() // another visitor's proof is not used up here
+	}
+	if question.Consume = verified.Valid; question.Consume {
+		if verified, err = p.Proofs.Verify(ctx, v.Principal, question); err != nil {
+			return err
+		}
+	}
+	return p.router.JSON(c, http.StatusOK, verified)
+}

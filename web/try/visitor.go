@@ -1,0 +1,156 @@
+package try
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/web"
+)
+
+const (
+	// prefix begins the ids of visitors' subjects: the sweep erases what begins with it.
+	prefix = "try-"
+	// kept is how long a visitor's subject lives.
+	kept       = 24 * time.Hour
+	macPurpose = "try-visitor"
+	pageSize   = 200
+)
+
+// visitor is somebody with a cookie of this page, and the key that the page asks by.
+type visitor struct {
+	identity.Principal
+	subject models.Subject
+}
+
+// visit reads the cookie; without a good one, or once the subject is erased, there is nothing to go on with.
+func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
+	who, err := p.principal(c)
+	if err != nil {
+		return visitor{}, err
+	}
+	if err := p.take(c, "move", movesAnHour); err != nil {
+		return visitor{}, err
+	}
+	id, mac, _ := strings.Cut(p.router.Cookie(c, cookie), ".")
+	given, err := base64.RawURLEncoding.DecodeString(mac)
+	if err != nil || !p.Keys.VerifyMAC(macPurpose, given, []byte(id)) {
+		return visitor{}, problem.New(problem.Unauthenticated, "Begin first.")
+	}
+	row, err := subject.RequireActive(p.Store.Subject(api.RequestContext(c), who.Store(), id))
+	if err != nil {
+		return visitor{}, err
+	}
+	return visitor{who, row}, nil
+}
+
+// visited is visit and the body of the request.
+func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
+	var body T
+	v, err := p.visit(c)
+	if err == nil {
+		body, err = web.Bind[T](c, maxBody)
+	}
+	return v, body, err
+}
+
+// own answers a session only to the visitor it belongs to.
+func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSession, error) {
+	s, err := p.Sessions.Get(ctx, v.Store(), id)
+	if err == nil && s.Subject.UID != v.subject.UID {
+		err = problem.Absent()
+	}
+	return s, err
+}
+
+// begin makes a subject for a newcomer; whoever has one goes on with it.
+func (p *Page) begin(c *fiber.Ctx) error {
+	if v, err := p.visit(c); err == nil {
+		return p.router.JSON(c, http.StatusOK, map[string]any{"subject": v.subject.ExternalID, "enrollment": v.subject.Enrollment, "new": false})
+	}
+	if err := p.take(c, "begin", visitsAnHour); err != nil {
+		return err
+	}
+	who, err := p.principal(c)
+	if err != nil {
+		return err
+	}
+	made, err := p.Subjects.Create(api.RequestContext(c), who, prefix+strings.ToLower(rand.Text()))
+	if err != nil {
+		return err
+	}
+	id := made.ExternalID
+	mac := base64.RawURLEncoding.EncodeToString(p.Keys.MAC(macPurpose, []byte(id)))
+	p.router.SetCookie(c, cookie, id+"."+mac, kept)
+	return p.router.JSON(c, http.StatusCreated, map[string]any{"subject": id, "enrollment": made.Enrollment, "new": true})
+}
+
+// forget erases the visitor's subject with everything that was collected of it.
+func (p *Page) forget(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return err
+	}
+	receipt, err := p.Subjects.Erase(api.RequestContext(c), v.Principal, v.subject.ExternalID)
+	if err != nil {
+		return err
+	}
+	p.router.DropCookie(c, cookie)
+	return p.router.JSON(c, http.StatusOK, map[string]string{"erasure": receipt.Erasure, "status": receipt.Status})
+}
+
+// token gives the collector a client token of the visitor's subject for this page's origin.
+func (p *Page) token(c *fiber.Ctx) error {
+	v, err := p.visit(c)
+	if err != nil {
+		return err
+	}
+	origin := c.Get(fiber.HeaderOrigin)
+	if origin == "" {
+		return problem.New(problem.BadRequest, "The request has no Origin.")
+	}
+	key, t, err := p.Identity.ClientToken(api.RequestContext(c), v.Principal, v.subject, origin, tokenLife)
+	if err != nil {
+		return err
+	}
+	return p.router.JSON(c, http.StatusCreated, map[string]any{"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000})
+}
+
+// Sweep erases the subjects of visitors who came a day ago and more.
+func (p *Page) Sweep(ctx context.Context) error {
+	who, err := p.Identity.Authenticate(ctx, p.Key)
+	if err != nil {
+		return err
+	}
+	who.Page = "try"
+	before := p.Clock.Now().Add(-kept)
+	var failed error
+	for page := (store.Page{Limit: pageSize}); ; {
+		list, next, err := p.Subjects.List(ctx, who.Store(), store.SubjectFilter{}, page)
+		if err != nil {
+			return err
+		}
+		for _, s := range list {
+			if strings.HasPrefix(s.ExternalID, prefix) && s.CreatedAt.Before(before) {
+				_, err := p.Subjects.Erase(ctx, who, s.ExternalID)
+				failed = errors.Join(failed, err)
+			}
+		}
+		if next == "" {
+			return failed
+		}
+		page.After = next
+	}
+}

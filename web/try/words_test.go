@@ -1,0 +1,36 @@
+package try
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page promises what was measured and nothing else.
+func TestTheFiguresAreThoseMeasured(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/accuracy.md")
+	require.NoError(t, err)
+	measured := string(text)
+	for _, row := range []string{
+		"| the person is confirmed or likely | " + figures[0].Rate,
+		"| somebody else is not_confirmed | " + figures[1].Rate,
+		"| somebody else is confirmed | " + figures[2].Rate,
+	} {
+		require.Contains(t, measured, row)
+	}
+	require.Contains(t, measured, "1 / 2 / 3 frames in 83 / 90 / 93 %, typically within 11 s")
+	require.Equal(t, "90 %", figures[3].Rate)
+	require.Contains(t, measured, "28 writers")
+}
+
+// A passage has to hold the keys of a session of an enrolment, with a few to spare.
+func TestPassagesAreLongEnough(t *testing.T) {
+	t.Parallel()
+	for _, p := range passages {
+		require.GreaterOrEqual(t, len(p), 115)
+		require.False(t, strings.ContainsAny(p, "\"'&<>"), "a passage is easy to type")
+	}
+}
