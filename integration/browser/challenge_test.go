@@ -108,7 +108,7 @@ func TestChallengeIsCancelled(t *testing.T) {
 	require.Equal(t, "cancelled", w.status(t, a))
 	b.open(a.path)
 	b.see("Cancelled")
-	require.NotContains(t, b.text("body"), "Confirm without")
+	require.NotContains(t, b.text("body"), "(sandbox)")
 }
 
 // A keyboard is enough, and the focus is where a person expects it.

@@ -8,6 +8,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/tenancy"
 )
 
 var reload = chromedp.Reload()
@@ -56,7 +59,8 @@ func TestChallengeInAFrame(t *testing.T) {
 	b.open(outside.URL)
 	require.Eventually(t, func() bool { return b.noticed("frame-ancestors") }, patience, patience/1000, "the browser refuses the frame")
 
-	_, err := shared.Core.Store.Pool().Exec(t.Context(), "update environments set frame_ancestors = array[$2] where id = $1", w.ID, outside.URL)
+	_, err := shared.Tenancy.SetPages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID},
+		tenancy.Pages{FrameAncestors: []string{outside.URL}}, "cli:test")
 	require.NoError(t, err)
 	b.open(outside.URL)
 	b.frame(shared.baseURL).see("Release a payment")

@@ -48,6 +48,13 @@ func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins 
 	return err
 }
 
+// SetEnvironmentPages changes the settings of the hosted pages to those of e.
+func (q *Q) SetEnvironmentPages(ctx context.Context, e models.Environment) error {
+	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
+		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
+	return err
+}
+
 // CreateCredential inserts a credential with its first key.
 func (q *Q) CreateCredential(ctx context.Context, c models.Credential, k models.CredentialKey) error {
 	if err := q.with(ctx).Create(&c).Error; err != nil {
