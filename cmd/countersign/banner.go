@@ -14,7 +14,7 @@ func (m *machine) banner() {
 	s := m.state
 	sandbox, live := s.Environments.Sandbox, s.Environments.Live
 	_, _ = fmt.Fprintf(m.out, `
-Countersign is up.
+Countersign is up. Type for two minutes and see what it can tell: %s/try
 
   API           %s          contract: %s/api/v1/openapi.json
   operations    %s/metrics, /livez, /readyz
@@ -36,7 +36,7 @@ Try:
   curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
 
 make demo, in another terminal, shows decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
-`, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
+`, s.BaseURL, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
 		sandbox.Environment, sandbox.ServerKey, sandbox.AdminKey, sandbox.PublishableKey,
 		live.Environment, live.ServerKey, live.AdminKey, live.PublishableKey,
 		s.BaseURL, sandbox.ServerKey, m.o.dir)

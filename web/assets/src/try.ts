@@ -14,6 +14,12 @@ const frameKeys = 50;
 const strangerFrames = 3;
 const firstWait = 6_000;
 
+const troubles: Record<string, string> = {
+  network: "The service cannot be reached just now. What you typed is kept and sent as soon as it can be.",
+  service: "The service is busy. What you typed is kept and sent in a moment.",
+  token: "This visit is over, perhaps in another tab. Load the page again to begin another.",
+};
+
 class Try {
   private readonly root = find("#try");
   private readonly passages = JSON.parse(data(this.root, "passages")) as string[];
@@ -32,19 +38,30 @@ class Try {
   private handed = false;
   private readonly handedFrames = new Set<string>(); // made after the keyboard was handed over
   private sinceHanded = 0;
+  private noticed = false;
   private recognised = false;
 
   constructor() {
-    find("#agree").addEventListener("click", () => void this.guard(this.begin()));
+    this.on("#agree", () => this.begin());
     this.next.addEventListener("click", () => void this.guard(this.nextPassage()));
     this.handOver.addEventListener("click", () => this.hand());
     this.strangerButton.addEventListener("click", () => void this.guard(this.stranger()));
-    find("#forget").addEventListener("click", () => void this.guard(this.forget()));
+    this.on("#forget", () => this.forget());
     new Payment(find<HTMLButtonElement>("#pay-button"), find("#decision"), () => this.session, async () => this.collector?.flush());
     for (const field of [this.enrollText, this.freeText]) {
       field.addEventListener("keydown", (e) => this.pressed(e));
       field.addEventListener("keyup", (e) => this.strip.up(e.code, e.timeStamp));
     }
+  }
+
+  /** A button that does one thing at a time, however often it is clicked. */
+  private on(selector: string, work: () => Promise<void>): void {
+    const button = find<HTMLButtonElement>(selector);
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await this.guard(work());
+      button.disabled = false;
+    });
   }
 
   /** Shows what goes wrong where the person looks. */
@@ -93,7 +110,10 @@ class Try {
       token: () => post<{ client_token: string; expires_at: number }>("/try/token"),
       onFrame: (frame) => this.frame(frame),
       onAck: (ack, frame) => void this.acked(ack, frame),
-      onError: (error) => this.status(`${error.detail}${error.code ? ` (${error.code})` : ""}.`, true),
+      onState: (state, reason) => {
+        if (state === "ended" && reason !== "stopped" && reason !== "consent_withdrawn") this.status("This session is over. Load the page again to begin another.", true);
+      },
+      onError: (error) => this.status(troubles[error.kind] ?? error.detail, true),
     });
   }
 
@@ -186,9 +206,11 @@ class Try {
       this.recognised ||= known;
       return;
     }
+    if (this.noticed) return;
     this.sinceHanded++;
+    this.noticed = claim.status === "not_confirmed";
     const frames = `${this.sinceHanded} ${this.sinceHanded === 1 ? "frame" : "frames"}`;
-    if (claim.status === "not_confirmed") this.status(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
+    if (this.noticed) this.status(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
     else if (!known) this.status(`After ${frames} the service is no longer sure. A payment now would want a step-up.`);
     else if (this.sinceHanded < strangerFrames) this.status(`After ${frames} it still believes in you. Keep typing.`);
     else this.status(`After ${frames} it has not noticed: a false match. See below how often that happens.`);

@@ -6,7 +6,7 @@ const svgNS = "http://www.w3.org/2000/svg";
 const seconds = 6;
 const width = 600;
 const laneHeight = 22;
-const lanes = ["left hand", "right hand", "space", "others"];
+const lanes = ["left", "right", "space", "other"];
 const gutter = 84;
 
 interface Bar {

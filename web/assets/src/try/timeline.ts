@@ -4,6 +4,7 @@ import { svg } from "./strip";
 import { plain, tone } from "./types";
 
 const rows = ["confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"];
+const labels: Record<string, string> = { insufficient_evidence: "too little" };
 const width = 600;
 const rowHeight = 24;
 const gutter = 150;
@@ -36,7 +37,7 @@ export class Timeline {
     const said = points.map((p, i) => `frame ${first + i}${p.handed ? ", handed over" : ""}: ${plain(p.status)}`).join("; ");
     const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "timeline", role: "img", "aria-label": `Is it the person who enrolled? ${said}` });
     rows.forEach((row, i) => {
-      picture.append(svg("text", { x: 0, y: i * rowHeight + 16, class: "strip-name" }, plain(row)));
+      picture.append(svg("text", { x: 0, y: i * rowHeight + 16, class: "strip-name" }, labels[row] ?? plain(row)));
       picture.append(svg("line", { x1: gutter, x2: width, y1: i * rowHeight + 12, y2: i * rowHeight + 12, class: "strip-line" }));
     });
     const x = (i: number): number => gutter + 16 + (i * (width - gutter - 32)) / (shown - 1);
