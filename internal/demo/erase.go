@@ -13,8 +13,8 @@ const prefix = "demo-"
 // erasedWithin bounds waiting for what an erasure removes.
 const erasedWithin = time.Minute
 
-// erase removes the subjects of this and of earlier demonstrations with all that is held of them. The recordings are the
-// same every time, and the service would rightly take frames that it still holds for replayed ones.
+// erase removes the subjects of earlier demonstrations with all that is held of them, histories of runs included. The
+// recordings are the same every time, and the service would rightly take frames that it still holds for replayed ones.
 func (s *show) erase(ctx context.Context) error {
 	var list []struct {
 		ID string `json:"id"`
