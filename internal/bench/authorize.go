@@ -169,15 +169,7 @@ func (b *bench) bare(ctx context.Context, do func(ctx context.Context, in *insid
 				return nil, err
 			}
 		}
-		one, err := r.record(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		two, err := r.record(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		again, err := newReplay(one, two)
+		again, err := r.twice(ctx, request)
 		if err != nil {
 			return nil, err
 		}
