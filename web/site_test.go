@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -59,8 +60,8 @@ func site(t *testing.T, baseURL string) *fiber.App {
 func ask(t *testing.T, app *fiber.App, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	resp, err := app.Test(req, -1)
 	require.NoError(t, err)

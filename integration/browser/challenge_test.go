@@ -27,6 +27,7 @@ func (w world) challenge(t testing.TB, subject, action string, link object) aske
 	made, err := url.Parse(w.post(t, "/api/v1/challenges/"+out.challenge+"/link", body).is(201).string("url"))
 	require.NoError(t, err)
 	out.path = made.Path
+	shared.secret(strings.TrimPrefix(made.Path, "/challenge/"))
 	return out
 }
 

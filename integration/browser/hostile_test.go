@@ -44,24 +44,83 @@ func TestChallengeShowsHostileText(t *testing.T) {
 	b.see("Confirmed")
 }
 
-// The page does not show in a frame of a site that the environment does not name, and does in one that it names.
+// The page does not show in a frame of a site that the environment does not name, and does in one that it names. A passkey
+// ceremony would be refused there, so the page offers to go on in a tab of its own.
 func TestChallengeInAFrame(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	subject := w.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.register(w, subject)
+	a := w.challenge(t, subject, w.payment(t), nil)
 	outside := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		_, _ = rw.Write([]byte(`<!doctype html><title>outside</title><iframe width="700" height="700" src="` + shared.baseURL + a.path + `"></iframe>`))
 	}))
 	t.Cleanup(outside.Close)
-	b := newTab(t)
 	b.expect("request to another host: " + outside.URL)
 	b.expect("frame-ancestors")
 	b.open(outside.URL)
 	require.Eventually(t, func() bool { return b.noticed("frame-ancestors") }, patience, patience/1000, "the browser refuses the frame")
 
-	_, err := shared.Tenancy.SetPages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID},
-		tenancy.Pages{FrameAncestors: []string{outside.URL}}, "cli:test")
-	require.NoError(t, err)
+	w.pages(t, tenancy.Pages{FrameAncestors: []string{outside.URL}})
 	b.open(outside.URL)
-	b.frame(shared.baseURL).see("Release a payment")
+	b.frame(shared.baseURL).see("Confirm with your passkey in a new tab")
+	b.screenshot("challenge-in-a-frame")
+}
+
+// pages changes the settings of the world's pages.
+func (w world) pages(t testing.TB, in tenancy.Pages) {
+	t.Helper()
+	_, err := shared.Tenancy.SetPages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test")
+	require.NoError(t, err)
+}
+
+// The site where a person goes on does not learn the address that they come from: it holds the ticket.
+func TestChallengeKeepsItsAddressToItself(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	arrived := make(chan http.Header, 4)
+	outside := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/back" {
+			arrived <- r.Header.Clone()
+		}
+		_, _ = rw.Write([]byte("<!doctype html><title>outside</title><link rel=icon href=data:,>back at the bank"))
+	}))
+	t.Cleanup(outside.Close)
+	w.pages(t, tenancy.Pages{ReturnOrigins: []string{outside.URL}})
+	a := w.challenge(t, w.subject(t), w.payment(t), object{"return_url": outside.URL + "/back"})
+	b := newTab(t)
+	b.expect("request to another host: " + outside.URL)
+	b.open(a.path)
+	b.click("[data-cancel]")
+	b.see("Go back to 127.0.0.1")
+	b.click(`[data-ending="cancelled"] [data-back]`)
+	b.see("back at the bank")
+	require.Empty(t, (<-arrived).Get("Referer"))
+	var opener bool
+	b.eval("window.opener !== null", &opener)
+	require.False(t, opener)
+}
+
+// A request that another site has the browser send changes nothing.
+func TestChallengeTakesNothingFromOtherSites(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	for _, move := range []string{"options", "complete", "cancel"} {
+		for _, header := range []http.Header{
+			{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.example"}}, {"Origin": {"null"}}, {},
+		} {
+			req, err := http.NewRequest(http.MethodPost, shared.baseURL+a.path+"/"+move, strings.NewReader(`{"method":"sandbox_confirm"}`))
+			require.NoError(t, err)
+			req.Header = header
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusForbidden, resp.StatusCode, "%s from %v", move, header)
+		}
+	}
+	require.Equal(t, "open", w.status(t, a))
 }

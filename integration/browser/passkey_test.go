@@ -12,6 +12,7 @@ import (
 func (w world) grant(t testing.TB, subject, returnURL string) string {
 	t.Helper()
 	token := w.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token")
+	shared.secret(token)
 	return "/register#" + url.Values{"grant": {token}, "return": {returnURL}}.Encode()
 }
 

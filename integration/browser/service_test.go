@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +40,8 @@ type service struct {
 
 	mu         sync.Mutex
 	violations []string
+	secrets    []string     // that no log may hold
+	logged     bytes.Buffer // everything that the service logged
 }
 
 var shared service
@@ -58,6 +60,10 @@ func TestMain(m *testing.M) {
 	stop()
 	if reports := shared.reports(); len(reports) > 0 {
 		fmt.Fprintf(os.Stderr, "integration/browser: content security policy violations:\n%s\n", strings.Join(reports, "\n"))
+		code = max(code, 1)
+	}
+	if leaked := shared.leaked(); len(leaked) > 0 {
+		fmt.Fprintf(os.Stderr, "integration/browser: the log holds tickets or grants: %q\n", leaked)
 		code = max(code, 1)
 	}
 	os.Exit(code)
@@ -95,7 +101,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s.baseURL = fmt.Sprintf("http://localhost:%d", api.Addr().(*net.TCPAddr).Port)
-	core, err := wiring.Open(ctx, wiring.Settings{Log: logger(), Clock: clock.System(), DatabaseURL: database, Keys: keys, BaseURL: s.baseURL})
+	core, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(), Clock: clock.System(), DatabaseURL: database, Keys: keys, BaseURL: s.baseURL})
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +150,35 @@ func listen() (api, ops net.Listener, err error) {
 	return api, ops, errors.Join(err, err2)
 }
 
-func logger() *slog.Logger {
+// logger keeps everything for leaked, and shows it where logEnv says from which level on.
+func (s *service) logger() *slog.Logger {
+	all := slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(os.Getenv(logEnv))); err != nil {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
+		return slog.New(all)
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewMultiHandler(all, slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+}
+
+// Write takes the service's log.
+func (s *service) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logged.Write(line)
+}
+
+// secret names what must not be found in the log.
+func (s *service) secret(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secrets = append(s.secrets, text)
+}
+
+// leaked are the secrets that the log holds.
+func (s *service) leaked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.secrets), func(text string) bool { return !bytes.Contains(s.logged.Bytes(), []byte(text)) })
 }
 
 // violated keeps a report; a test that has a page refused to another site's frame brings that about on purpose.

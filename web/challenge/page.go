@@ -83,18 +83,18 @@ func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 
 // view is what the template shows.
 type view struct {
-	ID        string
-	State     string
-	Display   display
-	Sandbox   bool
-	Passkey   bool // a passkey may answer
-	Confirm   bool // a click may answer, in a sandbox
+	ID         string
+	State      string
+	Display    display
+	Sandbox    bool
+	Passkey    bool // a passkey may answer
+	Confirm    bool // a click may answer, in a sandbox
 	Registered bool
-	ReturnURL string
-	ReturnTo  string // its host
-	Now       time.Time
-	ExpiresAt time.Time
-	Endings   []ending
+	ReturnURL  string
+	ReturnTo   string // its host
+	Now        time.Time
+	ExpiresAt  time.Time
+	Endings    []ending
 }
 
 // display is ChallengeDisplay, whose digest is part of what a passkey signs.
