@@ -121,6 +121,7 @@ test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## every test, with Postgres
 	@go build -o $(BIN)/containers ./internal/testenv/containers
 	@$(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
+SEED     ?= 1
 FUZZTIME ?= 10s
 .PHONY: fuzz
 fuzz: ## every fuzz target for a short while each (FUZZTIME=10s)
@@ -142,6 +143,11 @@ bench: $(BIN)/countersign $(BIN)/devstack ## every target measured, open loop, b
 	@go build -o $(BIN)/bench ./cmd/bench
 	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
+
+.PHONY: fuzz-http
+fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
+	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(SEED) \
+		$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
 
 ## Check
 

@@ -32,6 +32,9 @@ type validationBody struct {
 // answerError is the only place where an error becomes an answer. What is not a problem of the domain is a bare 500 (503
 // where the database is away) and its text goes to the log alone.
 func (s *server) answerError(c *fiber.Ctx, err error) error {
+	if requestID(c) == "" {
+		s.identify(c) // what cannot be read as HTTP comes here without having passed the chain
+	}
 	p := toProblem(err)
 	kind := problem.Of(p.Code)
 	if kind.Status >= http.StatusInternalServerError {
@@ -84,8 +87,10 @@ func fromFiber(f *fiber.Error) *problem.Error {
 		return problem.New(problem.MethodNotAllowed, "This path does not know the method: see Allow.")
 	case http.StatusRequestEntityTooLarge:
 		return problem.New(problem.BodyTooLarge, "The body is larger than this operation takes.")
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return problem.New(problem.BadRequest, "The request line and the headers are larger than 16 KiB.")
 	default:
-		return problem.New(problem.BadRequest, "The request cannot be read.")
+		return problem.New(problem.BadRequest, "The request is not HTTP that can be read.")
 	}
 }
 

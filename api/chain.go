@@ -48,19 +48,12 @@ func (s *server) handle(r Route) fiber.Handler {
 // observe wraps every request: its id, its deadline, one log line, one measurement; a panic becomes a 500.
 func (s *server) observe(c *fiber.Ctx) error {
 	start := time.Now()
-	id := utils.CopyString(c.Get(fiber.HeaderXRequestID))
-	if !validRequestID(id) {
-		id = ids.New(ids.Request)
-	}
+	id := s.identify(c)
 	ctx, cancel := context.WithTimeout(s.base, s.config.RequestTimeout)
 	defer cancel()
 	ctx, span, trace := s.traced(ctx, c)
-	c.Locals(localRequestID, id)
 	c.Locals(localTraceID, trace)
 	c.Locals(localContext, ctx)
-	c.Set(fiber.HeaderXRequestID, id)
-	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	c.Set(fiber.HeaderCacheControl, "no-store")
 
 	if err := s.guarded(c); err != nil {
 		if err := s.answerError(c, err); err != nil {
@@ -77,6 +70,19 @@ func (s *server) observe(c *fiber.Ctx) error {
 		slog.Int("status", c.Response().StatusCode()), slog.String("code", code), slog.String("credential", p.CredentialID),
 		slog.Float64("ms", float64(took.Microseconds())/1000))
 	return nil
+}
+
+// identify gives the request its id, the caller's own where it can do no harm, and the headers that every answer has.
+func (s *server) identify(c *fiber.Ctx) string {
+	id := utils.CopyString(c.Get(fiber.HeaderXRequestID))
+	if !validRequestID(id) {
+		id = ids.New(ids.Request)
+	}
+	c.Locals(localRequestID, id)
+	c.Set(fiber.HeaderXRequestID, id)
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return id
 }
 
 func (s *server) guarded(c *fiber.Ctx) (err error) {

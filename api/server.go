@@ -86,6 +86,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		d.Pages(app)
 	}
 	s.mount(app)
+	s.answerOddMethods(app)
 	return app, nil
 }
 

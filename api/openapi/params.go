@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -80,7 +81,13 @@ func (p *param) check(raw string) []Violation {
 		v = n
 	}
 	err := p.schema.Validate(v)
-	if err == nil {
+	switch {
+	case err != nil:
+	case !utf8.ValidString(raw):
+		return []Violation{{Loc: []any{p.in, p.name}, Msg: p.name + " must be UTF-8", Type: "string_unicode"}}
+	case strings.IndexByte(raw, 0) >= 0: // a database takes it for no text
+		return []Violation{{Loc: []any{p.in, p.name}, Msg: p.name + " must not hold NUL", Type: "nul_character"}}
+	default:
 		return nil
 	}
 	t := translation{root: v, prefix: []any{p.in, p.name}, label: p.name}

@@ -38,6 +38,8 @@ func TestParams(t *testing.T) {
 		"an id":               {op: "getAction", path: map[string]string{"action_id": "whatever-it-is"}},
 		"no id":               {op: "getAction", path: map[string]string{"action_id": "a b"}, want: one("path", "action_id", "action_id must match ^[A-Za-z0-9._:@-]+$", "string_pattern_mismatch")},
 		"NUL":                 {op: "getAction", path: map[string]string{"action_id": "a\x00"}, want: one("path", "action_id", "action_id must match ^[A-Za-z0-9._:@-]+$", "string_pattern_mismatch")},
+		"NUL in a query":      {op: "listReviews", query: map[string][]string{"action": {"a\x00"}}, want: one("query", "action", "action must not hold NUL", "nul_character")},
+		"no text in a query":  {op: "listReviews", query: map[string][]string{"action": {"a\xff"}}, want: one("query", "action", "action must be UTF-8", "string_unicode")},
 		"long id":             {op: "getAction", path: map[string]string{"action_id": long}, want: one("path", "action_id", "action_id must have at most 128 characters", "string_too_long")},
 		"a version":           {op: "getPolicyVersion", path: map[string]string{"action_id": "a", "version": "1"}},
 		"version zero":        {op: "getPolicyVersion", path: map[string]string{"action_id": "a", "version": "0"}, want: one("path", "version", "version must be at least 1", "greater_than_equal")},

@@ -247,3 +247,13 @@ func join(field, name string) string {
 	}
 	return field + "." + name
 }
+
+// Example is the example of an operation's body; false where it takes none.
+func (d *Document) Example(operation string) (any, bool) {
+	for _, op := range d.Operations() {
+		if body, ok := op.node["requestBody"].(node); ok && op.ID == operation {
+			return d.sample(content(body)["schema"].(node)), true
+		}
+	}
+	return nil, false
+}
