@@ -203,7 +203,7 @@ func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
 // rotate answers the key that signs from now on.
 func (h *signingKeyHandlers) rotate(c *fiber.Ctx) error {
 	p := principal(c)
-	keys, err := h.Proofs.Rotate(requestContext(c), p.Store(), p.Actor())
+	keys, err := h.Proofs.RotateFor(requestContext(c), p)
 	if err != nil {
 		return err
 	}

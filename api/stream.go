@@ -18,12 +18,13 @@ import (
 type streamHandlers struct {
 	Hub       *stream.Hub
 	Heartbeat time.Duration // default 15 s
+	Patience  time.Duration // how long a client may leave what was sent to it unread; default 30 s
 }
 
 const (
 	heartbeat = 15 * time.Second
-	// writeWait is how long a client may leave what was sent to it unread before its stream is cut.
-	writeWait = 30 * time.Second
+	// patience is how long a client may leave what was sent to it unread before its stream is cut.
+	patience = 30 * time.Second
 	// readWait bounds one reading of the log for a stream that catches up.
 	readWait = 10 * time.Second
 	// shareWait is how long a client should wait that found its environment's share of streams used up.
@@ -58,34 +59,43 @@ func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f 
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // a proxy in front must not hold events back
 	// The request's context ends when this handler returns; the stream lives on until its subscription or connection ends.
-	conn, beat := c.Context().Conn(), h.Heartbeat
-	if beat <= 0 {
-		beat = heartbeat
+	w := streamWriter{conn: c.Context().Conn(), beat: h.Heartbeat, patience: h.Patience}
+	if w.beat <= 0 {
+		w.beat = heartbeat
 	}
-	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+	if w.patience <= 0 {
+		w.patience = patience
+	}
+	c.Context().SetBodyStreamWriter(func(out *bufio.Writer) {
 		defer sub.Close()
 		if life > 0 {
 			defer time.AfterFunc(life, sub.Close).Stop()
 		}
-		writeStream(conn, w, sub, beat)
+		w.run(out, sub)
 	})
 	return nil
 }
 
-// writeStream sends messages and heartbeats until the subscription ends or the client stops reading.
-func writeStream(conn net.Conn, w *bufio.Writer, sub *stream.Subscription, beat time.Duration) {
+// streamWriter writes one stream to one connection.
+type streamWriter struct {
+	conn           net.Conn
+	beat, patience time.Duration
+}
+
+// run sends messages and heartbeats until the subscription ends or the client stops reading.
+func (s streamWriter) run(w *bufio.Writer, sub *stream.Subscription) {
 	if _, err := w.WriteString(retryHint); err != nil {
 		return
 	}
 	for {
-		if err := conn.SetWriteDeadline(time.Now().Add(beat + writeWait)); err != nil { //nolint:forbidigo // a socket's deadline
+		if err := s.conn.SetWriteDeadline(time.Now().Add(s.beat + s.patience)); err != nil { //nolint:forbidigo // a socket's deadline
 			return
 		}
 		if err := w.Flush(); err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), beat+readWait)
-		m, ok, err := sub.Next(ctx, beat)
+		ctx, cancel := context.WithTimeout(context.Background(), s.beat+readWait)
+		m, ok, err := sub.Next(ctx, s.beat)
 		cancel()
 		if err != nil {
 			return

@@ -24,17 +24,24 @@ import (
 
 // streamBundle is the stream's handler behind a real connection, with the caller given.
 type streamBundle struct {
-	t     *testing.T
+	t     testing.TB
 	st    *store.Store
 	scope store.Scope
 	url   string
 	stop  context.CancelFunc
+	hub   *stream.Hub
 }
 
-func setupStream(t *testing.T, beat time.Duration) *streamBundle {
+func setupStream(t testing.TB, beat time.Duration) *streamBundle {
+	t.Helper()
+	return setupStreams(t, &streamHandlers{Heartbeat: beat}, stream.Options{Every: 5 * time.Millisecond})
+}
+
+func setupStreams(t testing.TB, h *streamHandlers, o stream.Options) *streamBundle {
 	t.Helper()
 	b := &streamBundle{t: t, st: testenv.Store(t), scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}}
-	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), stream.Options{Every: 5 * time.Millisecond})
+	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
+	b.hub, h.Hub = hub, hub
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); hub.Run(ctx) }()
@@ -44,9 +51,9 @@ func setupStream(t *testing.T, beat time.Duration) *streamBundle {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
 		return c.Status(http.StatusTeapot).SendString(err.Error())
 	}})
-	h := &streamHandlers{Hub: hub, Heartbeat: beat}
 	app.Get("/stream", func(c *fiber.Ctx) error {
-		c.Locals(localPrincipal, identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: "env_1"})
+		env := c.Get("X-Environment", "env_1")
+		c.Locals(localPrincipal, identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: env})
 		return h.follow(c)
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -115,7 +115,11 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 		if after, err = q.Action(ctx, p.Store(), id); err != nil {
 			return err
 		}
-		data := map[string]any{"action_id": id, "mode": string(after.Mode), "mode_before": string(before.Mode)}
+		data, err := events.Between(map[string]any{"action_id": id, "mode": string(after.Mode), "mode_before": string(before.Mode)},
+			changeable(before), changeable(after))
+		if err != nil {
+			return err
+		}
 		if err := events.Append(ctx, q, entry(p, events.ActionUpdated, after, data, now)); err != nil {
 			return err
 		}
@@ -123,6 +127,11 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 	})
 	s.forget(after)
 	return after, err
+}
+
+// changeable is what of an action can change: its digests stand in the log.
+func changeable(a models.Action) any {
+	return map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
 }
 
 // Archive ends an action: it is listed no more, its key is free again, and what was decided under it stays readable.

@@ -177,6 +177,9 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if after, err = q.PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
 			return err
 		}
+		if err := retired(ctx, q, p, a, now); err != nil {
+			return err
+		}
 		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
 			return err
 		}
@@ -184,6 +187,18 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	})
 	s.forget(a)
 	return after, err
+}
+
+// retired says which version, active when the action was locked, another has taken the place of.
+func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, now time.Time) error {
+	if a.ActivePolicyVersion == nil {
+		return nil
+	}
+	before, err := q.PolicyVersion(ctx, p.Store(), a.ID, *a.ActivePolicyVersion)
+	if err != nil {
+		return err
+	}
+	return events.Append(ctx, q, entry(p, events.PolicyRetired, a, versionData(before), now))
 }
 
 func versionData(v models.PolicyVersion) map[string]any {

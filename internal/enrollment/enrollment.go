@@ -88,6 +88,13 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 	if err := q.CreateEnrollment(ctx, e); err != nil {
 		return View{}, err
 	}
+	err = events.Append(ctx, q, events.Entry{
+		Scope: p.Store(), Type: events.EnrollmentRequested, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: map[string]any{"enrollment": e.ID, "session": session, "forced": force},
+	})
+	if err != nil {
+		return View{}, err
+	}
 	return View{e, sub.ExternalID}, outbox.Add(ctx, q, outbox.Item{
 		Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: now,
 	})

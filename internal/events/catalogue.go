@@ -193,6 +193,7 @@ var catalogue = []Definition{
 	audit(SessionEnded, "An observation session was ended."),
 	audit(SessionExpired, "An observation session went idle for too long."),
 	audit(EnrollmentStarted, "An enrollment began."),
+	audit(EnrollmentRequested, "It was asked to complete an enrollment."),
 	audit(TemplateTrained, "A template was learned."),
 	audit(TemplateAdapted, "A template adapted to confirmed evidence."),
 	audit(TemplateReset, "A template was reset."),

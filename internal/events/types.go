@@ -91,10 +91,11 @@ const (
 	SessionEnded   Type = "session.ended"
 	SessionExpired Type = "session.expired"
 
-	EnrollmentStarted Type = "enrollment.started"
-	TemplateTrained   Type = "template.trained"
-	TemplateAdapted   Type = "template.adapted"
-	TemplateReset     Type = "template.reset"
+	EnrollmentRequested Type = "enrollment.requested"
+	EnrollmentStarted   Type = "enrollment.started"
+	TemplateTrained     Type = "template.trained"
+	TemplateAdapted     Type = "template.adapted"
+	TemplateReset       Type = "template.reset"
 
 	BackgroundActivated Type = "background.activated"
 

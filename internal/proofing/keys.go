@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/proof"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -121,14 +122,14 @@ func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
 // Establish gives a new environment its first active key and the next one.
 func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
 	for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
-		if err := s.create(ctx, q, scope, status, actor); err != nil {
+		if err := s.create(ctx, q, scope, status, by{actor: actor}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) create(ctx context.Context, q *store.Q, scope store.Scope, status models.KeyStatus, actor string) error {
+func (s *Service) create(ctx context.Context, q *store.Q, scope store.Scope, status models.KeyStatus, who by) error {
 	now := s.clock.Now()
 	row, err := s.generate(scope, status, now)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Service) create(ctx context.Context, q *store.Q, scope store.Scope, sta
 	if err := q.CreateSigningKey(ctx, row); err != nil {
 		return err
 	}
-	return s.record(ctx, q, scope, events.SigningKeyCreated, row.KID, actor, now)
+	return s.record(ctx, q, scope, events.SigningKeyCreated, row.KID, who, now)
 }
 
 func (s *Service) generate(scope store.Scope, status models.KeyStatus, now time.Time) (models.SigningKey, error) {
@@ -194,6 +195,18 @@ func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.Signing
 // Rotate lets the next key, published long enough to be known, sign; the active one retires behind it, and a fresh next
 // one is published. It answers the keys after the move.
 func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error) {
+	return s.rotate(ctx, scope, by{actor: actor})
+}
+
+// RotateFor is Rotate on a credential's request.
+func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models.SigningKey, error) {
+	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID})
+}
+
+// by is who makes a change, and on which request.
+type by struct{ actor, request string }
+
+func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]models.SigningKey, error) {
 	now := s.clock.Now()
 	var after []models.SigningKey
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -207,11 +220,11 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) (
 		for _, step := range []struct{ from, to models.KeyStatus }{
 			{models.KeyActive, models.KeyRetiring}, {models.KeyNext, models.KeyActive},
 		} {
-			if err := s.move(ctx, q, scope, rows, step.from, step.to, actor, now); err != nil {
+			if err := s.move(ctx, q, scope, rows, step.from, step.to, who, now); err != nil {
 				return err
 			}
 		}
-		if err := s.create(ctx, q, scope, models.KeyNext, actor); err != nil {
+		if err := s.create(ctx, q, scope, models.KeyNext, who); err != nil {
 			return err
 		}
 		after, err = q.AllSigningKeys(ctx, scope)
@@ -221,7 +234,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) (
 	return after, err
 }
 
-func (s *Service) move(ctx context.Context, q *store.Q, scope store.Scope, rows []models.SigningKey, from, to models.KeyStatus, actor string, now time.Time) error {
+func (s *Service) move(ctx context.Context, q *store.Q, scope store.Scope, rows []models.SigningKey, from, to models.KeyStatus, who by, now time.Time) error {
 	for _, row := range rows {
 		if row.Status != from {
 			continue
@@ -230,7 +243,7 @@ func (s *Service) move(ctx context.Context, q *store.Q, scope store.Scope, rows 
 			return err
 		}
 		if to == models.KeyActive {
-			return s.record(ctx, q, scope, events.SigningKeyActivated, row.KID, actor, now)
+			return s.record(ctx, q, scope, events.SigningKeyActivated, row.KID, who, now)
 		}
 	}
 	return nil
@@ -255,7 +268,7 @@ func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (
 			}
 			if moved {
 				retired++
-				if err := s.record(ctx, q, scope, events.SigningKeyRetired, row.KID, actor, now); err != nil {
+				if err := s.record(ctx, q, scope, events.SigningKeyRetired, row.KID, by{actor: actor}, now); err != nil {
 					return err
 				}
 			}
@@ -266,8 +279,8 @@ func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (
 	return retired, err
 }
 
-func (s *Service) record(ctx context.Context, q *store.Q, scope store.Scope, t events.Type, kid, actor string, now time.Time) error {
-	return events.Append(ctx, q, events.Entry{Scope: scope, Type: t, At: now, Actor: actor, Data: map[string]any{"kid": kid}})
+func (s *Service) record(ctx context.Context, q *store.Q, scope store.Scope, t events.Type, kid string, who by, now time.Time) error {
+	return events.Append(ctx, q, events.Entry{Scope: scope, Type: t, At: now, Actor: who.actor, RequestID: who.request, Data: map[string]any{"kid": kid}})
 }
 
 // Forget drops the cached keys.

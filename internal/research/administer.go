@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/store"
 )
@@ -70,13 +69,10 @@ func (s *Service) Switch(ctx context.Context, scope store.Scope, on, remove bool
 }
 
 func switched(ctx context.Context, q *store.Q, scope store.Scope, before, after bool, at time.Time, actor string) error {
-	data := map[string]any{"research_enabled": after}
-	for name, v := range map[string]bool{"before": before, "after": after} {
-		digest, err := canonical.Digest(map[string]bool{"research_enabled": v})
-		if err != nil {
-			return err
-		}
-		data[name] = digest
+	setting := func(on bool) any { return map[string]bool{"research_enabled": on} }
+	data, err := events.Between(map[string]any{"research_enabled": after}, setting(before), setting(after))
+	if err != nil {
+		return err
 	}
 	return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.EnvironmentUpdated, At: at, Actor: actor, Data: data})
 }

@@ -164,6 +164,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, p identity.Principal, v
 			return scoring.Ack{}, err
 		}
 	}
+	before := *sess
 	state, taken := model.Add(state, scoring.Input{
 		Frame: frame, Ref: in.FrameID, Timestamp: row.At, Duration: time.Duration(in.DurationMS * float64(time.Millisecond)),
 		WindowStart: optionalUnix(in.WindowStart), WindowEnd: optionalUnix(in.WindowEnd), SeenElsewhere: seen,
@@ -175,6 +176,9 @@ func (s *Service) score(ctx context.Context, q *store.Q, p identity.Principal, v
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
 	profile := model.Assess(state, templates, now, scoring.AssessOptions{})
+	if err := s.warn(ctx, q, anomaly{principal: p, subject: v, before: before, frame: in.FrameID, templates: templates, profile: profile, at: now}); err != nil {
+		return taken, err
+	}
 	trust := scoring.LegacyTrust(state, profile)
 	return taken, s.tell(ctx, q, p, v, sess, trust, now)
 }

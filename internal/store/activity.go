@@ -103,8 +103,11 @@ func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
 
 // Horizon is the position behind every event that can be read now.
 func (q *Q) Horizon(ctx context.Context) (Position, error) {
-	var xmin uint64
-	err := q.queryRow(ctx, "select pg_snapshot_xmin(pg_current_snapshot())::text").Scan(&xmin)
+	var text string
+	if err := q.queryRow(ctx, "select pg_snapshot_xmin(pg_current_snapshot())::text").Scan(&text); err != nil {
+		return Position{}, err
+	}
+	xmin, err := strconv.ParseUint(text, 10, 64)
 	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
 }
 

@@ -136,20 +136,24 @@ func (q *Q) CancelChallengesOfSubject(ctx context.Context, s Scope, uid string, 
 	return rows, err
 }
 
-// RevokeClientTokensOfSubject ends the browsers' credentials of a subject and tells the caches.
-func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) error {
-	var issuers []string
-	err := q.with(ctx).Raw(`with revoked as (
+// RevokeClientTokensOfSubject ends the browsers' credentials of a subject, tells the caches, and answers how many still held.
+func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (held int, err error) {
+	var issuers []struct {
+		CredentialID string
+		Held         int
+	}
+	err = q.with(ctx).Raw(`with revoked as (
 			update client_tokens set revoked_at = @at
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
-			returning credential_id)
-		select distinct credential_id from revoked`, map[string]any{
+			returning credential_id, expires_at)
+		select credential_id, count(*) filter (where expires_at > @at) as held from revoked group by 1`, map[string]any{
 		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
 	}).Scan(&issuers).Error
-	for _, id := range issuers {
-		if err := q.Notify(ctx, ChannelCredential, id); err != nil {
-			return err
+	for _, i := range issuers {
+		held += i.Held
+		if err := q.Notify(ctx, ChannelCredential, i.CredentialID); err != nil {
+			return held, err
 		}
 	}
-	return err
+	return held, err
 }

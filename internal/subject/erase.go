@@ -77,7 +77,7 @@ func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.S
 	if _, err := void.Challenges(ctx, q); err != nil {
 		return err
 	}
-	return q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now)
+	return void.ClientTokens(ctx, q)
 }
 
 // Run is what the run of an erasure is started with.

@@ -121,7 +121,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		if err != nil {
 			return err
 		}
-		if err := q.RevokeClientTokensOfSubject(ctx, p.Store(), row.UID, now); err != nil {
+		if err := void.ClientTokens(ctx, q); err != nil {
 			return err
 		}
 		data := withReason(map[string]any{"proofs_revoked": proofs}, reason)

@@ -65,6 +65,17 @@ func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
 	return len(rows), nil
 }
 
+// ClientTokens ends the browsers' credentials of the subject.
+func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
+	held, err := q.RevokeClientTokensOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	if err != nil || held == 0 {
+		return err
+	}
+	e := v.entry(events.ClientTokenRevoked, store.Voided{})
+	e.Data = map[string]any{"revoked": held, "reason": v.Reason}
+	return events.Append(ctx, q, e)
+}
+
 func (v Void) entry(t events.Type, r store.Voided) events.Entry {
 	return events.Entry{
 		Scope: scopeOf(v.Subject), Type: t, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
@@ -219,18 +218,20 @@ func (s *Endpoints) check(url *string, patterns []string) error {
 
 // log appends a change of an endpoint to the audit log.
 func (s *Endpoints) log(ctx context.Context, q *store.Q, p identity.Principal, t events.Type, before, after *models.WebhookEndpoint, data map[string]any) error {
-	if data == nil {
-		data = map[string]any{}
-	}
-	for name, e := range map[string]*models.WebhookEndpoint{"before": before, "after": after} {
+	shown := func(e *models.WebhookEndpoint) any {
 		if e == nil {
-			continue
+			return nil
 		}
-		digest, err := canonical.Digest(map[string]any{"url": e.URL, "events": []string(e.Events), "description": e.Description, "status": e.Status})
-		if err != nil {
-			return err
+		return map[string]any{"url": e.URL, "events": []string(e.Events), "description": e.Description, "status": e.Status}
+	}
+	data, err := events.Between(data, shown(before), shown(after))
+	if err != nil {
+		return err
+	}
+	for _, e := range []*models.WebhookEndpoint{before, after} {
+		if e != nil {
+			data["endpoint"] = e.ID
 		}
-		data[name], data["endpoint"] = digest, e.ID
 	}
 	return events.Append(ctx, q, events.Entry{Scope: p.Store(), Type: t, At: s.Clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data})
 }

@@ -20,7 +20,7 @@ import (
 // iteration is one event; every stream gets all of them.
 func BenchmarkStreams(b *testing.B) {
 	const streams = 1000
-	s := setup(b, stream.Options{Every: 100 * time.Millisecond})
+	s := setup(b, stream.Options{Every: 100 * time.Millisecond, MaxEach: streams})
 	subs := make([]*stream.Subscription, streams)
 	for i := range subs {
 		subs[i] = s.subscribe(mine, stream.Filter{}, "")

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/events/stream"
+	"github.com/countersign-dev/countersign/internal/problem"
+)
+
+// open connects for an environment and answers with the response's status and what closes the connection.
+func (b *streamBundle) open(environment string) (status int, hangUp func()) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url, nil)
+	require.NoError(b.t, err)
+	req.Header.Set("X-Environment", environment)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(b.t, err)
+	hangUp = sync.OnceFunc(func() { _ = res.Body.Close() })
+	b.t.Cleanup(hangUp)
+	return res.StatusCode, hangUp
+}
+
+func TestOneEnvironmentTakesNoMoreThanItsShareOfStreams(t *testing.T) {
+	t.Parallel()
+	b := setupStreams(t, &streamHandlers{Heartbeat: 20 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond, MaxEach: 3, Max: 5})
+	var hangUp func()
+	for range 3 {
+		var status int
+		status, hangUp = b.open("env_1")
+		require.Equal(t, http.StatusOK, status)
+	}
+	status, _ := b.open("env_1")
+	require.Equal(t, http.StatusTeapot, status, "its share is used up")
+	_, err := b.hub.Subscribe(t.Context(), b.scope, "crd_1", stream.Filter{}, "")
+	require.ErrorIs(t, err, stream.ErrShare)
+	require.Equal(t, http.StatusTooManyRequests, problem.Of(problem.TooManyStreams).Status)
+	for range 2 {
+		status, _ = b.open("env_2")
+		require.Equal(t, http.StatusOK, status, "and nobody else's")
+	}
+	status, _ = b.open("env_3")
+	require.Equal(t, http.StatusTeapot, status, "the process is full")
+	hangUp()
+	require.Eventually(t, func() bool {
+		status, _ := b.open("env_1")
+		return status == http.StatusOK
+	}, 20*time.Second, 10*time.Millisecond, "a stream that ends makes room")
+}
+
+// A client that reads nothing is cut once what it was sent has filled the way to it; until then nothing is kept for it but
+// what its connection holds.
+func TestAClientThatReadsNothingIsCut(t *testing.T) {
+	t.Parallel()
+	b := setupStreams(t, &streamHandlers{Heartbeat: 20 * time.Millisecond, Patience: 200 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond})
+	at, err := url.Parse(b.url)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", at.Host)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", at.Path, at.Host)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return b.hub.Count() == 1 }, 20*time.Second, time.Millisecond)
+	_, err = b.st.Pool().Exec(t.Context(), `insert into events (id, tenant_id, environment_id, type, at, actor, data, salt, digest)
+		select 'evt_' || n, 'tnt_1', 'env_1', 'subject.created', now(), 'cli:test', jsonb_build_object('padding', repeat('a', 100000)), '', ''
+		from generate_series(1, 200) n`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return b.hub.Count() == 0 }, 20*time.Second, 10*time.Millisecond)
+}
+
+// BenchmarkStreamsOverHTTP measures 1,000 streams on real connections, at 20 events a second: the time from an event's
+// transaction to the line at each client, and the memory of both ends, which share the process. One iteration is one event.
+func BenchmarkStreamsOverHTTP(b *testing.B) {
+	const streams = 1000
+	s := setupStreams(b, &streamHandlers{Heartbeat: time.Minute}, stream.Options{MaxEach: streams})
+	var mu sync.Mutex
+	due := map[string]time.Time{}
+	var took []time.Duration
+	var all sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: streams, DisableCompression: true}}
+	for range streams {
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url, nil)
+		require.NoError(b, err)
+		res, err := client.Do(req)
+		require.NoError(b, err)
+		b.Cleanup(func() { _ = res.Body.Close() })
+		lines := bufio.NewScanner(res.Body)
+		all.Go(func() {
+			mine := make([]time.Duration, 0, b.N)
+			for len(mine) < b.N && lines.Scan() {
+				id, ok := strings.CutPrefix(lines.Text(), "id: ")
+				if !ok {
+					continue
+				}
+				mu.Lock()
+				mine = append(mine, time.Since(due[id]))
+				mu.Unlock()
+			}
+			mu.Lock()
+			took = append(took, mine...)
+			mu.Unlock()
+		})
+	}
+	require.Eventually(b, func() bool { return s.hub.Count() == streams }, 20*time.Second, 10*time.Millisecond)
+	b.ResetTimer()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for i := range b.N {
+		<-tick.C
+		mu.Lock()
+		at := time.Now()
+		due[s.append(fmt.Sprint(i))] = at
+		mu.Unlock()
+	}
+	all.Wait()
+	b.StopTimer()
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	slices.Sort(took)
+	require.Len(b, took, streams*b.N)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(memory.HeapInuse+memory.StackInuse)/1e6, "MB")
+}
