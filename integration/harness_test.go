@@ -134,7 +134,7 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 		return nil, l, err
 	}
 	p, err := wiring.New(core, wiring.Options{
-		WebhookLoopback: true, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
+		WebhookLoopback: true, Research: true, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
 	})
 	return p, l, err
 }

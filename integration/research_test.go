@@ -1,0 +1,69 @@
+package integration_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/research"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// A frame's vector is kept for learning where page, subject and environment agree (the deployment does, in these tests), and
+// goes when the subject withdraws.
+func TestResearchNeedsEverybodysWord(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	willing, other := w.subject(t), w.subject(t)
+	sessions := map[string]string{}
+	for _, s := range []string{willing, other} {
+		sessions[s] = w.Server.post(t, "/api/v1/sessions", object{"subject": s}).is(201).string("id")
+	}
+	who, start := typist(t.Name()), time.Now().Add(-10*time.Minute)
+	n := 0
+	send := func(c caller, subject string, optin any) {
+		frame := evidence(who, "score", start, n)
+		frame["frame_id"] = "frame-" + strconv.Itoa(n)
+		n++
+		if optin != nil {
+			frame["research_optin"] = optin
+		}
+		a := c.post(t, "/api/v1/sessions/"+sessions[subject]+"/evidence", frame).is(200)
+		require.Equal(t, "accepted", a.string("status"), "answered: %s", a.body)
+	}
+	kept := func() int { return count(t, "select count(*) from research_vectors where environment_id = $1", w.ID) }
+	consent := func(subject string, yes bool) {
+		w.Server.post(t, "/api/v1/subjects/"+subject+"/research-consent", object{"consented": yes}).is(200)
+	}
+
+	consent(willing, true)
+	send(w.Server, willing, true)
+	require.Zero(t, kept(), "research is not switched on for the environment")
+	keeper := research.New(shared.Store, shared.keys, false)
+	_, err := keeper.Switch(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, true, false, time.Now(), "cli:tenant research")
+	require.NoError(t, err)
+	send(w.Server, willing, nil)
+	send(w.Server, willing, false)
+	require.Zero(t, kept(), "the page did not say so")
+	send(w.Server, other, true)
+	require.Zero(t, kept(), "the subject did not consent")
+	send(w.Server, willing, true)
+	require.Equal(t, 1, kept())
+	send(w.Server.with("X-Service-Research-Optin", "true"), willing, nil)
+	require.Equal(t, 2, kept(), "by the header")
+	consent(other, true)
+	send(w.Server, other, true)
+	require.Equal(t, 3, kept())
+
+	exported := w.Server.post(t, "/api/v1/subjects/"+willing+"/export", nil).is(200)
+	require.Len(t, exported.value("data.research_vectors"), 2)
+	consent(willing, false)
+	require.Equal(t, 1, kept(), "those of the other stay")
+	send(w.Server, willing, true)
+	require.Equal(t, 1, kept())
+	w.Server.delete(t, "/api/v1/subjects/"+other).is(202)
+	eventually(t, func() bool { return kept() == 0 }, "erasure removes them")
+	require.Zero(t, count(t, "select count(*) from research_links where environment_id = $1", w.ID))
+}
