@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/proofing"
 	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/template"
@@ -49,6 +50,7 @@ type Services struct {
 	Hub            *stream.Hub
 	AuditSigner    audit.Signer
 	Runs           Runs
+	Model          func() *scoring.Model                       // the model in force, for /meta
 	Ready          func(ctx context.Context) map[string]string // state of each capability that can be away, for /meta
 }
 
@@ -88,7 +90,7 @@ type handlers struct {
 func newHandlers(s *server, d Deps) handlers {
 	v := d.Services
 	return handlers{
-		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, maxFrame: s.config.MaxFrameBytes},
+		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, model: v.Model, maxFrame: s.config.MaxFrameBytes},
 		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
 		actions:        &actionHandlers{Actions: v.Actions},

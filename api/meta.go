@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/scoring"
 )
 
 // metaHandlers answer what the service can do.
@@ -18,6 +19,34 @@ type metaHandlers struct {
 	version  string
 	ready    func(ctx context.Context) map[string]string
 	maxFrame int
+	model    func() *scoring.Model
+}
+
+// backgroundInfo says whence a background model in force comes.
+type backgroundInfo struct {
+	Version       string `json:"version"`
+	Modality      string `json:"modality"`
+	Data          string `json:"data"`
+	Licence       string `json:"licence"`
+	NonCommercial bool   `json:"non_commercial"`
+	Local         bool   `json:"local"`
+	People        int    `json:"people"`
+}
+
+// backgrounds are the background models in force, in the order of the modalities.
+func (h *metaHandlers) backgrounds() []backgroundInfo {
+	out := []backgroundInfo{}
+	if h.model == nil {
+		return out
+	}
+	m := h.model()
+	for _, modality := range features.Modalities() {
+		if bg := m.Background(modality); bg != nil {
+			c := bg.Card
+			out = append(out, backgroundInfo{bg.Version, string(modality), c.Data, c.Licence, c.NonCommercial, c.Local, c.People})
+		}
+	}
+	return out
 }
 
 // readyWithin bounds asking what is away.
@@ -58,7 +87,7 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 	return send(c, fiber.StatusOK, map[string]any{
 		"service": "countersign", "version": h.version, "contract_version": openapi.Version(), "capabilities": capabilities,
 		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze"},
-		"feature_schema": features.Schema(), "limits": h.limits(),
+		"feature_schema": features.Schema(), "backgrounds": h.backgrounds(), "limits": h.limits(),
 		"legacy_states": []string{"LEARNING", "STABLE", "WATCH", "DEGRADED", "BROKEN", "ENDED"},
 	})
 }

@@ -3,6 +3,11 @@ package background_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +43,51 @@ func TestLearningIsReproducible(t *testing.T) {
 		return hex.EncodeToString(sum[:])
 	}
 	require.Equal(t, digest(), digest())
+}
+
+var update = flag.Bool("update", false, "write testdata/golden_learning.json anew")
+
+// Learning gives what it gave when the golden file was written, on any machine: means, variances of events, and the
+// diagonals of B and W.
+func TestLearningGivesTheGoldenNumbers(t *testing.T) {
+	t.Parallel()
+	bg, err := background.Learn(samples(24, 6), background.DefaultOptions(features.Keystroke))
+	require.NoError(t, err)
+	got := map[string][]float64{"mu": bg.Mu, "sig2": bg.Sig2, "few": bg.Few, "many": bg.Many, "drift": bg.DriftCells}
+	for i := range bg.Mu {
+		at := i*(i+1)/2 + i
+		got["b"], got["w"] = append(got["b"], bg.Between[at]), append(got["w"], bg.Within[at])
+	}
+	const file = "testdata/golden_learning.json"
+	if *update {
+		body, err := json.Marshal(got)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, body, 0o600))
+	}
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var want map[string][]float64
+	require.NoError(t, json.Unmarshal(body, &want))
+	for name, values := range want {
+		require.Len(t, got[name], len(values), name)
+		for i, v := range values {
+			require.InDelta(t, v, got[name][i], 1e-3*math.Abs(v)+1e-6, "%s of cell %d", name, i)
+		}
+	}
+}
+
+// Who is held back is a matter of the name alone, and about the share asked for.
+func TestHeldBackPeopleAreAShare(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0, .2, .5, 1} {
+		held := 0
+		for i := range 5000 {
+			if background.HeldBack(fmt.Sprint("user-", i), share) {
+				held++
+			}
+		}
+		require.InDelta(t, share, float64(held)/5000, .03)
+	}
 }
 
 func TestLearnedBackgroundTellsPeopleApart(t *testing.T) {

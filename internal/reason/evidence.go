@@ -32,6 +32,7 @@ var evidenceEntries = []Entry{
 	{"few_transition_classes", KindContinuity, "Few kinds of transition were seen, for example typing with one hand.", "More varied typing, or step up."},
 	{"background_other_language", KindContinuity, "Most key transitions are outside the background's tables, so another language or layout is likely.", "Learn a background of your own population."},
 	{"background_other_population", KindContinuity, "The background was learned on other devices than this one.", "Learn a background of your own population."},
+	{"background_not_local", KindContinuity, "The background was learned from other people than this deployment's own.", "Learn a background of your own population: countersign background learn."},
 	{"not_enrolled", KindEnrollment, "The subject has no template.", "Complete an enrollment."},
 	{"no_template_for_device", KindEnrollment, "The subject is enrolled on another class of device.", "Enroll on this class of device."},
 	{"template_other_model", KindEnrollment, "The template was learned under another model version.", "Re-train or re-enroll the subject."},

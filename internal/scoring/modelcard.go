@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -20,7 +21,8 @@ func (b *Background) Markdown() string {
 		{"people, frames", fmt.Sprintf("%d, %d", c.People, c.Frames)},
 		{"population", c.Population},
 		{"learned on", c.Learned},
-		{"allowance for change from day to day", fmt.Sprintf("%.0f %% of the variance between people", 100*b.Drift)},
+		{"people held back from learning, to measure with", fmt.Sprintf("%.0f %%", 100*c.HeldBack)},
+		{"allowance for change from day to day", b.allowance()},
 	} {
 		fmt.Fprintf(&s, "- %s: %s\n", line[0], line[1])
 	}
@@ -43,6 +45,14 @@ func (b *Background) Markdown() string {
 	return s.String()
 }
 
+// allowance says how much of the variance between people is allowed for a change from day to day.
+func (b *Background) allowance() string {
+	if len(b.DriftCells) == 0 {
+		return fmt.Sprintf("%.0f %% of the variance between people", 100*b.Drift)
+	}
+	return fmt.Sprintf("%.0f to %.0f %% of the variance between people, by kind of cell", 100*slices.Min(b.DriftCells), 100*slices.Max(b.DriftCells))
+}
+
 // ModelCards is docs/model-card.md of the model in force. A test holds the file of the embedded model equal to it.
 func (m *Model) ModelCards() string {
 	var s strings.Builder
@@ -51,8 +61,8 @@ func (m *Model) ModelCards() string {
 This page is generated from the backgrounds in the binary (`+"`go test ./internal/scoring -update`"+`). Model `+"`%s`"+`, rules `+"`%s`"+`.
 
 A background says how people differ from each other and from themselves. It holds means and covariances of feature cells over
-all its people and nothing of any one of them. Templates are bound to the version of the background they were learned with: after
-another one is activated, subjects are trained again from what their templates keep, or enrolled again.
+all its people and nothing of any one of them. Templates are bound to the version of the background they were learned with; after
+another one is activated they are learned again from what they keep.
 
 **Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for whoever is not
 recognised. **Not for** finding out who somebody is among many, for judging anybody's state, health or performance, or as the only
@@ -74,9 +84,22 @@ The collector subtracts population means of a key's hold and of a digraph's time
 
 ## Learning your own
 
-` + "`countersign background learn`" + ` learns a background from recordings in the formats of ` + "`internal/recordings`" + `, or from the frames of subjects who
-consented to research. 500 people are enough for 104 keystroke cells, some 70 for 84 pointer cells. Compare it with the one in force on people
-neither was learned from before activating it.
+    countersign background learn --modality keystroke --version-name acme-1 --out acme-1.json --about "..." --licence "..." FILE...
+    countersign background learn --from-research --version-name acme-1 --out acme-1.json --about "..." --licence "consent"
+    countersign background compare embedded acme-1.json --data DIR
+    countersign background activate acme-1.json --data DIR
+    countersign background list
+
+` + "`learn`" + ` takes recordings in the formats of ` + "`internal/recordings`" + `, or the vectors of subjects who consented to research, and writes the
+background with its model card. 500 people are enough for 104 keystroke cells, some 70 for 84 pointer cells. A share of the people
+(` + "`--hold-back`" + `, a fifth) is left out by a hash of their name, so that two backgrounds can be compared on people neither has seen;
+the same files, name and date give the same background to the byte. What stored vectors cannot tell (the variance of single events, the
+worth of a bin) is the base's, the embedded one's where nothing else is named: its terms go with that.
+
+` + "`activate`" + ` measures the candidate against what is in force on people neither was learned from, refuses one that is worse by more than its
+error bars, and keeps the comparison with the row. It holds for the whole deployment: replicas follow on notice, without a restart, and
+every environment's audit log says so (` + "`background.activated`" + `). Templates stay in force: they are learned again from what they keep as they
+are read, and stored so within the hour. ` + "`countersign background retire MODALITY`" + ` goes back to the embedded one.
 `)
 	return s.String()
 }

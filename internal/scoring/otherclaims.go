@@ -112,6 +112,9 @@ func (a *assessment) generalLimits() {
 	if s.Device == UnknownDevice {
 		a.limits.add(ReasonDeviceUnknown)
 	}
+	if bg := a.model.backgrounds[features.Keystroke]; s.Amounts[features.Keystroke] > 0 && bg != nil && !bg.Card.Local {
+		a.limits.add(ReasonNotLocal)
+	}
 	if s.Frames > 0 && s.Amounts[features.Keystroke]+s.Amounts[features.Pointer] == 0 {
 		a.limits.add(ReasonNotScored)
 	}

@@ -39,6 +39,7 @@ const (
 	ReasonFewCells           = "few_transition_classes"
 	ReasonOtherLanguage      = "background_other_language"
 	ReasonOtherPopulation    = "background_other_population"
+	ReasonNotLocal           = "background_not_local"
 	ReasonDeviceUnknown      = "device_unknown"
 	ReasonNotScored          = "modality_not_scored"
 	ReasonExperimental       = "experimental"
@@ -93,6 +94,7 @@ func continuityReasons() []Reason {
 		{ReasonFewCells, kind, "Few kinds of transition were seen, for example typing with one hand.", "More varied typing, or step up."},
 		{ReasonOtherLanguage, kind, "Most key transitions are outside the background's tables, so another language or layout is likely.", "Learn a background of your own population."},
 		{ReasonOtherPopulation, kind, "The background was learned on other devices than this one.", "Learn a background of your own population."},
+		{ReasonNotLocal, kind, "The background was learned from other people than this deployment's own.", "Learn a background of your own population: countersign background learn."},
 		{ReasonNotEnrolled, enrolment, "The subject has no template.", "Complete an enrollment."},
 		{ReasonNoTemplateDevice, enrolment, "The subject is enrolled on another class of device.", "Enroll on this class of device."},
 		{ReasonTemplateModel, enrolment, "The template was learned under another model version.", "Re-train or re-enroll the subject."},

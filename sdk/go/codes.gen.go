@@ -71,6 +71,8 @@ const (
 
 // The reason codes of decisions, claims, frames and proofs.
 const (
+	// The background was learned from other people than this deployment's own.
+	ReasonBackgroundNotLocal = "background_not_local"
 	// Most key transitions are outside the background's tables, so another language or layout is likely.
 	ReasonBackgroundOtherLanguage = "background_other_language"
 	// The background was learned on other devices than this one.

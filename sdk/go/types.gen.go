@@ -1070,6 +1070,8 @@ type ManualReviewRequest struct {
 
 // Meta: What this deployment can do.
 type Meta struct {
+	// The background models in force and whence they come.
+	Backgrounds []map[string]any `json:"backgrounds,omitzero"`
 	// State of each capability.
 	Capabilities map[string]CapabilityState `json:"capabilities"`
 	// The claims and the statuses each can have.
