@@ -38,9 +38,14 @@ var document = sync.OnceValue(func() served {
 	if err := json.Unmarshal(b.Bytes(), &head); err != nil {
 		panic(fmt.Sprintf("openapi: the embedded document has no info: %v", err))
 	}
-	sum := sha256.Sum256(b.Bytes())
-	return served{body: b.Bytes(), etag: `"sha256-` + hex.EncodeToString(sum[:8]) + `"`, version: head.Info.Version}
+	return served{body: b.Bytes(), etag: TagOf(b.Bytes()), version: head.Info.Version}
 })
+
+// TagOf is the quoted entity tag of a body: what has another is another body.
+func TagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"sha256-` + hex.EncodeToString(sum[:8]) + `"`
+}
 
 // Document returns the contract as minified JSON. The caller must not change it.
 func Document() []byte { return document().body }

@@ -5,7 +5,7 @@ import "net/http"
 // Code is the stable name of one kind of refusal. Codes are never renamed.
 type Code string
 
-// The catalogue. docs/errors.md is generated from it; both SDKs carry the same names.
+// The catalogue. /docs/errors shows it, with remedies.go; both SDKs carry the same names.
 const (
 	MalformedJSON        Code = "malformed_json"
 	BadRequest           Code = "bad_request"

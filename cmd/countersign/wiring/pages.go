@@ -4,6 +4,7 @@ import (
 	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/challenge"
+	"github.com/countersign-dev/countersign/web/reference"
 	"github.com/countersign-dev/countersign/web/register"
 )
 
@@ -29,6 +30,10 @@ func (p *Process) sections() ([]web.Section, error) {
 	if err != nil {
 		return nil, err
 	}
+	docs, err := reference.Section()
+	if err != nil {
+		return nil, err
+	}
 	tries, err := p.trySection()
-	return append([]web.Section{challenges, registrations, p.console()}, tries...), err
+	return append([]web.Section{challenges, registrations, p.console(), docs}, tries...), err
 }
