@@ -149,6 +149,13 @@ fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## hostile request
 	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(SEED) \
 		$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
 
+SEED     ?= 0
+DURATION ?= 3m
+.PHONY: chaos
+chaos: $(BIN)/countersign $(BIN)/devstack ## kill, pause and cut off every part under load, then check every promise (SEED=7 DURATION=3m)
+	@go build -o $(BIN)/chaos ./cmd/chaos
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION)
+
 ## Check
 
 .PHONY: lint

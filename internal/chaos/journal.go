@@ -1,0 +1,58 @@
+package chaos
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Journal is what the clients were told.
+type Journal struct {
+	mu sync.Mutex
+
+	Asked     []Asked
+	Completed []Completed
+	Cancelled []string // challenges
+	Reviewed  []Reviewed
+	Consumed  []string // ids of proofs that verify answered to have consumed, once for each such answer
+	Taken     []Taken
+	Odd       []string // answers that no fault excuses
+	Answers   map[int]int
+}
+
+// Asked is one authorize request, however often it was sent.
+type Asked struct {
+	Key      string // idempotency key
+	Want     string // decision
+	Answer   string // the first answer's body; empty where none came
+	ID       string
+	Decision string
+	ProofID  string
+}
+
+// Completed is the receipt of a challenge.
+type Completed struct{ Challenge, Child string }
+
+// Reviewed is the receipt of a hold.
+type Reviewed struct{ Hold, Resolution string }
+
+// Taken is a frame of evidence that was acknowledged.
+type Taken struct{ Session, Frame string }
+
+func (j *Journal) write(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f()
+}
+
+func (j *Journal) odd(format string, args ...any) {
+	j.write(func() { j.Odd = append(j.Odd, fmt.Sprintf(format, args...)) })
+}
+
+func (j *Journal) answered(status int) {
+	j.write(func() {
+		if j.Answers == nil {
+			j.Answers = map[int]int{}
+		}
+		j.Answers[status]++
+	})
+}

@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// receiver is a relying party that takes webhooks, and now and then does not.
+type receiver struct {
+	server *http.Server
+	url    string
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	moody bool // refuses some
+	got   map[string][]string
+}
+
+func newReceiver(seed uint64) (*receiver, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{url: "http://" + l.Addr().String() + "/hooks", rng: rand.New(rand.NewPCG(seed, 0xcafe)), moody: true, got: map[string][]string{}}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = r.server.Serve(l) }()
+	return r, nil
+}
+
+// ServeHTTP keeps what it takes. What it refuses must come again.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.moody && r.rng.IntN(50) == 0 {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	sum := sha256.Sum256(body)
+	id := req.Header.Get("webhook-id")
+	r.got[id] = append(r.got[id], hex.EncodeToString(sum[:8]))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (r *receiver) calm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moody = false
+}
+
+func (r *receiver) received() map[string][]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make(map[string][]string, len(r.got))
+	for id, bodies := range r.got {
+		out[id] = append([]string(nil), bodies...)
+	}
+	return out
+}
