@@ -104,6 +104,24 @@ test('a hidden page is paused, and what was there goes with keepalive', async ()
   assert.equal(page.requests.length, 2)
 })
 
+test('a page that is left sends everything at once', async () => {
+  const { page } = start()
+  page.answers = [new Error('offline')]
+  page.type(text(50))
+  await settled()
+  page.type(text(70))
+  page.requests = []
+  page.window.dispatchEvent(new Event('pagehide'))
+  await settled()
+  assert.equal(new Set(page.requests.map((r) => r.body.frame_id)).size, 3)
+  await page.pass(30_000)
+  assert.equal(page.requests.length, 3, 'each of them once')
+})
+
+test('a collector without a session is a mistake told at once', () => {
+  assert.throws(() => start({ session: '' }), /session is missing/)
+})
+
 test('a person who stops typing is not waited for', async () => {
   const { page } = start()
   page.type(text(20))

@@ -12,7 +12,7 @@ import { showVerdict } from "./try/verdict";
 const passageKeys = 110;
 const frameKeys = 50;
 const strangerFrames = 3;
-const firstWait = 6_000;
+const firstWait = 9_000; // about what typing the first frame takes
 
 const troubles: Record<string, string> = {
   network: "The service cannot be reached just now. What you typed is kept and sent as soon as it can be.",

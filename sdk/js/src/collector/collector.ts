@@ -19,6 +19,7 @@ export class Collector {
   private timer: unknown
 
   constructor(private readonly o: CollectorOptions, private readonly host: Host = page()) {
+    for (const name of ['baseURL', 'session', 'token'] as const) if (!o[name]) throw new TypeError(`collector: ${name} is missing`)
     this.consented = o.consent === true
     const limits = { frameKeys: bounded(o.frameKeys, 50, 20, 200), frameMS: bounded(o.frameMS, 20_000, 5000, 60_000) }
     this.recorder = new Recorder(limits, (cut) => this.hand(cut))
@@ -108,13 +109,9 @@ export class Collector {
 
   /** Sends what is there in a way that outlives the page. */
   private leave(): void {
-    this.leaving = true
     this.recorder.cut()
-    this.leaving = false
-    void this.sender.flush(true)
+    this.sender.leave()
   }
-
-  private leaving = false
 
   /** Cuts a frame whose person has stopped typing: evidence must not wait for the next key. */
   private watch(): void {
@@ -138,7 +135,7 @@ export class Collector {
     }
     if (this.o.researchOptin) frame.research_optin = true
     this.o.onFrame?.(frame)
-    this.sender.push(frame, this.leaving)
+    this.sender.push(frame)
   }
 
   private become(state: State, reason?: EndReason): void {

@@ -21,6 +21,7 @@ const endings: Record<number, EndReason> = { 403: 'forbidden', 404: 'session_not
 /** Sends frames in order, one at a time. A frame goes again under its own id until it is answered, so it counts once. */
 export class Sender {
   private queue: Frame[] = []
+  private readonly flying = new Set<Frame>()
   private token: string | undefined
   private expires = Infinity
   private refused = false // the token in hand has been refused
@@ -31,18 +32,23 @@ export class Sender {
 
   constructor(private readonly host: Host, private readonly o: SenderOptions) {}
 
-  push(frame: Frame, leaving = false): void {
+  push(frame: Frame): void {
     if (this.over) return
     this.queue.push(frame)
-    while (this.queue.length > this.o.queueLimit) this.drop('the queue is full')
-    void this.flush(leaving)
+    while (this.queue.length > this.o.queueLimit) this.drop(this.queue[0]!, 'the queue is full')
+    void this.flush()
   }
 
   /** Sends what is queued now, without waiting for a retry that is due later. */
-  flush(leaving = false): Promise<void> {
+  flush(): Promise<void> {
     this.host.clear(this.retry)
-    this.busy ??= this.run(leaving).finally(() => { this.busy = undefined })
+    this.busy ??= this.run().finally(() => { this.busy = undefined })
     return this.busy
+  }
+
+  /** Sends what is queued all at once: the page may be gone before the first answer. */
+  leave(): void {
+    for (const frame of this.queue) if (!this.flying.has(frame)) void this.send(frame).then((wait) => this.later(wait))
   }
 
   close(): void {
@@ -51,32 +57,46 @@ export class Sender {
     this.host.clear(this.retry)
   }
 
-  private drop(why: string): void {
-    this.queue.shift()
+  private drop(frame: Frame, why: string): void {
+    this.remove(frame)
     this.o.failed({ kind: 'dropped', detail: 'a frame was dropped: ' + why })
   }
 
-  private async run(leaving: boolean): Promise<void> {
-    while (this.queue.length > 0 && !this.over) {
-      const frame = this.queue[0]!
+  private async run(): Promise<void> {
+    for (;;) {
+      const frame = this.queue.find((f) => !this.flying.has(f))
+      if (!frame || this.over) return
       if (this.host.date() - frame.timestamp * 1000 > OLDEST_MS) {
-        this.drop('it is older than ten minutes')
+        this.drop(frame, 'it is older than ten minutes')
         continue
       }
-      const wait = await this.send(frame, leaving)
-      if (wait === undefined) continue
-      if (!this.over) this.retry = this.host.timer(() => void this.flush(), wait)
-      return
+      const wait = await this.send(frame)
+      if (wait !== undefined) return this.later(wait)
     }
   }
 
+  private later(wait: number | undefined): void {
+    if (this.over || wait === undefined) return
+    this.host.clear(this.retry)
+    this.retry = this.host.timer(() => void this.flush(), wait)
+  }
+
   /** Sends one frame; the result is how long to wait before trying again, or undefined to go on. */
-  private async send(frame: Frame, leaving: boolean): Promise<number | undefined> {
+  private async send(frame: Frame): Promise<number | undefined> {
+    this.flying.add(frame)
+    try {
+      return await this.attempt(frame)
+    } finally {
+      this.flying.delete(frame)
+    }
+  }
+
+  private async attempt(frame: Frame): Promise<number | undefined> {
     if (!(await this.authorized())) return this.over ? undefined : this.backoff()
     let response: Response
     try {
       response = await this.host.fetch(this.o.url, {
-        method: 'POST', body: JSON.stringify(frame), keepalive: leaving, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer',
+        method: 'POST', body: JSON.stringify(frame), keepalive: true, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer',
         headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + this.token! },
         signal: AbortSignal.timeout(REQUEST_MS),
       })

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+
+const options = { module: 'nodenext', target: 'es2022', strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true }
+
+/** Compiles a program of somebody who uses the package, by the types that are published. */
+function compiles(name: string, code: string, more: object): string {
+  const dir = '.build/consumer-' + name
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(dir + '/program.mts', code)
+  writeFileSync(dir + '/tsconfig.json', JSON.stringify({ compilerOptions: { ...options, ...more }, files: ['program.mts'] }))
+  return spawnSync('node_modules/.bin/tsc', ['--project', dir], { encoding: 'utf8' }).stdout
+}
+
+test('the page of the README has types', () => {
+  const code = /```ts\n([\s\S]*?)```/.exec(readFileSync('README.md', 'utf8'))![1]!
+  assert.equal(compiles('page', code, { lib: ['es2022', 'dom'], types: [] }), '')
+  assert.match(compiles('wrong', code.replace('baseURL:', 'baseUrl:'), { lib: ['es2022', 'dom'], types: [] }), /baseUrl/)
+})
+
+test('operations, their bodies and their answers have types', () => {
+  const code = `
+    import { Countersign, decide, type Output } from '@countersign/sdk/server'
+    const c = new Countersign({ baseURL: 'https://countersign.example', apiKey: 'sk_test_x' })
+    const made: Output<'createAction'> = await c.createAction({ body: { key: 'a.b', name: 'A', consequence: 'B', allowed_audiences: ['c'] } })
+    const risk: 'low' | 'elevated' | 'high' | 'critical' = made.risk_class
+    await c.archiveAction({ path: { action_id: made.id } })
+    await c.getMeta()
+    for await (const s of c.each('listSubjects')) s.status satisfies 'active' | 'revoked'
+    const d = await decide(c, { subject: 's', action: 'a.b', resource: { type: 't', id: 'i' }, audience: 'c' }, { riskClass: risk })
+    if (d.source === 'service') d.response.proof satisfies string | null | undefined
+    // @ts-expect-error a path parameter is missing
+    await c.getAction({})
+    // @ts-expect-error an unknown field
+    await c.createSubject({ body: { name: 'x' } })
+    // @ts-expect-error no list
+    c.each('getMeta')
+  `
+  assert.equal(compiles('server', code, { lib: ['es2022'], types: ['node'] }), '')
+})
