@@ -102,7 +102,10 @@ func (a *assessment) continuity() Claim {
 	status := a.continuityStatus(&e)
 	doubts := a.doubts()
 	e.limits.add(doubts...)
-	e.cap = e.cap || len(doubts) > 0
+	if a.presence.suspected {
+		e.limits.add(ReasonAutomationHint) // a program that knows the person's times is the one thing that looks like this
+	}
+	e.cap = e.cap || len(doubts) > 0 || a.presence.suspected
 	if status == Confirmed && (e.cap || a.opt.CapLikely || a.stale) {
 		status = Likely
 	}
