@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -85,6 +86,9 @@ func (a *auditor) by(c caller, id, method, path string, body any) answer {
 	a.t.Helper()
 	require.Equal(a.t, id, operationOf(method, path))
 	got := c.do(a.t, method, path, body)
+	for n := 0; got.status == http.StatusServiceUnavailable && n < 5; n++ {
+		got = c.do(a.t, method, path, body) // a loaded Temporal: nothing was changed, or the answer is kept
+	}
 	require.Less(a.t, got.status, 300, "%s answered: %s", id, got.body)
 	a.done[id] = true
 	entries := a.entries(got.header.Get("X-Request-Id"))
@@ -163,7 +167,8 @@ func (a *auditor) decisions() {
 	subject := a.by(a.Server, "createSubject", "POST", "/api/v1/subjects", object{"id": "person-1"}).string("id")
 	held := a.by(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
 	allowed := a.by(a.Server, "reviewAuthorization", "POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"})
-	a.by(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
+	verified := a.by(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
+	require.Equal(a.t, true, verified.value("valid"), "answered: %s", verified.body)
 	a.by(a.Server, "reportOutcome", "POST", "/api/v1/authorizations/"+held+"/outcome", object{"outcome": "executed"})
 
 	activate("2", challenging)
