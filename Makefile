@@ -166,6 +166,13 @@ lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## formatting, import rules, lin
 	@$(BIN)/workflowcheck ./workflows/...
 	@go mod tidy -diff
 
+.PHONY: lint-deploy
+lint-deploy: ## the alert rules and what they fire on, the compose file, the Kubernetes manifests
+	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
+	@promtool check config deploy/prometheus/prometheus.yml
+	@promtool test rules deploy/prometheus/alerts_test.yml
+	@docker compose version >/dev/null 2>&1 && docker compose --env-file deploy/compose.env config --quiet || echo "docker compose is not here: docker-compose.yml was not checked"
+
 .PHONY: lint-contract
 lint-contract: ## the OpenAPI document: redocly, spectral, a TypeScript compile
 	@cd api/openapi/tools && npm ci --no-audit --no-fund --silent && npm run --silent lint

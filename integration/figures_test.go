@@ -1,13 +1,18 @@
 package integration_test
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testenv"
 )
 
 func TestTheWorkersShowWhatWaits(t *testing.T) {
@@ -29,4 +34,30 @@ func TestTheWorkersShowWhatWaits(t *testing.T) {
 			strings.Contains(text, `countersign_backlog_oldest_seconds{kind="signing_key",topic=""}`) &&
 			strings.Contains(text, "countersign_db_connections_allowed ")
 	}, "the figures of what waits")
+}
+
+// Every figure that the dashboard and the alert rules ask for is one that the service shows.
+func TestDashboardsAndAlertsNameRealFigures(t *testing.T) {
+	t.Parallel()
+	known := make(chan *prometheus.Desc, 1000)
+	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	t.Cleanup(drop)
+	p, _ := apart(t, database, shared.address, shared.namespace)
+	p.Ops.Registry.Describe(known)
+	close(known)
+	names := map[string]bool{}
+	for d := range known {
+		names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())[1]] = true
+	}
+	for _, file := range []string{"../deploy/grafana/dashboards/countersign.json", "../deploy/prometheus/alerts.yml", "../deploy/prometheus/alerts_test.yml"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		found := regexp.MustCompile(`countersign_[a-z_]+`).FindAllString(string(text), -1)
+		require.NotEmpty(t, found)
+		for _, name := range found {
+			base := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+			require.True(t, names[name] || names[base], "%s asks for %s", file, name)
+		}
+	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ErrNewerSchema says that the database was migrated by a newer binary.
+// ErrNewerSchema says that a newer binary's migrations took away what this one needs.
 type ErrNewerSchema struct{ Database, Binary int64 }
 
 func (e ErrNewerSchema) Error() string {
-	return fmt.Sprintf("the database is at schema version %d, newer than this binary's %d: run a newer countersign",
+	return fmt.Sprintf("the database is at schema version %d, too new for this binary's %d: run a newer countersign",
 		e.Database, e.Binary)
 }
 
@@ -43,8 +43,9 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 	return before, after, nil
 }
 
-// CheckSchema reports an error where the database's schema is not one this binary can run on: older by a migration, or
-// newer. It changes nothing.
+// CheckSchema reports an error where the database's schema is not one this binary can run on: older by a migration, or so
+// new that something this binary needs is gone. A schema that only has more is fine: while an upgrade rolls, the old
+// binaries serve on it. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	p, err := s.migrations()
 	if err != nil {
@@ -58,6 +59,17 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	case have < want:
 		return fmt.Errorf("the database is at schema version %d and this binary wants %d: run countersign migrate", have, want)
 	case have > want:
+		return s.checkFloor(ctx, have, want)
+	}
+	return nil
+}
+
+func (s *Store) checkFloor(ctx context.Context, have, want int64) error {
+	var floor int64
+	if err := s.pool.QueryRow(ctx, "select version from schema_floor").Scan(&floor); err != nil {
+		return err
+	}
+	if floor > want {
 		return ErrNewerSchema{have, want}
 	}
 	return nil

@@ -83,7 +83,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	// database/sql keeps no idle connections of its own: the pool underneath does.
 	db.SetMaxIdleConns(0)
 	db.SetMaxOpenConns(int(o.MaxConns))
-	g, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{
+	g, err := gorm.Open(postgres.New(postgres.Config{Conn: steady{db, pool}}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
 		Logger:                 logger.Discard,
@@ -121,10 +121,12 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
 // Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, the relays are woken after the
-// commit: a NOTIFY inside the transaction would make Postgres serialise the commits of all who send one.
+// commit: a NOTIFY inside the transaction would make Postgres serialise the commits of all who send one. Where a migration
+// changed a table in between, f runs a second time, in a new transaction.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 	queued := false
-	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+	err := s.transaction(ctx, func(tx *gorm.DB) error {
+		queued = false
 		return f(&Q{db: tx, queued: &queued})
 	})
 	if err == nil && queued {
@@ -138,7 +140,7 @@ var errReadOnly = errors.New("store: read transaction ends")
 
 // Read runs f on one snapshot and always rolls back, so that a write hidden in a read fails its test.
 func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
-	err := s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+	err := s.transaction(ctx, func(tx *gorm.DB) error {
 		if err := f(&Q{db: tx}); err != nil {
 			return err
 		}
@@ -146,6 +148,16 @@ func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
 	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if errors.Is(err, errReadOnly) {
 		return nil
+	}
+	return err
+}
+
+// transaction runs f in a transaction, and once more where f met a statement that was prepared before a migration.
+func (s *Store) transaction(ctx context.Context, f func(tx *gorm.DB) error, options ...*sql.TxOptions) error {
+	err := s.db.WithContext(ctx).Transaction(f, options...)
+	if stalePlan(err) {
+		s.pool.Reset()
+		err = s.db.WithContext(ctx).Transaction(f, options...)
 	}
 	return err
 }

@@ -1,0 +1,86 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/internal/testenv/temporaltest"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// While an upgrade rolls, binaries of before serve on a schema that has more: columns with defaults, tables, another
+// version. They go on without a request that fails, and one that starts meanwhile starts.
+func TestAnOldBinaryServesOnANewerSchema(t *testing.T) {
+	t.Parallel()
+	ctx := context.WithoutCancel(t.Context())
+	database, drop, err := testenv.New(ctx)
+	require.NoError(t, err)
+	t.Cleanup(drop)
+	address, namespace, err := temporaltest.New(ctx)
+	require.NoError(t, err)
+	old, w := apart(t, database, address, namespace)
+
+	tr := newTraffic(t, w)
+	before := journey(t, w)
+	tr.start(2)
+	expand(t, old)
+	after := journey(t, w)
+	require.NotEqual(t, before, after)
+	tr.stop.Store(true)
+	tr.running.Wait()
+	require.Zero(t, tr.refused.Load(), "requests failed while the schema changed")
+	require.NotEmpty(t, tr.decided)
+
+	core, err := wiring.Open(ctx, wiring.Settings{Log: shared.log, DatabaseURL: database, BaseURL: old.BaseURL, Keys: shared.keys, MaxConns: 4})
+	require.NoError(t, err)
+	t.Cleanup(core.Close)
+	require.NoError(t, core.Store.CheckSchema(ctx))
+	again, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: address, Namespace: namespace}})
+	require.NoError(t, err)
+	again.Close()
+}
+
+// journey goes through what touches most tables, and answers the authorization it ended in.
+func journey(t *testing.T, w world) string {
+	t.Helper()
+	subject := w.subject(t)
+	_, action := w.action(t, "enforce", challenging)
+	asked := w.authorize(t, subject, action, "challenge")
+	receipt := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
+	w.Server.get(t, "/api/v1/subjects/"+subject).is(200)
+	w.Server.post(t, "/api/v1/subjects/"+subject+"/export", nil).is(200)
+	w.Server.get(t, "/api/v1/activity").is(200)
+	w.Server.get(t, "/api/v1/sessions").is(200)
+	w.Server.get(t, "/api/v1/reviews").is(200)
+	child := receipt.string("authorization")
+	trace := w.Server.get(t, "/api/v1/authorizations/"+child).is(200)
+	w.Server.post(t, "/api/v1/verify", object{"proof": trace.string("proof.compact"), "consume": true}).is(200)
+	return child
+}
+
+// expand does to every table what a later version's migration may do.
+func expand(t *testing.T, p *wiring.Process) {
+	t.Helper()
+	ctx := t.Context()
+	rows, err := p.Store.Pool().Query(ctx, `select table_name from information_schema.tables
+		where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'goose_db_version'`)
+	require.NoError(t, err)
+	var tables []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		tables = append(tables, name)
+	}
+	require.NoError(t, rows.Err())
+	for _, name := range tables {
+		_, err := p.Store.Pool().Exec(ctx, fmt.Sprintf("alter table %s add column of_a_later_version text not null default 'x'", name))
+		require.NoError(t, err)
+	}
+	_, err = p.Store.Pool().Exec(ctx, "insert into goose_db_version (version_id, is_applied) values (99999, true)")
+	require.NoError(t, err)
+}
