@@ -2220,7 +2220,7 @@ export interface components {
             /** @description Id of the subject. */
             sub: string;
             /** @description Who may accept it. */
-            aud: string | string[];
+            aud: string;
             /** @description Issued at (Unix seconds). */
             iat: number;
             /** @description Not before (Unix seconds). */
@@ -2452,6 +2452,23 @@ export interface components {
             };
             /** @description Trust states of the earlier endpoints. */
             legacy_states: string[];
+            /** @description The background models in force and whence they come. */
+            backgrounds?: {
+                /** @description Name of the background; part of every profile's model_version. */
+                version: string;
+                /** @description What it is a background of. */
+                modality: string;
+                /** @description The people it was learned from. */
+                data: string;
+                /** @description Terms of their data. */
+                licence: string;
+                /** @description Whether those terms rule commercial use out. */
+                non_commercial: boolean;
+                /** @description Whether they are the deployment's own people. */
+                local: boolean;
+                /** @description How many. */
+                people: number;
+            }[];
         };
         /**
          * @description State of a capability.
