@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,11 +18,12 @@ func accuracyCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Log = func(line string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "-", line) }
 			report, err := accuracy.Run(cmd.Context(), o)
-			if err != nil {
+			if len(report.Figures) == 0 {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), report.Markdown())
-			return err
+			// A set that cannot be read does not take the others with it; the command fails all the same.
+			_, printed := fmt.Fprint(cmd.OutOrStdout(), report.Markdown())
+			return errors.Join(err, printed)
 		},
 	}
 	f := cmd.Flags()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/accuracy"
+	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/scoring"
 )
@@ -67,7 +68,7 @@ func (l *learning) run(cmd *cobra.Command, files []string) error {
 		return usage("--about and --licence are needed: a model card says whose data it is and under what terms")
 	}
 	if l.about.Learned == "" {
-		l.about.Learned = time.Now().UTC().Format(time.DateOnly)
+		l.about.Learned = clock.System().Now().UTC().Format(time.DateOnly)
 	}
 	bg, err := l.learn(cmd, files)
 	if err != nil {

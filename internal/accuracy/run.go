@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/features"
@@ -84,7 +85,9 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 		return Report{}, err
 	}
 	measured := 0
+	var unread []error
 	for _, set := range sets {
+		var unfit []string
 		e.report.Sets = append(e.report.Sets, set.Name+"."+string(set.Kind))
 		for _, p := range protocols() {
 			if p.kind != set.Kind || e.opt.Protocol != "all" && e.opt.Protocol != p.name {
@@ -96,21 +99,36 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 			err := p.run(e, set)
 			switch {
 			case errors.Is(err, errUnfit):
+				unfit = append(unfit, p.name)
 				continue
+			case errors.Is(err, recordings.ErrFormat):
+				unread = append(unread, err)
 			case err != nil:
 				return e.report, fmt.Errorf("accuracy: %s on %s: %w", p.name, set.Name, err)
+			default:
+				measured++
+				continue
 			}
-			measured++
+			break // what cannot be read is no better under another protocol
+		}
+		if len(unfit) > 0 {
+			e.note("%s: does not fit %s: too few people, or too few sessions or keys of each", set.Name, strings.Join(unfit, ", "))
 		}
 		e.forget()
+	}
+	if measured == 0 && len(unread) > 0 {
+		return e.report, fmt.Errorf("accuracy: %w", errors.Join(unread...))
 	}
 	if measured == 0 {
 		return e.report, fmt.Errorf("%w: protocol %q in %s", ErrNothing, e.opt.Protocol, e.opt.Data)
 	}
-	if e.opt.Out != "" {
-		return e.report, e.report.Write(e.opt.Out)
+	for _, err := range unread {
+		e.note("left out: %v", err)
 	}
-	return e.report, nil
+	if e.opt.Out != "" {
+		unread = append(unread, e.report.Write(e.opt.Out))
+	}
+	return e.report, errors.Join(unread...)
 }
 
 // env is what protocols share: options, the report being written, and sets already read.

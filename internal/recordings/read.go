@@ -64,8 +64,8 @@ func Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// rows calls each for every record of a gzip CSV file, with the columns named in the header.
-func rows(path string, each func(header map[string]int, record []string) error) error {
+// rows calls each for every record of a gzip CSV file, with the columns named in the header, among which must be needs.
+func rows(path string, needs []string, each func(header map[string]int, record []string) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("recordings: %w", err)
@@ -75,10 +75,10 @@ func rows(path string, each func(header map[string]int, record []string) error) 
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrFormat, path, err)
 	}
-	return readCSV(path, io.LimitReader(zip, maxBytes), each)
+	return readCSV(path, io.LimitReader(zip, maxBytes), needs, each)
 }
 
-func readCSV(path string, from io.Reader, each func(header map[string]int, record []string) error) error {
+func readCSV(path string, from io.Reader, needs []string, each func(header map[string]int, record []string) error) error {
 	r := csv.NewReader(from)
 	r.ReuseRecord = true
 	first, err := r.Read()
@@ -88,6 +88,11 @@ func readCSV(path string, from io.Reader, each func(header map[string]int, recor
 	header := map[string]int{}
 	for i, name := range first {
 		header[string(bytes.TrimSpace([]byte(name)))] = i
+	}
+	for _, name := range needs {
+		if _, ok := header[name]; !ok {
+			return fmt.Errorf("%w: %s: no column %q in the header %v", ErrFormat, path, name, first)
+		}
 	}
 	for line := 2; ; line++ {
 		record, err := r.Read()
@@ -125,7 +130,7 @@ func clone(s string) string { return string([]byte(s)) }
 func ReadKeystrokes(path string) ([]KeySession, error) {
 	var out []KeySession
 	at := map[[3]string]int{}
-	err := rows(path, func(h map[string]int, rec []string) error {
+	err := rows(path, []string{"user", "session", "key", "press_ms", "release_ms"}, func(h map[string]int, rec []string) error {
 		press, err := number(h, rec, "press_ms")
 		if err != nil {
 			return err
@@ -159,7 +164,7 @@ var pointerKinds = map[string]features.PointerKind{
 func ReadPointer(path string) ([]PointerSession, error) {
 	var out []PointerSession
 	at := map[[4]string]int{}
-	err := rows(path, func(h map[string]int, rec []string) error {
+	err := rows(path, []string{"user", "session", "t_ms", "event", "x", "y"}, func(h map[string]int, rec []string) error {
 		var v [3]float64
 		for i, name := range []string{"t_ms", "x", "y"} {
 			var err error
@@ -194,7 +199,7 @@ func ReadPointer(path string) ([]PointerSession, error) {
 func ReadVectors(path string) (VectorSet, error) {
 	var out VectorSet
 	var columns []int
-	err := rows(path, func(h map[string]int, rec []string) error {
+	err := rows(path, []string{"user"}, func(h map[string]int, rec []string) error {
 		if columns == nil {
 			columns, out.Features = featureColumns(h, len(rec))
 		}
