@@ -28,8 +28,7 @@ func (s *server) handle(r Route) fiber.Handler {
 	if op, ok := s.operations[r.Operation]; ok && op.Idempotent {
 		handler = s.idempotent(r.Operation, handler)
 	}
-	return func(c *fiber.Ctx) error {
-		c.Locals(localRoute, r.Operation)
+	checked := s.shedding(r, func(c *fiber.Ctx) error {
 		if r.Access != AccessOpen {
 			if err := s.admit(c, r.Access); err != nil {
 				return err
@@ -42,6 +41,10 @@ func (s *server) handle(r Route) fiber.Handler {
 			return err
 		}
 		return handler(c)
+	})
+	return func(c *fiber.Ctx) error {
+		c.Locals(localRoute, r.Operation)
+		return checked(c)
 	}
 }
 

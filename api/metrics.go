@@ -14,6 +14,7 @@ type Metrics struct {
 	requests *prometheus.HistogramVec
 	refused  prometheus.Counter
 	blind    prometheus.Counter
+	shed     prometheus.Counter
 	decision *prometheus.HistogramVec
 	stage    *prometheus.HistogramVec
 }
@@ -34,6 +35,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		blind: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "countersign_rate_limiter_unavailable_total", Help: "Requests let pass because the shared count could not be asked.",
 		}),
+		shed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "countersign_shed_total", Help: "Requests answered 503 because too many were being worked on.",
+		}),
 		decision: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and the action's mode. Replayed answers do not count.",
 			Buckets: decisionBuckets,
@@ -43,7 +47,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: decisionBuckets,
 		}, []string{"stage"}),
 	}
-	r.MustRegister(m.requests, m.refused, m.blind, m.decision, m.stage)
+	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.decision, m.stage)
 	return m
 }
 

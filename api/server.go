@@ -57,6 +57,8 @@ type server struct {
 	contract   *openapi.Contract
 	operations map[string]openapi.Operation
 	methods    map[string][]string
+	working    *gate
+	awaiting   *gate
 
 	handlers
 }
@@ -109,6 +111,7 @@ func newServer(base context.Context, config Config, d Deps) (*server, error) {
 		s.tracing = noop.NewTracerProvider()
 	}
 	s.tracer = s.tracing.Tracer("github.com/countersign-dev/countersign/api")
+	s.working, s.awaiting = newGate(worksAtOnce, d.Metrics.shed), newGate(awaitAtOnce, d.Metrics.shed)
 	for _, op := range contract.Operations() {
 		s.operations[op.ID] = op
 	}

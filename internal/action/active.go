@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/countersign-dev/countersign/internal/flight"
 	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -54,6 +55,8 @@ func contains(list []string, s string) bool {
 type cache struct {
 	mu   sync.RWMutex
 	rows map[string]cachedInForce // by notice
+
+	lookups flight.Group[*InForce]
 }
 
 type cachedInForce struct {
@@ -77,6 +80,10 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 	if ok && now.Before(hit.until) {
 		return hit.InForce, nil
 	}
+	return s.cache.lookups.Do(ctx, name, func(ctx context.Context) (*InForce, error) { return s.lookup(ctx, scope, key, name, now) })
+}
+
+func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
 	a, err := s.store.ActionByKey(ctx, scope, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.Absent()
@@ -120,6 +127,7 @@ func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
 func (s *Service) Forget(name string) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
+	s.cache.lookups.Forget(name)
 	if strings.TrimSpace(name) == "" {
 		clear(s.cache.rows)
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/flight"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -34,8 +35,9 @@ type Service struct {
 	keys  *keyring.Keyring
 	clock clock.Clock
 
-	mu    sync.RWMutex
-	cache map[string]cached // by the active key's MAC
+	mu      sync.RWMutex
+	cache   map[string]cached // by the active key's MAC
+	lookups flight.Group[cached]
 }
 
 type cached struct {
@@ -67,7 +69,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 	s.mu.RUnlock()
 	if !ok || now.After(hit.until) {
 		var err error
-		if hit, err = s.lookup(ctx, key, k, now); err != nil {
+		if hit, err = s.lookups.Do(ctx, mac, func(ctx context.Context) (cached, error) { return s.lookup(ctx, key, k, now) }); err != nil {
 			return Principal{}, err
 		}
 		s.keep(mac, hit)
@@ -155,6 +157,7 @@ func (s *Service) Forget(credentialID string) {
 	for mac, c := range s.cache {
 		if credentialID == "" || c.principal.CredentialID == credentialID {
 			delete(s.cache, mac)
+			s.lookups.Forget(mac)
 		}
 	}
 }

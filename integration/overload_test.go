@@ -1,0 +1,143 @@
+package integration_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// behind is an API on the shared data that reaches Postgres and Temporal through proxies.
+type behind struct {
+	url                string
+	database, temporal *rig.Proxy
+}
+
+func newBehind(t *testing.T) behind {
+	t.Helper()
+	u, err := url.Parse(shared.database)
+	require.NoError(t, err)
+	b := behind{}
+	b.database, err = rig.NewProxy(u.Host)
+	require.NoError(t, err)
+	t.Cleanup(b.database.Close)
+	b.temporal, err = rig.NewProxy(shared.address)
+	require.NoError(t, err)
+	t.Cleanup(b.temporal.Close)
+	core, err := wiring.Open(t.Context(), wiring.Settings{
+		Log: shared.log, DatabaseURL: b.database.URL(shared.database), Keys: shared.keys, BaseURL: shared.BaseURL,
+	})
+	require.NoError(t, err)
+	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: b.temporal.Address(), Namespace: shared.namespace}})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.url = "http://" + l.Addr().String()
+	stop, err := p.StartAPI(context.WithoutCancel(t.Context()), make(chan error, 2), l)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		stop()
+		p.Close()
+		p.Core.Close()
+	})
+	return b
+}
+
+// tally sends n requests at once and counts the answers by status. Whoever is told to come again is told when.
+func tally(t *testing.T, n int, send func() (answer, error)) map[int]int {
+	t.Helper()
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	together(n, func(int) {
+		a, err := send()
+		mu.Lock()
+		defer mu.Unlock()
+		statuses[a.status]++
+		if err != nil || (a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "") {
+			t.Errorf("no answer, or 503 without Retry-After: %v %s", err, a.body)
+		}
+	})
+	return statuses
+}
+
+func TestASlowPostgresShedsLoad(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	b := newBehind(t)
+	caller := w.Server.at(b.url)
+	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+
+	b.database.Slow(60 * time.Millisecond)
+	got := tally(t, 500, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+	require.Positive(t, got[http.StatusOK], "some are worked on: %v", got)
+	require.Positive(t, got[http.StatusServiceUnavailable], "the rest come again: %v", got)
+	require.Equal(t, 500, got[http.StatusOK]+got[http.StatusServiceUnavailable], "and nothing else happens: %v", got)
+
+	b.database.Slow(0)
+	eventually(t, func() bool {
+		a, err := caller.send("POST", "/api/v1/authorize", request(subject, action))
+		return err == nil && a.status == http.StatusOK
+	}, "it recovers")
+}
+
+func TestASilentPostgresIsAway(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	b := newBehind(t)
+	caller := w.Server.at(b.url)
+	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+
+	b.database.Set(rig.Silent)
+	got := tally(t, 100, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 100}, got)
+
+	b.database.Set(rig.Passing)
+	eventually(t, func() bool {
+		a, err := caller.send("POST", "/api/v1/authorize", request(subject, action))
+		return err == nil && a.status == http.StatusOK
+	}, "it recovers")
+}
+
+func TestASilentTemporalKeepsNoDecisionOut(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, held := w.action(t, "enforce", holding)
+	_, allowed := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	b := newBehind(t)
+	caller := w.Server.at(b.url)
+	hold := caller.post(t, "/api/v1/authorize", request(subject, held)).is(200).string("id")
+
+	b.temporal.Set(rig.Silent)
+	var reviews, decisions map[int]int
+	together(2, func(i int) {
+		if i == 0 {
+			reviews = tally(t, 80, func() (answer, error) {
+				return caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
+			})
+			return
+		}
+		decisions = tally(t, 40, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, allowed)) })
+	})
+	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 80}, reviews)
+	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
+
+	b.temporal.Set(rig.Passing)
+	eventually(t, func() bool {
+		a, err := caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
+		return err == nil && a.status == http.StatusOK
+	}, "the review is made once Temporal answers")
+}
