@@ -41,7 +41,7 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d min", int(d/time.Minute))
 	case d < 10*time.Hour:
 		return fmt.Sprintf("%d h %02d min", int(d/time.Hour), int(d%time.Hour/time.Minute))
-	case d < 2*day:
+	case d < 4*day:
 		return fmt.Sprintf("%d h", int(d/time.Hour))
 	default:
 		return fmt.Sprintf("%d days", int(d/day))

@@ -11,7 +11,7 @@ export function span(seconds: number): string {
   if (seconds < 10 * hour) {
     return `${Math.floor(seconds / hour)} h ${String(Math.floor((seconds % hour) / minute)).padStart(2, "0")} min`;
   }
-  if (seconds < 2 * day) return `${Math.floor(seconds / hour)} h`;
+  if (seconds < 4 * day) return `${Math.floor(seconds / hour)} h`;
   return `${Math.floor(seconds / day)} days`;
 }
 
