@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
-//go:embed templates static
+//go:embed all:templates static
 var files embed.FS
 
 // policy is the Content-Security-Policy of the reference page alone. RapiDoc writes styles into its markup, which the shell's
