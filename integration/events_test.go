@@ -27,6 +27,7 @@ type relyingParty struct {
 	mu     sync.Mutex
 	secret string
 	status int
+	header http.Header
 	got    []delivered
 	fault  error
 }
@@ -65,7 +66,13 @@ func (r *relyingParty) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.fault = err
 	}
 	r.got = append(r.got, d)
+	for name, values := range r.header {
+		w.Header()[name] = values
+	}
 	w.WriteHeader(r.status)
+	if r.status != http.StatusNoContent {
+		_, _ = io.WriteString(w, "thank you")
+	}
 }
 
 // types are those of the messages that came, each once.

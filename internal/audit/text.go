@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +19,11 @@ func (t Trail) WriteText(w io.Writer) error {
 	}
 	p.line(0, "Authorization %s", t.Authorization)
 	p.line(0, "Environment %s, subject %s, action %s", t.Environment, subject, t.Action)
+	p.line(0, "")
+	p.line(0, "In short")
+	for _, d := range t.Decisions {
+		p.short(d)
+	}
 	for i, d := range t.Decisions {
 		p.line(0, "")
 		p.decision(i+1, d)
@@ -38,8 +45,9 @@ func (t Trail) WriteText(w io.Writer) error {
 
 // printer keeps the first error, so that the account can be written without a check at every line.
 type printer struct {
-	w   io.Writer
-	err error
+	w      io.Writer
+	err    error
+	policy string // content hash of the text that was printed last
 }
 
 func (p *printer) line(indent int, format string, args ...any) {
@@ -64,9 +72,9 @@ func (p *printer) decision(n int, d Decision) {
 	if d.Policy.ActivatedAt != nil {
 		p.line(2, "activated %s by %s", *d.Policy.ActivatedAt, value(d.Policy.ActivatedBy))
 	}
-	p.json(2, d.Policy.Requirements)
+	p.requirements(d.Policy)
 	p.line(1, "What each requirement found")
-	p.json(2, d.Explanation)
+	p.explanation(d.Explanation)
 	if d.Challenge != nil {
 		p.challenge(*d.Challenge)
 	}
@@ -78,6 +86,59 @@ func (p *printer) decision(n int, d Decision) {
 	}
 	if d.Outcome != nil {
 		p.line(1, "Outcome %s, reported %s", *d.Outcome, value(d.OutcomeAt))
+	}
+}
+
+// short tells a decision and what became of it in a few words.
+func (p *printer) short(d Decision) {
+	p.line(1, "%s  %s: %s", d.At, strings.ToUpper(d.Decision), list(d.ReasonCodes))
+	if c := d.Challenge; c != nil {
+		p.line(2, "step-up %s at %s, by %s", c.Status, value(c.SettledAt), value(c.Method))
+	}
+	if h := d.Hold; h != nil {
+		p.line(2, "review %s at %s, by %s", h.Status, value(h.ResolvedAt), value(h.ResolvedBy))
+	}
+	if f := d.Proof; f != nil {
+		p.line(2, "proof %s, issued %s", f.Status, f.IssuedAt)
+	}
+	if d.Outcome != nil {
+		p.line(2, "outcome %s", *d.Outcome)
+	}
+}
+
+// requirements prints the policy's text, once for decisions in a row that were made under the same.
+func (p *printer) requirements(v Policy) {
+	if p.policy == v.ContentHash {
+		p.line(2, "its text is above")
+		return
+	}
+	p.policy = v.ContentHash
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(v.Requirements, &fields); err != nil {
+		p.json(2, v.Requirements)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		p.line(2, "%s: %s", name, fields[name])
+	}
+}
+
+// explanation prints a line a requirement, those that failed marked. One written by another version is shown as it is.
+func (p *printer) explanation(raw json.RawMessage) {
+	var checks []struct {
+		Requirement, Wanted, Found, Effect string
+		Passed                             bool
+	}
+	if err := json.Unmarshal(raw, &checks); err != nil || len(checks) == 0 || checks[0].Requirement == "" {
+		p.json(2, raw)
+		return
+	}
+	for _, c := range checks {
+		if c.Passed {
+			p.line(2, "met     %s: wanted %s, found %s", c.Requirement, c.Wanted, c.Found)
+		} else {
+			p.line(2, "NOT MET %s: wanted %s, found %s, so %s", c.Requirement, c.Wanted, c.Found, c.Effect)
+		}
 	}
 }
 

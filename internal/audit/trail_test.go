@@ -39,7 +39,8 @@ func (b *bundle) decided() {
 			decision, reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
 			values ($1, 'tnt_1', 'env_1', 'crd_1', 'act_1', 'payment.release', 'sub_1', 'ses_1', nullif($2, ''), 'user-4711', 'payment', 'sha256:resource',
 			'sha256:context', 'sha256:hash', 'bank', 'nonce', '', $4, $4, 5, 'trace', 'enforce', $3, '{coverage_below_minimum}', 2, 'sha256:policy', 'sparse',
-			false, $5, '[]', '')`, a.id, a.parent, a.decision, noon.Add(time.Duration(i)*time.Minute),
+			false, $5, '[{"requirement": "subject", "wanted": "active", "found": "active", "passed": true, "effect": "allow"},
+			{"requirement": "coverage", "wanted": "at least partial", "found": "sparse", "passed": false, "effect": "hold"}]', '')`, a.id, a.parent, a.decision, noon.Add(time.Duration(i)*time.Minute),
 			`{"coverage": "sparse", "evidence_windows": 4, "active_seconds": 31.5, "modalities_present": ["keystroke"], "freshness_ms": 900, "model_version": "m1",
 			"claims": [{"claim": "operator_continuity", "status": "likely", "coverage": "sparse", "reason_codes": ["match_likely"]}]}`)
 	}
@@ -93,7 +94,7 @@ func TestTrailReadsAsAnAccount(t *testing.T) {
 	for _, want := range []string{
 		"Authorization azn_1", "subject user-4711, action payment.release", "1. Decided CHALLENGE at 2026-03-01T12:00:00.000Z (azn_1)",
 		"reasons: coverage_below_minimum", "Evidence: coverage sparse, 4 windows, 31.5 active seconds, keystroke; session ses_1; model m1",
-		"operator_continuity: likely (coverage sparse; match_likely)", "Policy version 2, sha256:policy", `"coverage_min": "partial"`,
+		"operator_continuity: likely (coverage sparse; match_likely)", "Policy version 2, sha256:policy", `coverage_min: "partial"`, "In short", "its text is above", "NOT MET coverage: wanted at least partial, found sparse, so hold",
 		"Challenge chl_1: completed", "method passkey, strength phishing_resistant", "Review: approved", "approve by credential:crd_2, note sha256:note",
 		"follows from azn_2", "Proof prf_1: consumed", "consumed 2026-03-01T12:00:00.000Z by credential:crd_1", "proof.consumed",
 		"Workflow hold/azn_2, run run-1: Completed", "TimerStarted  36h0m0s",

@@ -158,8 +158,8 @@ func (q *Q) HastenDeliveries(ctx context.Context, endpoint string, now time.Time
 type ReplayFilter struct {
 	Statuses []models.DeliveryStatus
 	Event    string
-	Since    *time.Time // inclusive
-	Until    *time.Time // exclusive
+	Since    *time.Time // of the event, inclusive
+	Until    *time.Time // of the event, exclusive
 	// SettledSince asks for what came to its end since, whenever it was first owed; inclusive.
 	SettledSince *time.Time
 }
@@ -167,10 +167,11 @@ type ReplayFilter struct {
 // RequeueDeliveries makes settled deliveries due again, the oldest first, at most limit of them.
 func (q *Q) RequeueDeliveries(ctx context.Context, endpoint string, f ReplayFilter, now time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null where id in (
-		select id from webhook_deliveries where endpoint_id = $1 and status = any($2) and ($3 = '' or event_id = $3)
-			and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
-			and ($8::timestamptz is null or settled_at >= $8)
-			order by created_at, id limit $7 for update)`,
+		select d.id from webhook_deliveries d left join events e on e.id = d.event_id
+			where d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
+			and ($4::timestamptz is null or coalesce(e.at, d.created_at) >= $4) and ($5::timestamptz is null or coalesce(e.at, d.created_at) < $5)
+			and ($8::timestamptz is null or d.settled_at >= $8)
+			order by d.created_at, d.id limit $7 for update of d)`,
 		endpoint, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince)
 }
 
