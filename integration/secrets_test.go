@@ -1,0 +1,156 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// logs gathers what a process logs at every level.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// logged is an API on the shared data that logs everything there is to log.
+func logged(t *testing.T) (base string, l *logs) {
+	t.Helper()
+	l = &logs{}
+	ctx := context.WithoutCancel(t.Context())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	core, err := wiring.Open(ctx, wiring.Settings{
+		Log:         slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		DatabaseURL: shared.database, Keys: shared.keys, BaseURL: shared.baseURL,
+	})
+	require.NoError(t, err)
+	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
+	require.NoError(t, err)
+	stop, err := p.StartAPI(ctx, make(chan error, 2), listener)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		stop()
+		p.Close()
+		p.Core.Close()
+	})
+	return "http://" + listener.Addr().String(), l
+}
+
+// What people and relying parties hand over comes into no log, however a request goes wrong: keys, proofs, tickets, notes,
+// subjects' ids, typed text that somebody sends where timing belongs.
+func TestNothingSecretIsLogged(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	base, log := logged(t)
+	server := caller{base: base, key: w.Server.key}
+	const canary = "canary-7f3a9c"
+	subject := "person-" + canary
+	server.post(t, "/api/v1/subjects", object{"id": subject}).is(201)
+	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
+	_, held := w.action(t, "enforce", holding)
+	_, asked := w.action(t, "enforce", challenging)
+
+	allowed := server.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+	hold := server.post(t, "/api/v1/authorize", request(subject, held)).is(200)
+	server.post(t, "/api/v1/authorizations/"+hold.string("id")+"/review", object{"resolution": "reject", "note": "note " + canary}).is(200)
+	challenge := server.post(t, "/api/v1/authorize", request(subject, asked)).is(200).string("challenge.id")
+	link := server.post(t, "/api/v1/challenges/"+challenge+"/link", nil).is(201).string("url")
+	ticket := link[strings.LastIndexByte(link, '/')+1:]
+	open(t, base+"/challenge/"+ticket)
+	server.post(t, "/api/v1/verify", object{"proof": allowed.string("proof"), "consume": true}).is(200)
+	grant := server.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201)
+	server.post(t, "/api/v1/subjects/"+subject+"/passkeys/register/complete", object{
+		"registration_grant": grant.string("token"), "credential": object{"id": canary, "type": "public-key"}})
+
+	session := server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id")
+	frame := evidence(typist("ada"), "score", time.Now().Add(-time.Minute), 0)
+	frame["features"] = object{"typed": "my password " + canary}
+	server.post(t, "/api/v1/sessions/"+session+"/evidence", frame)
+	for _, wrong := range []string{"/api/v1/subjects/" + canary, "/" + canary, "/api/v1/actions?cursor=" + canary, "/api/v1/activity?subject=" + canary} {
+		_, err := server.send("GET", wrong, nil)
+		require.NoError(t, err)
+	}
+	_, err := caller{base: base, key: w.Server.key[:len(w.Server.key)-1] + "x"}.send("GET", "/api/v1/meta", nil)
+	require.NoError(t, err)
+	_, err = server.send("POST", "/api/v1/authorize", `{"subject": "`+canary+`", `)
+	require.NoError(t, err)
+
+	eventually(t, func() bool { return strings.Count(log.String(), `"msg":"request"`) >= 15 }, "the requests are logged")
+	text := log.String()
+	require.Contains(t, text, `"route":"authorize"`)
+	for name, secret := range map[string]string{
+		"what was typed, named or noted": canary, "the key": w.Server.key[8:30], "the proof": allowed.string("proof")[40:80],
+		"the ticket": ticket, "the grant": grant.string("token"),
+	} {
+		require.NotContains(t, text, secret, name)
+	}
+}
+
+func open(t *testing.T, url string) {
+	t.Helper()
+	res, err := http.Get(url)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+}
+
+// Keys, tickets and grants are in the database as keyed hashes, notes as digests, and nothing typed at all.
+func TestSecretsAreNotInTheDatabase(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	key := w.issue(t, models.ScopeServer, nil)
+	_, action := w.action(t, "enforce", challenging)
+	_, held := w.action(t, "enforce", holding)
+	subject := w.subject(t)
+	link := w.Server.post(t, "/api/v1/challenges/"+w.authorize(t, subject, action, "challenge").string("challenge.id")+"/link", nil).is(201).string("url")
+	grant := w.Server.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token")
+	note := "note-" + subject + "-canary"
+	w.Server.post(t, "/api/v1/authorizations/"+w.authorize(t, subject, held, "hold").string("id")+"/review", object{"resolution": "reject", "note": note}).is(200)
+	token := w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example"}).is(201)
+	secret := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/countersign"}).is(201).string("secret")
+
+	require.NotEmpty(t, rowsWith(t, subject), "the search must be able to find it")
+	for name, text := range map[string]string{
+		"a key": key[8:], "a ticket": link[strings.LastIndexByte(link, '/')+1:], "a grant": grant, "a note": note,
+		"a client token": token.string("client_token"), "a webhook's secret": strings.TrimPrefix(secret, "whsec_"),
+	} {
+		require.NotEmpty(t, text, name)
+		require.Empty(t, rowsWith(t, text), "%s is in the database", name)
+	}
+}
+
+// Quotas go by credential. What a client says of its address moves nothing.
+func TestForwardedAddressesMoveNoQuota(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	limit := 3
+	limited := caller{base: shared.baseURL, key: w.issue(t, models.ScopeServer, &limit)}
+	for n := range limit {
+		limited.with("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", n)).get(t, "/api/v1/credential").is(200)
+	}
+	limited.with("X-Forwarded-For", "198.51.100.9").with("X-Real-IP", "198.51.100.9").get(t, "/api/v1/credential").problem(429, "rate_limited")
+}
