@@ -84,20 +84,26 @@ func (h ChallengeMoves) Complete(ctx context.Context, p identity.Principal, id, 
 	if err != nil || prepared.Receipt != nil {
 		return prepared.Receipt, err
 	}
-	if _, err := h.Runs.CompleteChallenge(ctx, prepared.Run, prepared.Request); err != nil && !lateOrLost(err) {
-		return nil, err
+	_, told := h.Runs.CompleteChallenge(ctx, prepared.Run, prepared.Request)
+	if told != nil && !lateOrLost(told) {
+		return nil, told
 	}
 	// The receipt is read from the record: it is there if this request completed the challenge, now or by an earlier try.
 	receipt, err := h.Challenges.Receipt(ctx, p.Store(), id, prepared.Request)
-	if err == nil && receipt == nil {
-		err = h.settled(ctx, p, id)
+	switch {
+	case err != nil || receipt != nil:
+		return receipt, err
+	case problem.As(told) != nil:
+		return nil, told
+	default:
+		return nil, h.settled(ctx, p, id)
 	}
-	return receipt, err
 }
 
-// lateOrLost reports whether a run's error leaves it to the record to say what happened.
+// lateOrLost reports whether a run's error leaves it to the record to say what happened: it may be this very request that
+// settled the challenge, by a step whose answer the run has lost.
 func lateOrLost(err error) bool {
-	return errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ChallengeClosed)
+	return errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ChallengeClosed) || problem.Is(err, problem.ChallengeExpired)
 }
 
 // settled is the refusal for a challenge that something else has settled.
@@ -121,11 +127,21 @@ func (h ChallengeMoves) Cancel(ctx context.Context, p identity.Principal, id str
 	if err != nil {
 		return "", err
 	}
-	result, err := h.Runs.CancelChallenge(ctx, prepared.Run, prepared.Request)
-	if errors.Is(err, workflows.ErrClosed) {
+	result, told := h.Runs.CancelChallenge(ctx, prepared.Run, prepared.Request)
+	if told == nil || !lateOrLost(told) {
+		return result.Status, told
+	}
+	v, err := h.Challenges.Get(ctx, p.Store(), id)
+	switch {
+	case err != nil:
+		return "", err
+	case v.Status == models.ChallengeCancelled:
+		return string(v.Status), nil // what was asked for is so
+	case problem.As(told) != nil:
+		return "", told
+	default:
 		return "", h.settled(ctx, p, id)
 	}
-	return result.Status, err
 }
 
 func (h *challengeHandlers) cancel(c *fiber.Ctx) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -35,17 +36,27 @@ func (r Reviewer) Review(ctx context.Context, p identity.Principal, id, resoluti
 	if err != nil || prepared.Receipt != nil || prepared.Pending != nil {
 		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
 	}
-	result, err := r.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
+	result, told := r.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
 	switch {
-	case errors.Is(err, workflows.ErrUnderWay):
-		return Reviewed{Pending: hold.PendingAt(id, prepared.Resolution, 0, 1)}, nil
-	case err != nil && !errors.Is(err, workflows.ErrClosed):
-		return Reviewed{}, err
-	case err == nil && result.Status == string(models.HoldPending):
+	case errors.Is(told, workflows.ErrUnderWay):
+		pending, err := r.Holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
+		return Reviewed{Pending: pending}, err
+	case told != nil && !reviewOver(told):
+		return Reviewed{}, told
+	case told == nil && result.Status == string(models.HoldPending):
 		return Reviewed{Pending: hold.PendingAt(id, prepared.Resolution, result.Approvals, result.Required)}, nil
 	}
 	receipt, err := r.Holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
+	if err != nil && problem.As(told) != nil {
+		return Reviewed{}, told
+	}
 	return Reviewed{Receipt: receipt}, err
+}
+
+// reviewOver reports whether a run's error leaves it to the record to say what happened: it may be this very review that
+// settled the hold, by a step whose answer the run has lost.
+func reviewOver(err error) bool {
+	return errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ReviewExpired) || problem.Is(err, problem.ReviewResolved)
 }
 
 // Follow answers the event stream of the caller's environment under a key by which it can be ended (stream.Hub). It ends by

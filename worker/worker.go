@@ -44,7 +44,7 @@ func Options() sdkworker.Options {
 		MaxConcurrentActivityTaskPollers:        4,
 		MaxConcurrentWorkflowTaskExecutionSize:  64,
 		MaxConcurrentLocalActivityExecutionSize: 64,
-		MaxConcurrentActivityExecutionSize:      32,
+		MaxConcurrentActivityExecutionSize:      256, // most of them wait for somebody's webhook receiver
 		StickyScheduleToStartTimeout:            time.Second,
 		WorkerStopTimeout:                       stopTimeout,
 	}

@@ -88,9 +88,12 @@ func (c *Client) Ping(ctx context.Context) error {
 // caller has only not waited long enough.
 var ErrUnderWay = errors.New("workflows: accepted, and not finished")
 
-// start starts a run unless it exists.
+// start starts a run unless it exists. Where this process works, too, it is handed the first task with the answer, which
+// saves Temporal a write and the way over the queue.
 func (c *Client) start(ctx context.Context, id, workflow string, a about, input any) error {
-	_, err := c.temporal.ExecuteWorkflow(ctx, startOptions(id, a), workflow, input)
+	options := startOptions(id, a)
+	options.EnableEagerStart = true
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflow, input)
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &exists) {
 		return nil
@@ -110,6 +113,26 @@ type update struct {
 func (c *Client) updateWithStart(ctx context.Context, id, workflow string, a about, input any, u update, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
+	for {
+		err := c.tryUpdate(ctx, id, workflow, a, input, u, out)
+		// Something else reached the run in the moment in which it would have answered, its deadline for one: the server has
+		// the run think again and drops who waited. The same id finds the answer.
+		var disturbed *serviceerror.WorkflowNotReady
+		if !errors.As(err, &disturbed) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(disturbedPause):
+		}
+	}
+}
+
+// disturbedPause is how long a run that was disturbed is left alone.
+const disturbedPause = 20 * time.Millisecond
+
+func (c *Client) tryUpdate(ctx context.Context, id, workflow string, a about, input any, u update, out any) error {
 	start := c.temporal.NewWithStartWorkflowOperation(startOptions(id, a), workflow, input)
 	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,

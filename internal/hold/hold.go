@@ -145,6 +145,16 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), err
 }
 
+// Waiting is the answer to a review that is taken in while the run has not answered yet.
+func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution string) (*Pending, error) {
+	h, err := s.Store.Hold(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	given, err := s.Store.Approvals(ctx, id)
+	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
+}
+
 // PendingAt is the answer to a review that leaves the hold pending.
 func PendingAt(id, resolution string, given, required int) *Pending {
 	return &Pending{
