@@ -154,3 +154,21 @@ func TestForwardedAddressesMoveNoQuota(t *testing.T) {
 	}
 	limited.with("X-Forwarded-For", "198.51.100.9").with("X-Real-IP", "198.51.100.9").get(t, "/api/v1/credential").problem(429, "rate_limited")
 }
+
+// Whoever has a page's client token can send noise and programs' typing for its subject. The owner is asked to step up, gets
+// through with it, and is known again as soon as they type themselves.
+func TestBadEvidenceDoesNotLockItsOwnerOut(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", object{"claims": object{"operator_continuity": "likely"}, "freshness_max_ms": 3_600_000})
+	owner := typist("owner")
+	subject := w.enrolled(t, owner)
+	w.session(t, subject, "score", typist("somebody else"), 6)
+	asked := w.authorize(t, subject, action, "challenge")
+	receipt := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
+	require.Equal(t, "allow", w.Server.get(t, "/api/v1/authorizations/"+receipt.string("authorization")).is(200).string("decision"))
+
+	w.session(t, subject, "score", owner, 6)
+	w.authorize(t, subject, action, "allow")
+	require.Equal(t, "active", w.Server.get(t, "/api/v1/subjects/"+subject).is(200).string("status"))
+}

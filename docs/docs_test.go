@@ -1,0 +1,106 @@
+// Package docs holds the documentation, and the tests that keep it true: links lead somewhere, and tests that are named
+// exist.
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pages are the Markdown files that people read.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"../*.md", "*.md", "decisions/*.md", "../deploy/*/*.md", "../devstack/*.md", "../sdk/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		all = append(all, found...)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fence   = regexp.MustCompile("(?s)```.*?```")
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
+)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			file := filepath.Join(filepath.Dir(page), target)
+			if target == "" {
+				file = page
+			}
+			body, err := os.ReadFile(file)
+			if err != nil {
+				_, err = os.Stat(file) // a folder
+			}
+			require.NoError(t, err, "%s links to %s", page, m[1])
+			if anchor != "" && strings.HasSuffix(file, ".md") {
+				require.Contains(t, anchors(string(body)), anchor, "%s links to %s", page, m[1])
+			}
+		}
+	}
+}
+
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchors are the ids that a page's headings get on the usual hosts.
+func anchors(text string) map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		plain := notInAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		ids[strings.ReplaceAll(strings.TrimSpace(plain), " ", "-")] = true
+	}
+	return ids
+}
+
+// Every line of the checklist names tests, and every test it names is in the package it names.
+func TestTheChecklistsTestsExist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("security.md")
+	require.NoError(t, err)
+	lines := regexp.MustCompile(`(?m)^\| (\d+) \|.*\|$`).FindAllString(string(text), -1)
+	require.Len(t, lines, 40)
+	named := regexp.MustCompile("`([a-z/]+)`((?: (?:Test|Fuzz)[A-Za-z0-9_]+,?)+)")
+	for _, line := range append(lines, string(text)[strings.Index(string(text), "## Beyond the list"):]) {
+		found := named.FindAllStringSubmatch(strings.ReplaceAll(line, "\n ", ""), -1)
+		if !strings.Contains(line, ".goreleaser.yaml") { // the supply chain is held by what it names
+			require.NotEmpty(t, found, line)
+		}
+		for _, m := range found {
+			sources := testsOf(t, m[1])
+			for _, name := range strings.Fields(strings.ReplaceAll(m[2], ",", " ")) {
+				require.True(t, strings.Contains(sources, "func "+name+"("), "%s has no %s", m[1], name)
+			}
+		}
+	}
+}
+
+func testsOf(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "no tests in %s", folder)
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	return all.String()
+}
