@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -271,6 +272,34 @@ func TestConsoleSignInLeadsNowhereElse(t *testing.T) {
 	require.Equal(t, 200, again.get("/console/"+w.ID+"/reviews").status)
 	require.Equal(t, 303, again.submit("/console/sign-out", nil).status)
 	require.Equal(t, 303, again.get("/console/"+w.ID+"/reviews").status)
+}
+
+// A stream of the console ends with the session that it belongs to.
+func TestConsoleStreamEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	v := w.joined(t, models.RoleReviewer)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shared.baseURL+"/console/"+w.ID+"/stream", nil)
+	require.NoError(t, err)
+	req.AddCookie(v.cookie)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(resp.Body)
+	require.True(t, lines.Scan(), "the stream begins")
+	id := w.things(t).held
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), id) {
+			break
+		}
+	}
+	require.NoError(t, lines.Err())
+	require.Equal(t, 303, v.submit("/console/sign-out", nil).status)
+	for lines.Scan() {
+		require.NotContains(t, lines.Text(), "event:")
+	}
+	require.NoError(t, lines.Err(), "the stream ends by itself")
 }
 
 // A visit that another site's page began carries no cookie; it is sent around once, from here.

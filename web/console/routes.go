@@ -81,6 +81,7 @@ func (c *console) table() []line {
 	}
 	return []line{
 		see("", "home", SignedIn, c.home),
+		see("/", "home", SignedIn, c.home),
 		see("/sign-in", "sign_in", Open, c.signInPage),
 		change("/sign-in/options", "sign_in_options", Open, false, c.signInOptions),
 		change("/sign-in", "sign_in_complete", Open, false, c.signIn),

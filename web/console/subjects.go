@@ -162,8 +162,8 @@ type plotPoint struct {
 type plotSpan struct{ X, Width int }
 
 type plotTick struct {
-	X     int
-	Label string
+	X             int
+	Label, Anchor string
 }
 
 // The picture's measures.
@@ -241,20 +241,21 @@ func extent(s reads.Subject, now stamps) (from, to time.Time) {
 			from, to = earlier(from, at.Time), later(to, at.Time)
 		}
 	}
-	margin := max(to.Sub(from)/20, time.Minute)
+	margin := max(to.Sub(from)/20, time.Second)
 	return from.Add(-margin), to.Add(margin)
 }
 
 // trust is the line of the trust score, where sessions told it.
 func (p *plot) trust(points []reads.TrustPoint, x func(time.Time) int, from, to time.Time) {
-	var b strings.Builder
+	var line []string
 	for _, t := range points {
-		if t.Score == nil || t.At.Before(from) || t.At.After(to) {
-			continue
+		if t.Score != nil && !t.At.Before(from) && !t.At.After(to) {
+			line = append(line, itoa(x(t.At))+","+itoa(plotBottom-int(*t.Score*float64(plotBottom-plotTop))))
 		}
-		b.WriteString(itoa(x(t.At)) + "," + itoa(plotBottom-int(*t.Score*float64(plotBottom-plotTop))) + " ")
 	}
-	p.Trust = strings.TrimSpace(b.String())
+	if len(line) > 1 {
+		p.Trust = strings.Join(line, " ")
+	}
 }
 
 func (p *plot) ticks(from, to time.Time, x func(time.Time) int) {
@@ -265,7 +266,11 @@ func (p *plot) ticks(from, to time.Time, x func(time.Time) int) {
 	const n = 5
 	for i := range n {
 		at := from.Add(to.Sub(from) * time.Duration(i) / (n - 1))
-		p.Ticks = append(p.Ticks, plotTick{x(at), at.UTC().Format(layout)})
+		anchor := "middle"
+		if i == n-1 {
+			anchor = "end"
+		}
+		p.Ticks = append(p.Ticks, plotTick{x(at), at.UTC().Format(layout), anchor})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -122,7 +123,7 @@ func (v *visit) toSignIn() error {
 // next is where a person goes after signing in: a page of the console, whatever the address says.
 func next(asked string) string {
 	u, err := url.Parse(asked)
-	if err != nil || u.IsAbs() || u.Host != "" || strings.Contains(asked, `\`) || (u.Path != Prefix && !strings.HasPrefix(u.Path, Prefix+"/")) ||
+	if err != nil || u.IsAbs() || u.Host != "" || strings.Contains(asked, `\`) || path.Clean("/"+u.Path) != u.Path || (u.Path != Prefix && !strings.HasPrefix(u.Path, Prefix+"/")) ||
 		strings.HasPrefix(u.Path, Prefix+"/sign-") || strings.HasPrefix(u.Path, Prefix+"/invitation") {
 		return Prefix
 	}
