@@ -45,7 +45,7 @@ func authorize(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ask := &asking{action: "payment.release", subject: func(i int) string { return all[i%len(all)].subject }}
+	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
 	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
 	if err != nil {
 		return err

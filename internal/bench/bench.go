@@ -38,6 +38,7 @@ type bench struct {
 	tenant rig.Tenant
 	server *rig.Client
 	report Report
+	second *rig.Service // a further API that a part runs; what it takes counts with the first
 }
 
 // part is one group of measurements. Those marked temporal want a Temporal server and a worker.
@@ -52,6 +53,11 @@ var parts = []part{
 	{"authorize", true, authorize},
 	{"evidence", true, evidence},
 	{"reads", true, reads},
+	{"completion", true, completion},
+	{"webhooks", true, webhooks},
+	{"streams", true, streams},
+	{"size", false, size},
+	{"soak", true, soak},
 }
 
 // Parts are the names of what can be measured.
@@ -91,7 +97,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
-	o.Temporal = p.temporal
+	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", openStreams)}
 	if b.rig, err = rig.Up(ctx, o); err != nil {
 		return err
 	}
@@ -141,6 +147,11 @@ func (b *bench) describePostgres(ctx context.Context) error {
 
 func (b *bench) usage(ctx context.Context) cost {
 	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage()}
+	if b.second != nil {
+		u := b.second.Measured(ctx)
+		c.api = more(c.api, u)
+		c.api.RSS = max(c.api.RSS, u.RSS)
+	}
 	if b.rig.Worker.Running() {
 		c.worker = b.rig.Worker.Measured(ctx)
 	}

@@ -21,7 +21,7 @@ func reads(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ask := &asking{action: "payment.release", subject: func(i int) string { return all[i%len(all)].subject }}
+	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
 	proofs := make([]struct {
 		Proof string
 		ID    string `json:"proof_id"`

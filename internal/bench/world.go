@@ -146,6 +146,10 @@ type asking struct {
 	counter atomic.Int64
 }
 
+func newAsking(action string, subject func(i int) string) *asking {
+	return &asking{action: action, subject: subject}
+}
+
 // next is for the next of the people.
 func (a *asking) next() []byte { return a.body(int(a.counter.Add(1))) }
 

@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/child"
 	"github.com/countersign-dev/countersign/internal/dev"
@@ -43,12 +46,15 @@ type Rig struct {
 	o      Options
 	server *localpg.Server
 	pgPort int
+
+	temporal string     // how the service reaches Temporal
+	copies   []*Service // made by Copy
 }
 
 // Service is the API or the worker.
 type Service struct {
 	*Process
-	URL    string // of the API; empty for the worker
+	URL    string // of the API; nothing listens there for the worker
 	OpsURL string
 }
 
@@ -163,27 +169,57 @@ func (r *Rig) describeTemporal() (address string, err error) {
 }
 
 func (r *Rig) describeServices(temporal string) error {
-	var ports [3]int
-	for i := range ports {
-		var err error
-		if ports[i], err = dev.PickPort(0); err != nil {
-			return err
+	r.temporal = temporal
+	var err error
+	if r.API, err = r.newService("api", r.serviceDatabaseURL(), true); err != nil {
+		return err
+	}
+	r.Worker, err = r.newService("worker", r.serviceDatabaseURL(), false)
+	return err
+}
+
+// newService describes an API, or a worker, on a database.
+func (r *Rig) newService(name, database string, api bool) (*Service, error) {
+	var at [2]string
+	for i := range at {
+		port, err := dev.PickPort(0)
+		if err != nil {
+			return nil, err
 		}
+		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	at := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
-	url := "http://" + at(ports[0])
-	env := append(r.env(), "COUNTERSIGN_BASE_URL="+url, "COUNTERSIGN_TEMPORAL_ADDRESS="+temporal,
-		"COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK=true")
-	env = append(env, r.o.Env...)
-	service := func(name, opsAddress string, args ...string) *Service {
-		s := &Service{OpsURL: "http://" + opsAddress}
-		s.Process = r.program(name, r.o.Binary, args, append(env, "COUNTERSIGN_OPS_LISTEN="+opsAddress), s.answers)
-		return s
+	s := &Service{URL: "http://" + at[0], OpsURL: "http://" + at[1]}
+	env := slices.Concat(r.env(), []string{
+		"COUNTERSIGN_DATABASE_URL=" + database, "COUNTERSIGN_BASE_URL=" + s.URL, "COUNTERSIGN_TEMPORAL_ADDRESS=" + r.temporal,
+		"COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK=true", "COUNTERSIGN_OPS_LISTEN=" + at[1],
+	}, r.o.Env)
+	args := []string{"worker"}
+	if api {
+		args = []string{"serve", "--listen", at[0]}
 	}
-	r.API = service("api", at(ports[1]), "serve", "--listen", at(ports[0]))
-	r.API.URL = url
-	r.Worker = service("worker", at(ports[2]), "worker")
-	return nil
+	s.Process = r.program(name, r.o.Binary, args, env, s.answers)
+	return s, nil
+}
+
+// Copy stops the API, copies the database as it stands under another name, and describes an API on the copy: same tenants,
+// same keys. The worker must not run.
+func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, err error) {
+	if err := r.API.Stop(); err != nil {
+		return nil, "", err
+	}
+	conn, err := pgx.Connect(ctx, r.server.URL("postgres"))
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	into := pgx.Identifier{database + "_" + name}
+	if _, err := conn.Exec(ctx, "create database "+into.Sanitize()+" template "+database); err != nil {
+		return nil, "", err
+	}
+	url = r.server.URL(into[0])
+	api, err = r.newService("api-"+name, url, true)
+	r.copies = append(r.copies, api)
+	return api, url, err
 }
 
 // env is what every command of the binary needs.
@@ -230,7 +266,7 @@ func (r *Rig) Log(name string) string { return filepath.Join(r.o.Dir, name+".log
 // Down stops all that runs, last started first, and removes the data.
 func (r *Rig) Down() error {
 	var err error
-	for _, s := range []*Service{r.API, r.Worker} {
+	for _, s := range append(r.copies, r.API, r.Worker) {
 		if s != nil {
 			err = errors.Join(err, s.Stop())
 		}

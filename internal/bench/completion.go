@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/load"
+)
+
+const (
+	completionRate = 20  // completions a second, and as many reviews, each in its turn
+	besidesRate    = 100 // decisions a second that are made meanwhile
+)
+
+// completion measures what a person resolves, through Temporal, while decisions go on: completing a challenge and reviewing
+// a hold. What is resolved was opened before and its runs have begun, as they have when a person answers.
+func completion(ctx context.Context, b *bench) error {
+	policies := map[string]object{
+		"payment.allow": {"coverage_min": "none"}, "payment.challenge": {"coverage_min": "partial", "insufficient_evidence": "challenge"},
+		"payment.hold": {"coverage_min": "partial", "insufficient_evidence": "hold"},
+	}
+	for key, requirements := range policies {
+		if err := action(b.server, key, requirements); err != nil {
+			return err
+		}
+	}
+	all, err := people(ctx, b.server, subjects, false)
+	if err != nil {
+		return err
+	}
+	asking := func(key string) *asking {
+		return newAsking(key, func(i int) string { return all[i%len(all)].subject })
+	}
+	n := int(b.Lasts.Seconds() * completionRate)
+	challenges, err := b.opened(ctx, n, asking("payment.challenge"))
+	if err != nil {
+		return err
+	}
+	holds, err := b.opened(ctx, n, asking("payment.hold"))
+	if err != nil {
+		return err
+	}
+	if err := b.drained(ctx); err != nil {
+		return err
+	}
+	allow := asking("payment.allow")
+	for _, x := range []struct {
+		what string
+		do   load.Work
+	}{
+		{"complete a challenge", func(_ context.Context, i int) error {
+			return b.server.Want(http.StatusOK, "POST", "/api/v1/challenges/"+challenges[i].Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
+		}},
+		{"review a hold", func(_ context.Context, i int) error {
+			return b.server.Want(http.StatusOK, "POST", "/api/v1/authorizations/"+holds[i].ID+"/review", object{"resolution": "approve"}, nil)
+		}},
+	} {
+		var besides load.Result
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			besides = load.Open(ctx, besidesRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(allow.next()) })
+		}()
+		r := b.measure(ctx, "completion", x.what, fmt.Sprintf("%d/s open", completionRate), func() load.Result {
+			return load.Open(ctx, completionRate, openClients, b.Lasts, x.do)
+		})
+		<-done
+		b.add(row("completion", "authorize meanwhile", fmt.Sprintf("%d/s open", besidesRate), besides, cost{}))
+		b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, completionRate), r.P99, 500, "ms")
+		b.memory("completion", r)
+	}
+	return nil
+}
+
+// open is what an authorize request opened.
+type open struct {
+	ID        string
+	Challenge *struct{ ID string }
+}
+
+func (b *bench) opened(ctx context.Context, n int, a *asking) ([]open, error) {
+	out := make([]open, n)
+	err := several(ctx, n, func(i int) error {
+		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", a.next(), &out[i])
+	})
+	return out, err
+}
+
+// drained waits until the relay has done what follows from what was opened.
+func (b *bench) drained(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for left := 1; left > 0; {
+		if err := conn.QueryRow(ctx, "select count(*) from outbox").Scan(&left); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// memory judges what API and worker held at the end of a measurement.
+func (b *bench) memory(part string, r Row) {
+	b.report.under("memory of API and worker: "+part, r.APIRSS+r.WorkerRSS, 300, "MB")
+}

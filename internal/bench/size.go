@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/rig"
+)
+
+// size measures authorize on two databases of the same server in turn: one that holds next to nothing, and one with a
+// million decisions of a hundred thousand subjects, their proofs and events.
+func size(ctx context.Context, b *bench) error {
+	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+		return err
+	}
+	all, err := people(ctx, b.server, subjects, false)
+	if err != nil {
+		return err
+	}
+	few := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	if err := b.allowed(few.next()); err != nil { // what is stored is multiplied
+		return err
+	}
+	api, url, err := b.rig.Copy(ctx, "seeded")
+	if err != nil {
+		return err
+	}
+	b.say("size: storing %d decisions of %d subjects", b.Seeded, b.Seeded/10)
+	began := time.Now()
+	if err := seed(ctx, url, b.Seeded, b.Seeded/10); err != nil {
+		return err
+	}
+	b.say("size: stored in %s", time.Since(began).Round(time.Second))
+	for _, s := range []*rig.Service{b.rig.API, api} {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	b.second = api
+	defer func() { b.second = nil }()
+	many := newAsking("payment.allow", func(int) string { return fmt.Sprintf("seed-%d", rand.IntN(b.Seeded/10)) }) // #nosec G404 -- a load
+	full := &bench{server: rig.NewClient(api.URL, b.tenant.Server, patience)}
+	onFew := func(context.Context, int) error { return b.allowed(few.next()) }
+	onMany := func(context.Context, int) error { return full.allowed(many.next()) }
+	load.Closed(ctx, clients, 2*time.Second, onFew)
+	load.Closed(ctx, clients, 5*time.Second, onMany)
+	sides := func(run func(lasts time.Duration, do load.Work) load.Result) (side, side) {
+		return side{fmt.Sprintf("authorize, %d decisions stored", b.Seeded), func(d time.Duration) load.Result { return run(d, onMany) }},
+			side{"authorize, nothing stored", func(d time.Duration) load.Result { return run(d, onFew) }}
+	}
+	seeded, empty := sides(func(d time.Duration, do load.Work) load.Result { return load.Closed(ctx, clients, d, do) })
+	r := b.compare(ctx, "size", fmt.Sprintf("%d clients", clients), seeded, empty)
+	b.report.under("authorize, seeded over empty: p50, closed loop", r.p50, 1.25, "x")
+	seeded, empty = sides(func(d time.Duration, do load.Work) load.Result { return load.Open(ctx, openRate, openClients, d, do) })
+	r = b.compare(ctx, "size", fmt.Sprintf("%d/s open", openRate), seeded, empty)
+	b.report.under("authorize, seeded over empty: p50, open loop", r.p50, 1.25, "x")
+	return nil
+}
+
+// seed multiplies the newest row of each table. Only this session's commits are not waited for; what is measured later is.
+func seed(ctx context.Context, url string, decisions, subjects int) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, "set synchronous_commit = off"); err != nil {
+		return err
+	}
+	azn, sub := "'azn_' || md5('a' || i)", fmt.Sprintf("'sub_seed' || i %% %d", subjects)
+	at := "t.decided_at - i * interval '1 second'"
+	for _, m := range []struct {
+		table, where string
+		n            int
+		made         map[string]string // column: expression of i
+	}{
+		{"subjects", "true", subjects, map[string]string{"uid": "'sub_seed' || (i - 1)", "external_id": "'seed-' || (i - 1)"}},
+		{"authorizations", "true", decisions, map[string]string{
+			"id": azn, "subject_uid": sub, "nonce": "md5('n' || i)", "idempotency_key": "md5('k' || i)", "decided_at": at, "requested_at": at,
+		}},
+		{"proofs", "true", decisions, map[string]string{"jti": "'prf_' || md5('p' || i)", "authorization_id": azn, "subject_uid": sub}},
+		{"events", "type = 'authorization.decided'", decisions, map[string]string{"id": "'evt_' || md5('e' || i)", "authorization_id": azn, "subject_uid": sub}},
+	} {
+		if err := multiply(ctx, conn, m.table, m.where, m.n, m.made); err != nil {
+			return fmt.Errorf("%s: %w", m.table, err)
+		}
+	}
+	_, err = conn.Exec(ctx, "vacuum analyze")
+	return err
+}
+
+// multiply inserts n copies of a row, each column as it is or as it is made of i.
+func multiply(ctx context.Context, conn *pgx.Conn, table, where string, n int, made map[string]string) error {
+	rows, err := conn.Query(ctx, `select column_name from information_schema.columns where table_schema = 'public' and table_name = $1
+		and is_identity = 'NO' and column_name <> 'txid' order by ordinal_position`, table)
+	if err != nil {
+		return err
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		if values[i] = made[c]; values[i] == "" {
+			values[i] = "t." + pgx.Identifier{c}.Sanitize()
+		}
+		columns[i] = pgx.Identifier{c}.Sanitize()
+	}
+	_, err = conn.Exec(ctx, fmt.Sprintf("insert into %s (%s) select %s from (select * from %s where %s limit 1) t, generate_series(1, %d) i",
+		table, strings.Join(columns, ", "), strings.Join(values, ", "), table, where, n))
+	return err
+}

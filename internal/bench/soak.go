@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/load"
+)
+
+// soakRate is low enough to leave room for everything else that happens in a long run: caches that run out, upkeep,
+// sealing, deliveries.
+const soakRate = 100
+
+// soak lets decisions go on for a long time and reports how memory, goroutines and open files of API and worker moved from
+// the first tenth, when everything is warm, to the end.
+func soak(ctx context.Context, b *bench) error {
+	if b.Soak <= 0 {
+		return fmt.Errorf("say how long: SOAK=1h")
+	}
+	if err := action(b.server, "payment.release", trusting); err != nil {
+		return err
+	}
+	all, err := people(ctx, b.server, subjects, true)
+	if err != nil {
+		return err
+	}
+	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
+	var first cost
+	for step := range 10 {
+		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d", soakRate, step+1), func() load.Result {
+			return load.Open(ctx, soakRate, openClients, b.Soak/10, func(context.Context, int) error { return b.allowed(ask.next()) })
+		})
+		if step == 0 {
+			first = b.usage(ctx)
+		}
+		b.memory(fmt.Sprintf("soak, part %d", step+1), r)
+	}
+	last := b.usage(ctx)
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("soak, from the first tenth of %s to the end: API %s; worker %s.", b.Soak.Round(time.Second),
+		drift(first.api.RSS, last.api.RSS, first.api.Goroutines, last.api.Goroutines, first.api.Files, last.api.Files),
+		drift(first.worker.RSS, last.worker.RSS, first.worker.Goroutines, last.worker.Goroutines, first.worker.Files, last.worker.Files)))
+	b.report.under("soak: growth of memory", (mb(last.api.RSS)+mb(last.worker.RSS))/(mb(first.api.RSS)+mb(first.worker.RSS)), 1.25, "x")
+	return nil
+}
+
+func drift(rss0, rss1 int64, goroutines0, goroutines1, files0, files1 float64) string {
+	return fmt.Sprintf("memory %.0f to %.0f MB, goroutines %.0f to %.0f, open files %.0f to %.0f",
+		mb(rss0), mb(rss1), goroutines0, goroutines1, files0, files1)
+}

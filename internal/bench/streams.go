@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/load"
+)
+
+const (
+	openStreams = 1000
+	streamRate  = 20 // events a second, each to every stream
+	// watched is how many of the streams have their latencies taken; the rest are only read.
+	watched = 20
+)
+
+// streams measures the time from a decision to its message on each of a thousand event streams of one process.
+func streams(ctx context.Context, b *bench) error {
+	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+		return err
+	}
+	all, err := people(ctx, b.server, subjects, false)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	l := &listening{}
+	for i := range openStreams {
+		conn, err := b.subscribe(ctx)
+		if err != nil {
+			return fmt.Errorf("stream %d: %w", i, err)
+		}
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		reading.Go(func() { l.read(conn, i < watched) })
+	}
+	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	before := b.usage(ctx)
+	decided := load.Open(ctx, streamRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
+	want := int64(decided.Done() * openStreams)
+	for give := time.Now().Add(time.Minute); l.messages.Load() < want && time.Now().Before(give); {
+		<-time.After(20 * time.Millisecond)
+	}
+	told := load.Result{Elapsed: decided.Elapsed, Latencies: l.taken()}
+	r := row("streams", "decision to message", fmt.Sprintf("%d/s to %d streams", streamRate, openStreams), told, b.usage(ctx).since(before))
+	b.add(r)
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("streams: %d of %d messages arrived; latencies are those of %d streams.", l.messages.Load(), want, watched))
+	if l.messages.Load() < want {
+		return fmt.Errorf("%d of %d messages arrived", l.messages.Load(), want)
+	}
+	b.memory("streams", r)
+	return nil
+}
+
+// subscribe opens a stream and returns once it is answered.
+func (b *bench) subscribe(ctx context.Context) (net.Conn, error) {
+	host := strings.TrimPrefix(b.rig.API.URL, "http://")
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(conn, "GET /api/v1/events/stream?type=authorization.decided HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, b.tenant.Server); err != nil {
+		return nil, err
+	}
+	status := make([]byte, len("HTTP/1.1 200"))
+	if _, err := conn.Read(status); err != nil || string(status) != "HTTP/1.1 200" {
+		return nil, fmt.Errorf("answered %q: %w", status, err)
+	}
+	return conn, nil
+}
+
+// listening gathers what all streams are told.
+type listening struct {
+	messages atomic.Int64
+
+	mu        sync.Mutex
+	latencies []time.Duration
+}
+
+func (l *listening) taken() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]time.Duration(nil), l.latencies...)
+}
+
+// read counts messages until the connection ends. The lines between them are of chunked coding and heartbeats.
+func (l *listening) read(conn net.Conn, timed bool) {
+	lines := bufio.NewReaderSize(conn, 4096)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		if !ok {
+			continue
+		}
+		l.messages.Add(1)
+		var event struct{ At time.Time }
+		if timed && json.Unmarshal(data, &event) == nil {
+			l.mu.Lock()
+			l.latencies = append(l.latencies, time.Since(event.At))
+			l.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/rig"
+)
+
+// eventRate is how many decisions a second are told to each endpoint.
+const eventRate = 100
+
+// webhooks measures the time from a decision to its first attempt at each of two good endpoints, beside a third that takes
+// connections and answers nothing.
+func webhooks(ctx context.Context, b *bench) error {
+	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+		return err
+	}
+	all, err := people(ctx, b.server, subjects, false)
+	if err != nil {
+		return err
+	}
+	admin := rig.NewClient(b.rig.API.URL, b.tenant.Admin, patience)
+	var good []*arrivals
+	for _, silent := range []bool{false, false, true} {
+		a, err := newArrivals(silent)
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		if err := admin.Want(http.StatusCreated, "POST", "/api/v1/webhook-endpoints",
+			object{"url": a.url, "events": []string{"authorization.decided"}}, nil); err != nil {
+			return err
+		}
+		if !silent {
+			good = append(good, a)
+		}
+	}
+	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	before := b.usage(ctx)
+	decided := load.Open(ctx, eventRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
+	told := load.Result{Elapsed: decided.Elapsed}
+	for _, a := range good {
+		if err := a.await(ctx, decided.Done()); err != nil {
+			return err
+		}
+		told.Latencies = append(told.Latencies, a.latencies()...)
+	}
+	r := row("webhooks", "decision to first attempt", fmt.Sprintf("%d/s, 3 endpoints, one dead", eventRate), told, b.usage(ctx).since(before))
+	b.add(r)
+	b.report.under(fmt.Sprintf("decision to first attempt: p99 at %d/s", eventRate), r.P99, 1500, "ms")
+	b.memory("webhooks", r)
+	return nil
+}
+
+// arrivals is a receiver that notes how long after its decision each event came first.
+type arrivals struct {
+	url    string
+	server *http.Server
+	silent bool
+
+	mu    sync.Mutex
+	first map[string]time.Duration
+	ended chan struct{}
+}
+
+func newArrivals(silent bool) (*arrivals, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	a := &arrivals{url: "http://" + l.Addr().String() + "/", silent: silent, first: map[string]time.Duration{}, ended: make(chan struct{})}
+	a.server = &http.Server{Handler: a, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = a.server.Serve(l) }()
+	return a, nil
+}
+
+func (a *arrivals) close() {
+	close(a.ended)
+	_ = a.server.Close()
+}
+
+// ServeHTTP takes an event.
+func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	if a.silent {
+		select {
+		case <-a.ended:
+		case <-r.Context().Done():
+		}
+		return
+	}
+	var event struct{ Timestamp time.Time }
+	if json.NewDecoder(r.Body).Decode(&event) == nil {
+		a.mu.Lock()
+		if id := r.Header.Get("webhook-id"); a.first[id] == 0 {
+			a.first[id] = at.Sub(event.Timestamp)
+		}
+		a.mu.Unlock()
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// await waits until n events have come.
+func (a *arrivals) await(ctx context.Context, n int) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	give := time.After(2 * time.Minute)
+	for {
+		if got := len(a.latencies()); got >= n {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-give:
+			return fmt.Errorf("of %d events %d came", n, len(a.latencies()))
+		}
+	}
+}
+
+func (a *arrivals) latencies() []time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]time.Duration, 0, len(a.first))
+	for _, d := range a.first {
+		out = append(out, d)
+	}
+	return out
+}
