@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/policy"
@@ -88,7 +89,8 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 		"service": "countersign", "version": h.version, "contract_version": openapi.Version(), "capabilities": capabilities,
 		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze"},
 		"feature_schema": features.Schema(), "backgrounds": h.backgrounds(), "limits": h.limits(),
-		"legacy_states": []string{"LEARNING", "STABLE", "WATCH", "DEGRADED", "BROKEN", "ENDED"},
+		"legacy_states":      []string{"LEARNING", "STABLE", "WATCH", "DEGRADED", "BROKEN", "ENDED"},
+		"evaluation_metrics": evaluation.Definitions(),
 	})
 }
 

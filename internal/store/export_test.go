@@ -5,6 +5,9 @@ import "strings"
 // SubjectTables is the list that an erasure works through.
 var SubjectTables = subjectTables
 
+// TallyStatement is that of TallyDecisions.
+const TallyStatement = tally
+
 // ExportColumns are the columns of each table that is exported.
 func ExportColumns() map[string][]string {
 	out := map[string][]string{}
