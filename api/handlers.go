@@ -27,12 +27,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/template"
+	"github.com/countersign-dev/countersign/internal/tenancy"
 	"github.com/countersign-dev/countersign/internal/webhook"
 )
 
 // Services are what the handlers of the resources work with.
 type Services struct {
 	Actions        *action.Service
+	Tenancy        *tenancy.Service
 	Legacy         *legacy.Service
 	Gatherer       prometheus.Gatherer // of /metrics
 	Sessions       *session.Service
@@ -67,6 +69,7 @@ type handlers struct {
 	meta           *metaHandlers
 	credentials    *credentialHandlers
 	signing        *signingKeyHandlers
+	environment    *environmentHandlers
 	actions        *actionHandlers
 	simulations    *simulationHandlers
 	authorizations *authorizationHandlers
@@ -93,6 +96,7 @@ func newHandlers(s *server, d Deps) handlers {
 		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, model: v.Model, maxFrame: s.config.MaxFrameBytes},
 		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
+		environment:    &environmentHandlers{Tenancy: v.Tenancy},
 		actions:        &actionHandlers{Actions: v.Actions},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},

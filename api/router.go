@@ -107,6 +107,8 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/credentials", Operation: "createCredential", Access: AccessAdmin, Handler: s.credentials.create},
 		{Method: post, Path: "/api/v1/credentials/{credential_id}/rotate", Operation: "rotateCredential", Access: AccessAdmin, Handler: s.credentials.rotate},
 		{Method: remove, Path: "/api/v1/credentials/{credential_id}", Operation: "revokeCredential", Access: AccessAdmin, Handler: s.credentials.revoke},
+		{Method: get, Path: "/api/v1/environment", Operation: "getEnvironment", Access: AccessAdmin, Handler: s.environment.get},
+		{Method: patch, Path: "/api/v1/environment", Operation: "updateEnvironment", Access: AccessAdmin, Handler: s.environment.update},
 		{Method: get, Path: "/api/v1/signing-keys", Operation: "listSigningKeys", Access: AccessAdmin, Handler: s.signing.list},
 		{Method: post, Path: "/api/v1/signing-keys/rotate", Operation: "rotateSigningKey", Access: AccessAdmin, Handler: s.signing.rotate},
 		{Method: get, Path: "/api/v1/webhook-endpoints", Operation: "listWebhookEndpoints", Access: AccessAdmin, Handler: s.webhooks.list},

@@ -3,6 +3,7 @@ package api
 import (
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
@@ -19,7 +20,7 @@ var schemes = map[Access][]string{
 
 func TestRouteTableIsTheContract(t *testing.T) {
 	t.Parallel()
-	s, err := newServer(t.Context(), Config{}, Deps{})
+	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
 	require.NoError(t, err)
 	type line struct{ method, path string }
 	served, promised := map[string]line{}, map[string]line{}
@@ -44,7 +45,7 @@ func TestRouteTableIsTheContract(t *testing.T) {
 // Two routes that could both match a path must differ in how many parameters they have: the fewer is asked first.
 func TestNoTwoRoutesFightOverAPath(t *testing.T) {
 	t.Parallel()
-	s, err := newServer(t.Context(), Config{}, Deps{})
+	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
 	require.NoError(t, err)
 	table := s.table()
 	for i, a := range table {

@@ -149,6 +149,12 @@ func specRules() map[string][]rule {
 			is("rate_limit", "integer", between(1, 1000000000)),
 			is("expires_at", "string", instants...),
 		},
+		"updateEnvironment": {
+			is("rp_name", "string", between(1, 120)),
+			{field: "origins", kind: "list", low: ptr(1), high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
+			is("challenge_ttl_seconds", "integer", between(30, 900)),
+			is("hold_ttl_seconds", "integer", between(60, 2592000)),
+		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},
 		"createChallengeLink": {

@@ -14,7 +14,7 @@ func TestReferenceIsReadAndTried(t *testing.T) {
 	b.open("/docs#get-/.well-known/service-proof-keys.json")
 	b.until(`document.querySelector("rapi-doc").shadowRoot.textContent.includes("Capability states and reason codes")`)
 	b.until(operation + `.querySelector("button[part~='btn-try']")`)
-	b.eval(operation + `.querySelector("button[part~='btn-try']").click()`, nil)
+	b.eval(operation+`.querySelector("button[part~='btn-try']").click()`, nil)
 	b.until(operation + `.textContent.includes("Status: 200") || ` + operation + `.textContent.includes("\"keys\"")`)
 	b.screenshot("reference")
 

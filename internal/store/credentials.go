@@ -48,6 +48,13 @@ func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins 
 	return err
 }
 
+// SetEnvironmentSettings changes what a relying party may set of its environment to what e has.
+func (q *Q) SetEnvironmentSettings(ctx context.Context, e models.Environment) error {
+	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6
+		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds)
+	return err
+}
+
 // SetEnvironmentPages changes the settings of the hosted pages to those of e.
 func (q *Q) SetEnvironmentPages(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5

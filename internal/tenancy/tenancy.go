@@ -126,7 +126,7 @@ func (in Spec) checkOrigin(origin string) error {
 	}
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
 	if local && !in.AllowLocal {
-		return fmt.Errorf("the origin %q is local: a tenant has a live environment, which must not", origin)
+		return fmt.Errorf("the origin %q is local: a live environment must not have one", origin)
 	}
 	if u.Scheme == "http" && !local {
 		return fmt.Errorf("the origin %q is not https", origin)

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/tenancy"
+	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// environmentHandlers answer for the settings of the caller's own environment.
+type environmentHandlers struct{ Tenancy *tenancy.Service }
+
+type environmentView struct {
+	ID                  string                 `json:"id"`
+	Tenant              string                 `json:"tenant"`
+	Kind                models.EnvironmentKind `json:"kind"`
+	RPID                string                 `json:"rp_id"`
+	RPName              string                 `json:"rp_name"`
+	Origins             []string               `json:"origins"`
+	ChallengeTTLSeconds int                    `json:"challenge_ttl_seconds"`
+	HoldTTLSeconds      int                    `json:"hold_ttl_seconds"`
+	ResearchEnabled     bool                   `json:"research_enabled"`
+	PageOrigin          *string                `json:"page_origin"`
+	ReturnOrigins       []string               `json:"return_origins"`
+	FrameAncestors      []string               `json:"frame_ancestors"`
+	CreatedAt           string                 `json:"created_at"`
+}
+
+func viewEnvironment(e models.Environment) environmentView {
+	return environmentView{
+		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: listed(e.RPOrigins),
+		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, ResearchEnabled: e.ResearchEnabled,
+		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: wire.Time(e.CreatedAt),
+	}
+}
+
+func (h *environmentHandlers) get(c *fiber.Ctx) error {
+	e, err := h.Tenancy.Environment(requestContext(c), principal(c).Store())
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewEnvironment(e))
+}
+
+func (h *environmentHandlers) update(c *fiber.Ctx) error {
+	in, err := bind[tenancy.Settings](c)
+	if err != nil {
+		return err
+	}
+	p := principal(c)
+	e, err := h.Tenancy.Change(requestContext(c), p.Store(), in, p.Actor(), p.RequestID)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, viewEnvironment(e))
+}
