@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
@@ -227,22 +228,53 @@ func TestChallengeGoesBackWhereTheRelyingPartySays(t *testing.T) {
 	b.screenshot("challenge-go-back")
 }
 
-// A confirmation whose answer was lost on the way is sent again as it was, and finds itself done.
+// A confirmation that was lost is sent again as it was; one whose answer was lost finds itself done.
 func TestChallengeSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	action := w.payment(t)
+	a := w.challenge(t, w.subject(t), action, nil)
 	b := newTab(t)
+	b.lose("*/complete", 1, fetch.RequestStageRequest)
 	b.open(a.path)
-	b.until(`!document.querySelector("[data-confirm]").disabled`)
-	b.expect("net::ERR_INTERNET_DISCONNECTED")
-	b.offline(true)
 	b.click("[data-confirm]")
 	b.see("The connection is lost.")
 	b.accessible()
 	b.screenshot("challenge-lost-connection")
 	require.Equal(t, "open", w.status(t, a))
-	b.offline(false)
+	b.click("[data-retry]")
+	b.see("Your confirmation has gone to Alder Bank")
+	w.allowed(t, a, "sandbox")
+
+	a = w.challenge(t, w.subject(t), action, nil)
+	b = newTab(t)
+	b.lose("*/complete", 1, fetch.RequestStageResponse)
+	b.open(a.path)
+	b.click("[data-confirm]")
+	b.see("Your confirmation has gone to Alder Bank")
+	w.allowed(t, a, "sandbox")
+}
+
+// A service that is busy is asked again by the page itself, and by the person where that does not help.
+func TestChallengeOutlastsABusyService(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.payment(t)
+	a := w.challenge(t, w.subject(t), action, nil)
+	b := newTab(t)
+	b.busy("*/complete", 2)
+	b.open(a.path)
+	b.click("[data-confirm]")
+	b.see("Your confirmation has gone to Alder Bank")
+	w.allowed(t, a, "sandbox")
+
+	a = w.challenge(t, w.subject(t), action, nil)
+	b = newTab(t)
+	b.busy("*/complete", 3)
+	b.open(a.path)
+	b.click("[data-confirm]")
+	b.see("nothing is lost. Try again.")
+	b.screenshot("challenge-busy")
 	b.click("[data-retry]")
 	b.see("Your confirmation has gone to Alder Bank")
 	w.allowed(t, a, "sandbox")

@@ -30,7 +30,7 @@ import (
 const logEnv = "COUNTERSIGN_TEST_LOG"
 
 // patience is how long a test waits for what must happen; a loaded machine may take its time.
-const patience = 30 * time.Second
+const patience = 45 * time.Second
 
 // service is the running service that all tests share.
 type service struct {

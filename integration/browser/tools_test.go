@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/webauthn"
@@ -117,4 +119,36 @@ func (a authenticator) credentials() []*webauthn.Credential {
 func (a authenticator) remove() {
 	a.b.t.Helper()
 	a.b.run(webauthn.RemoveVirtualAuthenticator(a.id))
+}
+
+// busy has the first n requests to URLs of the pattern answered 503 before they reach the service.
+func (b *tab) busy(pattern string, n int) {
+	b.t.Helper()
+	b.intercept(&fetch.RequestPattern{URLPattern: pattern}, n, func(id fetch.RequestID) chromedp.Action { return fetch.FulfillRequest(id, 503) })
+}
+
+// lose has the first n requests to URLs of the pattern lost on the way to the service, or their answers on the way back.
+func (b *tab) lose(pattern string, n int, stage fetch.RequestStage) {
+	b.t.Helper()
+	b.expect("net::ERR_CONNECTION_RESET")
+	b.intercept(&fetch.RequestPattern{URLPattern: pattern, RequestStage: stage}, n, func(id fetch.RequestID) chromedp.Action {
+		return fetch.FailRequest(id, network.ErrorReasonConnectionReset)
+	})
+}
+
+func (b *tab) intercept(pattern *fetch.RequestPattern, n int, instead func(fetch.RequestID) chromedp.Action) {
+	b.t.Helper()
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		paused, ok := event.(*fetch.EventRequestPaused)
+		if !ok {
+			return
+		}
+		answer := chromedp.Action(fetch.ContinueRequest(paused.RequestID))
+		if n > 0 {
+			n--
+			answer = instead(paused.RequestID)
+		}
+		go func() { _ = chromedp.Run(b.ctx, answer) }() // a listener must not wait for the browser; a request that hangs fails its test
+	})
+	b.run(fetch.Enable().WithPatterns([]*fetch.RequestPattern{pattern}))
 }

@@ -4,7 +4,7 @@ import { Countdown } from "./challenge/countdown";
 import { pointBack, showEnding } from "./challenge/endings";
 import { framed, told } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
-import { get, post, Problem } from "./lib/http";
+import { deliver, get, post, Problem } from "./lib/http";
 import { assertion, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -91,7 +91,9 @@ class Page {
   private async send(move: "complete" | "cancel", body: unknown): Promise<void> {
     this.say(this.progress, move === "cancel" ? "Cancelling." : "Sending your confirmation.");
     this.unsent = { move, body };
-    const answer = await post<Standing>(`${this.path}/${move}`, body);
+    const answer = await deliver<Standing>(`${this.path}/${move}`, body, () => {
+      this.say(this.progress, "The service is busy. Trying again.");
+    });
     this.unsent = undefined;
     this.take(answer);
   }

@@ -23,6 +23,26 @@ export function post<T>(path: string, body: unknown = {}, signal?: AbortSignal):
   return ask<T>(path, { method: "POST", headers, body: JSON.stringify(body) }, signal);
 }
 
+/** How long to wait before each further try of a request that found the service busy, in ms. */
+const pauses = [1_000, 2_500];
+
+/**
+ * POSTs what does no harm when it is sent again as it was, and does send it again where the service answers that it is not
+ * available just now (503). Calls again() before each further try.
+ */
+export async function deliver<T>(path: string, body: unknown, again: () => void): Promise<T> {
+  for (const pause of pauses) {
+    try {
+      return await post<T>(path, body);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 503) throw error;
+    }
+    again();
+    await new Promise((resume) => window.setTimeout(resume, pause));
+  }
+  return post<T>(path, body);
+}
+
 /** GETs JSON. Throws Problem or Unreachable. */
 export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return ask<T>(path, { method: "GET", headers: { Accept: "application/json" } }, signal);
