@@ -28,6 +28,12 @@ test('a try again keeps the idempotency key and waits as long as it is told', as
   assert.equal(s.seen[0]!.headers['idempotency-key'], s.seen[1]!.headers['idempotency-key'])
 })
 
+test('a caller may name the idempotency key', async () => {
+  const s = await service((_, r) => json(r, 201, { id: 'ses_1' }))
+  await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } }, { idempotencyKey: 'sign-in-4711' })
+  assert.equal(s.seen[0]!.headers['idempotency-key'], 'sign-in-4711')
+})
+
 test('authorize is asked again with the very same body', async () => {
   const s = await service((_, r, n) => (n < 3 ? r.destroy() : json(r, 200, { id: 'azn_1', decision: 'allow' })))
   const got = await new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask)

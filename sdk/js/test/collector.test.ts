@@ -140,6 +140,13 @@ test('the pointer makes frames too, and says how fine the clock is', async () =>
   assert.ok('sd_lv' in features.presence)
 })
 
+test('a clock is not judged by a few events', async () => {
+  const { page, collector } = start()
+  page.type(text(4))
+  await collector.flush()
+  assert.equal('clock_ms' in page.requests[0]!.body.features, false)
+})
+
 test('a frame goes again under its own id until it is answered', async () => {
   const { page, seen } = start()
   page.answers = [new Error('offline'), problem(503, 'unavailable', { 'Retry-After': '7' }), ack()]
@@ -261,6 +268,35 @@ test('stop sends what is there and ends', async () => {
   await page.pass(30_000)
   assert.equal(page.requests.length, 1)
   assert.equal(page.timers.length, 0)
+})
+
+test('a key that repeats is one press', async () => {
+  const { page, collector } = start()
+  for (const code of text(10)) {
+    page.fire('keydown', { code })
+    for (let i = 0; i < 5; i++) {
+      page.time += 30
+      page.fire('keydown', { code, repeat: true })
+    }
+    page.fire('keyup', { code })
+    page.time += 50
+  }
+  await collector.flush()
+  const { events, active_ms } = page.requests[0]!.body.features.keystroke
+  assert.deepEqual([events, active_ms], [10, 1800])
+})
+
+test('a press whose release was lost is none', async () => {
+  const { page, collector } = start()
+  page.type(text(10))
+  for (const lose of [() => page.window.dispatchEvent(Object.defineProperty(new Event('blur'), 'isTrusted', { value: true })), () => { page.time += 11_000 }]) {
+    page.fire('keydown', { code: 'KeyA' })
+    lose()
+    page.time += 50
+    page.fire('keyup', { code: 'KeyA' })
+  }
+  await collector.flush()
+  assert.equal(page.requests[0]!.body.features.keystroke.events, 10)
 })
 
 test('a key held over the end of a frame is not torn from its release', async () => {
