@@ -171,7 +171,7 @@ func (s *Service) newCeremony(about string, now time.Time) []byte {
 	body := make([]byte, 24)
 	_, _ = rand.Read(body[:16]) // never fails: it ends the process instead
 	binary.BigEndian.PutUint64(body[16:], uint64(now.Add(ceremonyLife).UnixMilli()))
-	return append(body, s.keys.MAC(ceremonyPurpose, body, []byte(about))...)
+	return slices.Concat(body, s.keys.MAC(ceremonyPurpose, body, []byte(about)))
 }
 
 // ceremonyHolds reports whether a challenge is one of ours, for this purpose, and not over.

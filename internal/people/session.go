@@ -221,8 +221,17 @@ func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
 	return Session{ID: row.ID, Person: p, Grants: held, ConfirmedAt: row.ConfirmedAt, IdleAt: idle, ExpiresAt: row.ExpiresAt}
 }
 
-// Authenticate finds the session of a cookie and keeps that it was used.
-func (s *Service) Authenticate(ctx context.Context, cookie string) (Session, error) {
+// Use is who a request is by.
+type Use bool
+
+// What a page asks by itself, to stay true, does not keep a session alive: nobody may be there.
+const (
+	ByPerson Use = true
+	ByPage   Use = false
+)
+
+// Authenticate finds the session of a cookie and, where the person themselves use it, keeps that it was used.
+func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Session, error) {
 	if len(cookie) != 43 {
 		return Session{}, errSignedOut()
 	}
@@ -237,7 +246,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string) (Session, err
 	if row.EndedAt != nil || p.RevokedAt != nil || !now.Before(row.ExpiresAt) || !now.Before(row.LastSeenAt.Add(IdleLife)) {
 		return Session{}, errSignedOut()
 	}
-	if now.Sub(row.LastSeenAt) >= touchEvery {
+	if by == ByPerson && now.Sub(row.LastSeenAt) >= touchEvery {
 		row.LastSeenAt = now
 		if err := s.store.TouchConsoleSession(ctx, row.ID, now); err != nil {
 			return Session{}, err

@@ -191,7 +191,14 @@ type notice struct {
 }
 
 func (c *console) reviewPage(v *visit) error {
-	return c.showReview(v, fiber.StatusOK, nil, "")
+	var n *notice
+	switch v.query("done") {
+	case "counted":
+		n = &notice{"good", "Your approval is counted."}
+	case "resolved":
+		n = &notice{"good", "Done: the hold is settled."}
+	}
+	return c.showReview(v, fiber.StatusOK, n, "")
 }
 
 func (c *console) showReview(v *visit, status int, n *notice, note string) error {

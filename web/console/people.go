@@ -40,7 +40,7 @@ func (c *console) start(v *visit) error {
 
 func (c *console) signInPage(v *visit) error {
 	to := next(v.query("next"))
-	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName)); err == nil {
+	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), people.ByPerson); err == nil {
 		return v.Redirect(to, fiber.StatusSeeOther)
 	}
 	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
@@ -83,7 +83,7 @@ func (c *console) enter(v *visit, opened people.Opened, to string) error {
 
 // signOut ends the session, where there still is one, and forgets the cookie in any case.
 func (c *console) signOut(v *visit) error {
-	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName))
+	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), people.ByPerson)
 	switch {
 	case err == nil:
 		if err := c.People.SignOut(v.ctx, session, api.RequestID(v.Ctx)); err != nil {

@@ -59,11 +59,12 @@ type Route struct {
 	Right  Right
 }
 
-// line is a route with its handler; fresh asks for a recent use of the passkey.
+// line is a route with its handler. Fresh asks for a recent use of the passkey; what is unattended is asked for by the page's
+// script, and keeps no session alive.
 type line struct {
 	Route
-	fresh   bool
-	handler func(*visit) error
+	fresh, unattended bool
+	handler           func(*visit) error
 }
 
 const (
@@ -94,7 +95,7 @@ func (c *console) table() []line {
 		see("/:environment", "start", AnyRole, c.start),
 		change("/:environment/confirm/options", "confirm_options", AnyRole, false, c.confirmOptions),
 		change("/:environment/confirm", "confirm", AnyRole, false, c.confirm),
-		see("/:environment/stream", "stream", SeeReviews, c.stream),
+		{Route: Route{get, Prefix + "/:environment/stream", "console_stream", SeeReviews}, unattended: true, handler: c.stream},
 
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),

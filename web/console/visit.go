@@ -47,11 +47,18 @@ func (c *console) guard(l line) fiber.Handler {
 	}
 }
 
+// refreshHeader marks what a page's script asks for without the person: it keeps no session alive.
+const refreshHeader = "X-Console-Refresh"
+
 func (c *console) admit(v *visit, l line) error {
 	if l.Right == Open {
 		return nil
 	}
-	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName))
+	by := people.ByPerson
+	if l.unattended || v.Get(refreshHeader) != "" {
+		by = people.ByPage
+	}
+	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), by)
 	if err != nil {
 		return err
 	}

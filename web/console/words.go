@@ -116,7 +116,7 @@ func codes(list []string) []code {
 	out := make([]code, len(list))
 	for i, c := range list {
 		out[i] = code{Code: c}
-		if e, ok := reason.Lookup(reason.Code(c)); ok {
+		if e, ok := reason.Lookup(c); ok {
 			out[i].Meaning, out[i].Remedy = e.Description, e.Remedy
 		}
 	}

@@ -3,7 +3,7 @@
 
 import { data } from "./lib/dom";
 import { keyboard } from "./console/keys";
-import { follow } from "./console/live";
+import { follow, watchSession } from "./console/live";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
 import { keepTimes } from "./console/times";
 
@@ -17,6 +17,7 @@ const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
   keyboard();
   keepTimes();
+  watchSession(shell);
   const confirm = data(shell, "confirm");
   for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]")) confirmForm(form, confirm);
   // The review form is replaced when the hold changes: a new one is wired as it comes.

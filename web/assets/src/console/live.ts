@@ -10,6 +10,7 @@ function again(): Promise<Document> {
     request.open("GET", location.href);
     request.responseType = "document";
     request.setRequestHeader("Accept", "text/html");
+    request.setRequestHeader("X-Console-Refresh", "1"); // nobody may be there: this keeps no session alive
     request.timeout = 20_000;
     request.onload = () => {
       const signedOut = new URL(request.responseURL, location.href).pathname.endsWith("/sign-in");
@@ -77,6 +78,27 @@ function warn(old: Element, part: Element): void {
   text.setAttribute("data-settled", "");
   text.textContent = "Somebody settled this hold meanwhile. Reload the page to see how.";
   old.prepend(text);
+}
+
+/** Looks, when the session would end unused, whether it has; if so the page goes, with whatever it shows. */
+export function watchSession(shell: HTMLElement): void {
+  const wait = () => {
+    const left = Date.parse(shell.dataset["idle"] ?? "") - Date.now();
+    if (!Number.isFinite(left)) return;
+    setTimeout(
+      () => {
+        again()
+          .then((fresh) => {
+            // The person used the console elsewhere meanwhile.
+            shell.dataset["idle"] = fresh.querySelector<HTMLElement>("[data-console]")?.dataset["idle"] ?? "";
+            wait();
+          })
+          .catch(() => setTimeout(wait, 60_000));
+      },
+      Math.min(Math.max(left, 30_000) + 1000, 2 ** 31 - 1),
+    );
+  };
+  wait();
 }
 
 /** Follows the stream for as long as the page is open. */
