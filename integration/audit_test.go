@@ -47,6 +47,7 @@ var audited = map[string][]events.Type{
 	"createEvaluation": {events.EvaluationCreated}, "closeEvaluation": {events.EvaluationClosed},
 	"createCredential": {events.CredentialCreated}, "rotateCredential": {events.CredentialRotated}, "revokeCredential": {events.CredentialRevoked},
 	"rotateSigningKey":      {events.SigningKeyCreated, events.SigningKeyActivated},
+	"updateEnvironment":     {events.EnvironmentUpdated},
 	"createWebhookEndpoint": {events.WebhookEndpointCreated}, "updateWebhookEndpoint": {events.WebhookEndpointUpdated},
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
@@ -227,6 +228,7 @@ func (a *auditor) administration() {
 	a.by(a.Admin, "rotateCredential", "POST", "/api/v1/credentials/"+id+"/rotate", nil)
 	a.by(a.Admin, "revokeCredential", "DELETE", "/api/v1/credentials/"+id, nil)
 	a.by(a.Admin, "rotateSigningKey", "POST", "/api/v1/signing-keys/rotate", nil)
+	a.by(a.Admin, "updateEnvironment", "PATCH", "/api/v1/environment", object{"rp_name": "Alder Bank"})
 
 	hook := "/api/v1/webhook-endpoints/" + a.by(a.Admin, "createWebhookEndpoint", "POST", "/api/v1/webhook-endpoints",
 		object{"url": newRelyingParty(a.t).url, "events": []string{"subject.erased"}}).string("id")

@@ -183,7 +183,11 @@ var inside = regexp.MustCompile(`SQLSTATE|pq:|goroutine |\.go:\d|panic|runtime e
 func (f *fuzz) judge(h hostile, a answer) {
 	f.t.Helper()
 	sent := fmt.Sprintf("by %s: %.1200q\nanswered %d: %.1000s", h.kind, h.bytes(), a.status, a.body)
-	require.Less(f.t, a.status, 500, sent)
+	if a.status == http.StatusServiceUnavailable { // a machine under load may have to say so
+		require.NotEmpty(f.t, a.header.Get("Retry-After"), sent)
+	} else {
+		require.Less(f.t, a.status, 500, sent)
+	}
 	require.False(f.t, inside.MatchString(stripped(a.body)) && a.status >= 400, "tells of the inside\n%s", sent)
 	require.NotEmpty(f.t, a.header.Get("X-Request-Id"), sent)
 	path, _, _ := strings.Cut(h.target, "?")

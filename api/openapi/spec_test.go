@@ -149,6 +149,11 @@ func specRules() map[string][]rule {
 			is("rate_limit", "integer", between(1, 1000000000)),
 			is("expires_at", "string", instants...),
 		},
+		"rollbackTemplate": {
+			is("modality", "string", required, oneOf("keystroke", "pointer")),
+			is("device_class", "string", required, oneOf("desktop", "mobile", "tablet", "unknown")),
+			is("version", "integer", orNull, between(1, 2147483647)),
+		},
 		"updateEnvironment": {
 			is("rp_name", "string", between(1, 120)),
 			{field: "origins", kind: "list", low: ptr(1), high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
