@@ -104,7 +104,11 @@ func (l *learning) learn(cmd *cobra.Command, files []string) (*scoring.Backgroun
 		if err != nil {
 			return nil, err
 		}
-		return accuracy.LearnFrames(people, base, accuracy.LearnOptions{Modality: m, Version: l.version, Card: l.about})
+		bg, err := accuracy.LearnFrames(people, base, accuracy.LearnOptions{Modality: m, Version: l.version, Card: l.about})
+		if err != nil {
+			return nil, err
+		}
+		return bg, l.source.learned(cmd, &l.settings, bg)
 	}
 	if len(files) == 0 {
 		var err error

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/background"
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/recordings"
+	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
 )
@@ -86,6 +87,17 @@ func (p *peopleSource) framesOf(cmd *cobra.Command, c *core) ([]accuracy.FramePe
 		return nil
 	})
 	return out, err
+}
+
+// learned says in the log of every environment whose vectors were read what was learned from them.
+func (p *peopleSource) learned(cmd *cobra.Command, s *settings, bg *scoring.Background) error {
+	c, err := openCLI(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return research.New(c.Store, c.Keys, false).Learned(cmd.Context(), store.ResearchRange{Environment: p.environment},
+		map[string]any{"version": bg.Version, "modality": string(bg.Modality), "people": bg.Card.People}, c.Clock.Now(), actor(cmd))
 }
 
 // compared measures two backgrounds on people neither was learned from.

@@ -2,6 +2,7 @@ package research
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/events"
@@ -36,6 +37,26 @@ func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by
 			Scope: store.Scope{Tenant: p.Tenant, Environment: p.Environment}, Type: events.ResearchSaltDestroyed, At: at,
 			Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"period": p.ID},
 		})
+	})
+}
+
+// Learned says in the log of every environment whose vectors are in the range what was learned from them; data says what.
+func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
+	return s.store.Write(ctx, func(q *store.Q) error {
+		read, err := q.ResearchCounts(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, g := range read {
+			own := maps.Clone(data)
+			own["vectors"] = g.Rows
+			err := events.Append(ctx, q, events.Entry{Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment},
+				Type: events.BackgroundLearned, At: at, Actor: actor, Data: own})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

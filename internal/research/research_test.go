@@ -171,6 +171,22 @@ func TestWithdrawalFindsEveryPeriodUnderEveryMasterKey(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from research_links"), "what a key that is not known here left behind leads to nothing")
 }
 
+func TestWhatWasLearnedIsInTheLogOfEveryEnvironmentItCameFrom(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	learned := func(r store.ResearchRange) {
+		require.NoError(t, b.service.Learned(t.Context(), r, map[string]any{"version": "v1", "modality": "keystroke", "people": 20}, now, "cli:background learn"))
+	}
+	learned(store.ResearchRange{})
+	require.Zero(t, b.Events("background.learned"), "nothing was read of it")
+	require.True(t, b.keep(t, b.service, 0))
+	learned(store.ResearchRange{})
+	learned(store.ResearchRange{Environment: b.Scope.Environment, From: now.Add(-48 * time.Hour), Until: now.Add(time.Hour)})
+	learned(store.ResearchRange{Until: now.Add(-48 * time.Hour)})
+	require.Equal(t, 2, b.Events("background.learned"))
+	require.Equal(t, 1, b.Count("select min((data->>'vectors')::int) from events where type = 'background.learned'"))
+}
+
 func TestSwitchingAnEnvironmentOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

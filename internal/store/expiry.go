@@ -43,15 +43,15 @@ var expiring = map[Expiring]string{
 		returning environment_id`,
 }
 
-// Gone is how much of an environment was removed.
-type Gone struct {
+// Counted is how many rows of an environment something was about.
+type Counted struct {
 	Tenant      string
 	Environment string
 	Rows        int64
 }
 
 // Expire removes what is older than t of a class, at most limit of it, and tells how much of each environment.
-func (q *Q) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]Gone, error) {
+func (q *Q) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]Counted, error) {
 	remove, ok := expiring[class]
 	if !ok {
 		return nil, fmt.Errorf("store: no class %q of data expires", class)
@@ -66,9 +66,9 @@ func (q *Q) Expire(ctx context.Context, class Expiring, t, at time.Time, limit i
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var out []Gone
+	var out []Counted
 	for rows.Next() {
-		var g Gone
+		var g Counted
 		if err := rows.Scan(&g.Tenant, &g.Environment, &g.Rows); err != nil {
 			return nil, err
 		}

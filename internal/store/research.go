@@ -158,6 +158,16 @@ func (q *Q) ResearchVectors(ctx context.Context, r ResearchRange, f func(Researc
 	}
 }
 
+// ResearchCounts tells how many vectors of the range each environment has.
+func (q *Q) ResearchCounts(ctx context.Context, r ResearchRange) ([]Counted, error) {
+	var out []Counted
+	err := q.with(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
+		join environments e on e.id = v.environment_id where (@environment = '' or v.environment_id = @environment)
+		and (cast(@since as timestamptz) is null or v.created_at >= @since) and (cast(@until as timestamptz) is null or v.created_at < @until)
+		group by 1, 2 order by 2`, map[string]any{"environment": r.Environment, "since": orNull(r.From), "until": orNull(r.Until)}).Scan(&out).Error
+	return out, err
+}
+
 type researchRow struct {
 	id, period, device string
 	pseudonym, vector  []byte

@@ -161,7 +161,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 	}
 }
 
-func executed(ctx context.Context, q *store.Q, class store.Expiring, g store.Gone, at time.Time, by string) error {
+func executed(ctx context.Context, q *store.Q, class store.Expiring, g store.Counted, at time.Time, by string) error {
 	t, data := events.RetentionExecuted, map[string]any{"class": string(class), "removed": g.Rows}
 	if class == store.ExpiringResearch {
 		t, data = events.ResearchVectorsRemoved, map[string]any{"removed": g.Rows}
