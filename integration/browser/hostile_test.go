@@ -41,7 +41,7 @@ func TestChallengeShowsHostileText(t *testing.T) {
 	b.accessible()
 	b.screenshot("challenge-hostile-text")
 	b.click("[data-confirm]")
-	b.see("Confirmed")
+	b.ends("Confirmed")
 }
 
 // The page does not show in a frame of a site that the environment does not name, and does in one that it names. A passkey
@@ -94,7 +94,7 @@ func TestChallengeKeepsItsAddressToItself(t *testing.T) {
 	b.expect("request to another host: " + outside.URL)
 	b.open(a.path)
 	b.click("[data-cancel]")
-	b.see("Go back to 127.0.0.1")
+	b.ends("Go back to 127.0.0.1")
 	b.click(`[data-ending="cancelled"] [data-back]`)
 	b.see("back at the bank")
 	require.Empty(t, (<-arrived).Get("Referer"))

@@ -62,7 +62,7 @@ func TestPasskeyCeremonies(t *testing.T) {
 	b.accessible()
 	b.screenshot("challenge-passkey")
 	b.click("[data-passkey]")
-	b.see("Your confirmation has gone to Alder Bank")
+	b.ends("Your confirmation has gone to Alder Bank")
 	w.allowed(t, a, "phishing_resistant")
 	require.Equal(t, int64(2), device.credentials()[0].SignCount, "the device has signed the registration and one assertion")
 }
@@ -94,7 +94,7 @@ func TestPasskeyWithoutUserVerification(t *testing.T) {
 	require.Equal(t, "open", w.status(t, a))
 	device.verifies(true)
 	b.click("[data-passkey]")
-	b.see("Your confirmation has gone to Alder Bank")
+	b.ends("Your confirmation has gone to Alder Bank")
 }
 
 // Another device has no passkey of the person; the page says so and stays usable.
@@ -114,8 +114,8 @@ func TestPasskeyIsNotOnThisDevice(t *testing.T) {
 	require.Equal(t, "open", w.status(t, a))
 	home.open(a.path)
 	home.click("[data-passkey]")
-	home.see("Your confirmation has gone to Alder Bank")
-	b.see("Your confirmation has gone to Alder Bank")
+	home.ends("Your confirmation has gone to Alder Bank")
+	b.ends("Your confirmation has gone to Alder Bank")
 }
 
 // An assertion that the service refuses is counted, told, and at the fifth the challenge is closed.
