@@ -50,71 +50,100 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 	if in.Purpose == "" {
 		in.Purpose = "score"
 	}
-	parsed := features.Parse(in.Features)
-	now := s.clock.Now()
-	var ack Ack
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		v, err := q.LockSession(ctx, p.Store(), id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && p.Client.SubjectUID != v.Session.SubjectUID {
+	f := incoming{Frame: in, principal: p, parsed: features.Parse(in.Features), now: s.clock.Now()}
+	if f.parsed.Status == features.Accepted {
+		var err error
+		if f.digest, err = hex.DecodeString(f.parsed.Frame.Digest()); err != nil {
+			return Ack{}, err
+		}
+	}
+	for range maxAttempts {
+		ack, err := s.attempt(ctx, id, f)
+		if !store.Violates(err, "frames_pkey") {
+			return ack, err
+		}
+	}
+	return Ack{}, problem.Away("The frame is being sent by many at once. Nothing was stored.", nil)
+}
+
+// maxAttempts bounds how often a frame that comes twice at once is taken again; the second time it is found.
+const maxAttempts = 3
+
+// incoming is a frame on its way, with what is derived from it once.
+type incoming struct {
+	Frame
+	principal identity.Principal
+	parsed    features.Result
+	digest    []byte // empty unless the frame can be scored
+	now       time.Time
+}
+
+func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, err error) {
+	p := f.principal
+	elsewhere := f.digest
+	if !f.parsed.Frame.Distinctive() {
+		elsewhere = nil // too little to be told from another's
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		o, err := q.Observe(ctx, p.Store(), id, f.FrameID, elsewhere)
+		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && p.Client.SubjectUID != o.Session.SubjectUID {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		if Effective(v.Session, now) != models.SessionActive {
+		if Effective(o.Session, f.now) != models.SessionActive {
 			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
 		}
-		prior, err := q.Frame(ctx, id, in.FrameID)
-		if err == nil {
-			ack = answer(v.Session, prior.Status, prior.ReasonCodes)
+		if o.Prior != nil {
+			ack = answer(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
 			return nil
 		}
-		if !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		ack, err = s.take(ctx, q, p, v, in, parsed, now)
+		ack, err = s.take(ctx, q, o, f)
 		return err
 	})
 	return ack, err
 }
 
 // take scores a new frame and stores it with what it changed.
-func (s *Service) take(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, in Frame, parsed features.Result, now time.Time) (Ack, error) {
-	sess := v.Session
-	sess.LastActivityAt = now
-	status, reasons := string(parsed.Status), parsed.Reasons
+func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f incoming) (Ack, error) {
+	sess := o.Session
+	sess.LastActivityAt = f.now
+	status, reasons := string(f.parsed.Status), f.parsed.Reasons
 	row := models.Frame{
-		SessionID: sess.ID, FrameID: in.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: in.Purpose,
-		ReceivedAt: now, At: wire.Unix(in.Timestamp), DurationMS: in.DurationMS, Digest: []byte{},
+		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
+		ReceivedAt: f.now, At: wire.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
 	}
-	if parsed.Status == features.Accepted {
-		taken, err := s.score(ctx, q, p, v, in, parsed.Frame, &sess, &row, now)
+	if f.parsed.Status == features.Accepted {
+		row.Digest = f.digest
+		taken, err := s.score(ctx, q, o, f, &sess)
 		if err != nil {
 			return Ack{}, err
 		}
 		status, reasons = string(taken.Status), taken.Reasons
 	}
 	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
-	if status != string(features.Accepted) {
-		row.Vector = nil
+	accepted := status == string(features.Accepted)
+	if f.ResearchOptin && accepted {
+		if err := s.keep(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {
+			return Ack{}, err
+		}
+	}
+	if f.Purpose != purposeEnroll || !accepted {
+		return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
+	}
+	var err error
+	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
+		return Ack{}, err
 	}
 	if err := q.InsertFrame(ctx, row); err != nil {
 		return Ack{}, err
 	}
-	if in.ResearchOptin && status == string(features.Accepted) {
-		if err := s.keep(ctx, q, v, parsed.Frame, now); err != nil {
-			return Ack{}, err
-		}
-	}
-	if in.Purpose == purposeEnroll && status == string(features.Accepted) {
-		if err := s.collect(ctx, q, p, v, &sess, now); err != nil {
-			return Ack{}, err
-		}
-	}
-	if _, err := q.SaveSession(ctx, sess); err != nil {
+	if err := s.collect(ctx, q, f.principal, o.SubjectSession, &sess, f.now); err != nil {
 		return Ack{}, err
 	}
-	return answer(sess, status, reasons), nil
+	_, err = q.SaveSession(ctx, sess)
+	return answer(sess, status, reasons), err
 }
 
 // keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
@@ -135,52 +164,33 @@ func (s *Service) keep(ctx context.Context, q *store.Q, v store.SubjectSession, 
 }
 
 // score takes the frame into the session's running state and tells of what changed.
-func (s *Service) score(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, in Frame, frame features.Frame, sess *models.Session, row *models.Frame, now time.Time) (scoring.Ack, error) {
+func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incoming, sess *models.Session) (scoring.Ack, error) {
 	model := s.assessor.Model()
 	state, err := s.assessor.OpenState(*sess)
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	rows, err := q.ActiveTemplates(ctx, p.Store(), sess.SubjectUID)
+	templates, err := s.assessor.Templates(o.Templates)
 	if err != nil {
 		return scoring.Ack{}, err
-	}
-	templates, err := s.assessor.Templates(rows)
-	if err != nil {
-		return scoring.Ack{}, err
-	}
-	if row.Digest, err = hex.DecodeString(frame.Digest()); err != nil {
-		return scoring.Ack{}, err
-	}
-	if row.Vector, err = frame.MarshalBinary(); err != nil {
-		return scoring.Ack{}, err
-	}
-	if in.Purpose != purposeEnroll {
-		row.Vector = nil // only training needs it again
-	}
-	seen := false
-	if frame.Distinctive() {
-		if seen, err = q.FrameSeen(ctx, p.Store(), sess.ID, row.Digest); err != nil {
-			return scoring.Ack{}, err
-		}
 	}
 	before := *sess
 	state, taken := model.Add(state, scoring.Input{
-		Frame: frame, Ref: in.FrameID, Timestamp: row.At, Duration: time.Duration(in.DurationMS * float64(time.Millisecond)),
-		WindowStart: optionalUnix(in.WindowStart), WindowEnd: optionalUnix(in.WindowEnd), SeenElsewhere: seen,
-	}, templates, now)
+		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: wire.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
+		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), SeenElsewhere: o.Seen,
+	}, templates, f.now)
 	if sess.State, err = s.assessor.SealState(sess.ID, state); err != nil {
 		return taken, err
 	}
-	sess.LastEvidenceAt = &now
+	sess.LastEvidenceAt = &f.now
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
-	profile := model.Assess(state, templates, now, scoring.AssessOptions{})
-	if err := s.warn(ctx, q, anomaly{principal: p, subject: v, before: before, frame: in.FrameID, templates: templates, profile: profile, at: now}); err != nil {
+	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{})
+	if err := s.warn(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
 		return taken, err
 	}
 	trust := scoring.LegacyTrust(state, profile)
-	return taken, s.tell(ctx, q, p, v, sess, trust, now)
+	return taken, s.tell(ctx, q, f.principal, o.SubjectSession, sess, trust, f.now)
 }
 
 // tell writes the event of a trust state that changed.

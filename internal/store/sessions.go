@@ -91,23 +91,9 @@ func (q *Q) SaveSession(ctx context.Context, r models.Session) (bool, error) {
 	return n > 0, err
 }
 
-// Frame finds a frame of a session by the collector's id.
-func (q *Q) Frame(ctx context.Context, session, frame string) (models.Frame, error) {
-	var row models.Frame
-	return one(row, q.with(ctx).Where("session_id = ? and frame_id = ?", session, frame).Take(&row).Error)
-}
-
 // InsertFrame stores a frame; each frame id of a session counts once.
 func (q *Q) InsertFrame(ctx context.Context, f models.Frame) error {
 	return q.with(ctx).Create(&f).Error
-}
-
-// FrameSeen reports whether a frame with the digest is stored for another session of the environment.
-func (q *Q) FrameSeen(ctx context.Context, s Scope, session string, digest []byte) (bool, error) {
-	var seen bool
-	err := q.queryRow(ctx, "select exists (select from frames where environment_id = $1 and digest = $2 and session_id <> $3)",
-		s.Environment, digest, session).Scan(&seen)
-	return seen, err
 }
 
 // EnrollFrame is an accepted frame of an enrollment with its session's end.
