@@ -424,6 +424,20 @@ func (c *Client) RotateCredential(ctx context.Context, credentialID string, body
 	return one[CredentialWithKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
 }
 
+// GetEnvironment: Read the environment's settings.
+//
+// GET /api/v1/environment
+func (c *Client) GetEnvironment(ctx context.Context, options ...RequestOption) (*Environment, error) {
+	return one[Environment](ctx, c, request{method: http.MethodGet, path: path("/api/v1/environment")}, options)
+}
+
+// UpdateEnvironment: Change the environment's settings.
+//
+// PATCH /api/v1/environment
+func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, options ...RequestOption) (*Environment, error) {
+	return one[Environment](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/environment"), body: body}, options)
+}
+
 // ListEvaluationsParams is the query of ListEvaluations. What is zero is not sent.
 type ListEvaluationsParams struct {
 	// Only evaluations with this status.

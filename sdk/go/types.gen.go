@@ -309,6 +309,24 @@ type AuthorizeResponse struct {
 	TraceID string `json:"trace_id"`
 }
 
+// Background: A background model, which a person is told apart from.
+type Background struct {
+	// The people it was learned from.
+	Data string `json:"data"`
+	// Terms of their data.
+	Licence string `json:"licence"`
+	// Whether they are the deployment's own people.
+	Local bool `json:"local"`
+	// What it is a background of.
+	Modality string `json:"modality"`
+	// Whether those terms rule commercial use out.
+	NonCommercial bool `json:"non_commercial"`
+	// How many.
+	People int64 `json:"people"`
+	// Name of the background; part of every profile's model_version.
+	Version string `json:"version"`
+}
+
 // CapabilityState: State of a capability.
 type CapabilityState string
 
@@ -649,6 +667,48 @@ const (
 	EnrollmentStateCollecting EnrollmentState = "collecting"
 	EnrollmentStateEnrolled   EnrollmentState = "enrolled"
 )
+
+// Environment: The caller's environment and its settings.
+type Environment struct {
+	// Life of a challenge (seconds).
+	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Who may show hosted pages in a frame.
+	FrameAncestors []string `json:"frame_ancestors"`
+	// How long a hold waits for a review (seconds).
+	HoldTTLSeconds int64 `json:"hold_ttl_seconds"`
+	// Id of the environment.
+	ID string `json:"id"`
+	// Kind of the environment.
+	Kind string `json:"kind"`
+	// Where passkeys are used from.
+	Origins []string `json:"origins"`
+	// Where links to hosted pages point to; null is the service's own address.
+	PageOrigin string `json:"page_origin,omitzero"`
+	// Vectors may be kept for research where subject and deployment agree.
+	ResearchEnabled bool `json:"research_enabled"`
+	// Where hosted pages may send people back to, beside `origins`.
+	ReturnOrigins []string `json:"return_origins"`
+	// The host name that passkeys are bound to; set when the tenant is made.
+	RPID string `json:"rp_id"`
+	// The name that people are shown.
+	RPName string `json:"rp_name"`
+	// Id of the tenant.
+	Tenant string `json:"tenant"`
+}
+
+// EnvironmentUpdate: Settings to change; what is left out stays. They hold for what is opened from now on.
+type EnvironmentUpdate struct {
+	// Life of a challenge (seconds).
+	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
+	// How long a hold waits for a review (seconds).
+	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
+	// Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone.
+	Origins []string `json:"origins,omitzero"`
+	// The name that people are shown.
+	RPName string `json:"rp_name,omitzero"`
+}
 
 // ErasureReceipt: The erasure has begun; the subject is gone for every other call.
 type ErasureReceipt struct {
@@ -1071,13 +1131,15 @@ type ManualReviewRequest struct {
 // Meta: What this deployment can do.
 type Meta struct {
 	// The background models in force and whence they come.
-	Backgrounds []map[string]any `json:"backgrounds,omitzero"`
+	Backgrounds []Background `json:"backgrounds,omitzero"`
 	// State of each capability.
 	Capabilities map[string]CapabilityState `json:"capabilities"`
 	// The claims and the statuses each can have.
 	Claims []ClaimInfo `json:"claims"`
 	// Version of this document.
 	ContractVersion string `json:"contract_version"`
+	// Extension: what each figure and check of an evaluation's report means.
+	EvaluationMetrics []MetricDefinition `json:"evaluation_metrics,omitzero"`
 	// The schema that frames of evidence follow.
 	FeatureSchema map[string]any `json:"feature_schema"`
 	// Trust states of the earlier endpoints.
@@ -1092,6 +1154,16 @@ type Meta struct {
 	Service string `json:"service"`
 	// Version of the build.
 	Version string `json:"version"`
+}
+
+// MetricDefinition: What one figure or check of an evaluation's report means.
+type MetricDefinition struct {
+	// Its definition.
+	Definition string `json:"definition"`
+	// What kind of figure it is.
+	Kind string `json:"kind"`
+	// Its key in `metrics` or `checks`.
+	Metric string `json:"metric"`
 }
 
 // Mode: `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.

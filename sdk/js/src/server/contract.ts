@@ -933,6 +933,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the environment's settings */
+        get: operations["getEnvironment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change the environment's settings */
+        patch: operations["updateEnvironment"];
+        trace?: never;
+    };
     "/api/v1/signing-keys": {
         parameters: {
             query?: never;
@@ -2337,6 +2355,65 @@ export interface components {
             /** @description The `iss` of this environment's proofs. */
             proof_issuer: string;
         };
+        /** @description The caller's environment and its settings. */
+        Environment: {
+            /** @description Id of the environment. */
+            id: string;
+            /** @description Id of the tenant. */
+            tenant: string;
+            /**
+             * @description Kind of the environment.
+             * @enum {string}
+             */
+            kind: "sandbox" | "live";
+            /** @description The host name that passkeys are bound to; set when the tenant is made. */
+            rp_id: string;
+            /** @description The name that people are shown. */
+            rp_name: string;
+            /** @description Where passkeys are used from. */
+            origins: string[];
+            /** @description Life of a challenge (seconds). */
+            challenge_ttl_seconds: number;
+            /** @description How long a hold waits for a review (seconds). */
+            hold_ttl_seconds: number;
+            /** @description Vectors may be kept for research where subject and deployment agree. */
+            research_enabled: boolean;
+            /** @description Where links to hosted pages point to; null is the service's own address. */
+            page_origin: string | null;
+            /** @description Where hosted pages may send people back to, beside `origins`. */
+            return_origins: string[];
+            /** @description Who may show hosted pages in a frame. */
+            frame_ancestors: string[];
+            created_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A background model, which a person is told apart from. */
+        Background: {
+            /** @description Name of the background; part of every profile's model_version. */
+            version: string;
+            /** @description What it is a background of. */
+            modality: string;
+            /** @description The people it was learned from. */
+            data: string;
+            /** @description Terms of their data. */
+            licence: string;
+            /** @description Whether those terms rule commercial use out. */
+            non_commercial: boolean;
+            /** @description Whether they are the deployment's own people. */
+            local: boolean;
+            /** @description How many. */
+            people: number;
+        };
+        /** @description Settings to change; what is left out stays. They hold for what is opened from now on. */
+        EnvironmentUpdate: {
+            /** @description The name that people are shown. */
+            rp_name?: string;
+            /** @description Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone. */
+            origins?: string[];
+            /** @description Life of a challenge (seconds). */
+            challenge_ttl_seconds?: number;
+            /** @description How long a hold waits for a review (seconds). */
+            hold_ttl_seconds?: number;
+        };
         /**
          * @description What a credential may do.
          * @enum {string}
@@ -2452,23 +2529,22 @@ export interface components {
             };
             /** @description Trust states of the earlier endpoints. */
             legacy_states: string[];
+            /** @description Extension: what each figure and check of an evaluation's report means. */
+            evaluation_metrics?: components["schemas"]["MetricDefinition"][];
             /** @description The background models in force and whence they come. */
-            backgrounds?: {
-                /** @description Name of the background; part of every profile's model_version. */
-                version: string;
-                /** @description What it is a background of. */
-                modality: string;
-                /** @description The people it was learned from. */
-                data: string;
-                /** @description Terms of their data. */
-                licence: string;
-                /** @description Whether those terms rule commercial use out. */
-                non_commercial: boolean;
-                /** @description Whether they are the deployment's own people. */
-                local: boolean;
-                /** @description How many. */
-                people: number;
-            }[];
+            backgrounds?: components["schemas"]["Background"][];
+        };
+        /** @description What one figure or check of an evaluation's report means. */
+        MetricDefinition: {
+            /** @description Its key in `metrics` or `checks`. */
+            metric: string;
+            /**
+             * @description What kind of figure it is.
+             * @enum {string}
+             */
+            kind: "count" | "distribution" | "share" | "milliseconds" | "check" | "text";
+            /** @description Its definition. */
+            definition: string;
         };
         /**
          * @description State of a capability.
@@ -5069,6 +5145,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JWKSet"];
+                };
+            };
+        };
+    };
+    getEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Environment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+        };
+    };
+    updateEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnvironmentUpdate"];
+            };
+        };
+        responses: {
+            /** @description Environment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
                 };
             };
         };

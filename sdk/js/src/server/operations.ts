@@ -40,6 +40,7 @@ export const OPERATIONS = {
   getAuthorization: {"method":"GET","path":"/api/v1/authorizations/{authorization_id}"},
   getChallenge: {"method":"GET","path":"/api/v1/challenges/{challenge_id}"},
   getCredential: {"method":"GET","path":"/api/v1/credential"},
+  getEnvironment: {"method":"GET","path":"/api/v1/environment"},
   getEvaluation: {"method":"GET","path":"/api/v1/evaluations/{evaluation_id}"},
   getEvaluationReport: {"method":"GET","path":"/api/v1/evaluations/{evaluation_id}/report"},
   getMeta: {"method":"GET","path":"/api/v1/meta"},
@@ -95,6 +96,7 @@ export const OPERATIONS = {
   submitEvidence: {"method":"POST","path":"/api/v1/sessions/{session_id}/evidence"},
   testWebhookEndpoint: {"method":"POST","path":"/api/v1/webhook-endpoints/{endpoint_id}/test","key":true},
   updateAction: {"method":"PATCH","path":"/api/v1/actions/{action_id}"},
+  updateEnvironment: {"method":"PATCH","path":"/api/v1/environment"},
   updateWebhookEndpoint: {"method":"PATCH","path":"/api/v1/webhook-endpoints/{endpoint_id}"},
   verifyProof: {"method":"POST","path":"/api/v1/verify","key":true},
 } as const satisfies Record<string, Operation>
