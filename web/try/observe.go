@@ -2,6 +2,7 @@ package try
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -73,7 +74,8 @@ func (p *Page) state(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, out)
 }
 
-// enroll trains the visitor's template from what was typed so far.
+// enroll trains the visitor's template from what was typed so far. Where that takes longer than a request may, the answer is
+// pending, and the page asks again.
 func (p *Page) enroll(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Session string `json:"session"`
@@ -92,10 +94,7 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	if e.Status == models.EnrollmentPending {
 		waited := p.Await(ctx, enrollment.Run{Enrollment: e.ID, Environment: e.EnvironmentID})
 		if e, err = p.Enrollments.Get(ctx, e.ID, e.Subject); err != nil {
-			return err
-		}
-		if e.Status == models.EnrollmentPending && waited != nil {
-			return waited
+			return errors.Join(err, waited)
 		}
 	}
 	return p.router.JSON(c, http.StatusOK, map[string]any{

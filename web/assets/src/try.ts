@@ -12,6 +12,8 @@ import { showVerdict } from "./try/verdict";
 const passageKeys = 110;
 const frameKeys = 50;
 const strangerFrames = 3;
+const learningTries = 40;
+const learningPause = 1_500;
 const firstWait = 9_000; // about what typing the first frame takes
 
 const troubles: Record<string, string> = {
@@ -164,13 +166,28 @@ class Try {
       return;
     }
     this.status("Learning your rhythm…");
-    const done = await post<{ status: string; limitations: string[] }>("/try/enroll", { session: this.session });
+    const done = await this.learned();
+    if (done.status === "pending") {
+      this.next.disabled = false;
+      this.passage--;
+      this.status("Learning takes unusually long. Try again in a moment.", true);
+      return;
+    }
     if (done.status === "failed") {
       await this.showPassage();
       this.status("That was not enough yet: some keys were lost. One more passage, please.");
       return;
     }
     await this.free();
+  }
+
+  /** Waits for the template. Asking again asks for the same enrollment. */
+  private async learned(): Promise<{ status: string }> {
+    for (let tries = 0; ; tries++) {
+      const answer = await post<{ status: string }>("/try/enroll", { session: this.session });
+      if (answer.status !== "pending" || tries === learningTries) return answer;
+      await new Promise((resolve) => window.setTimeout(resolve, learningPause));
+    }
   }
 
   private async free(): Promise<void> {
