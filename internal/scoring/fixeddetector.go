@@ -19,6 +19,7 @@ const (
 	fixedNeighbours = 5
 	fixedShrink     = 30 // samples at which correlations are half trusted
 	fixedWhitenMost = 64 // features beyond which correlations are left alone: cost, and too few samples
+	fixedHalfLife   = 25 // samples after which one counts half: people get faster while they learn a phrase
 )
 
 // fixedDetector is a phrase template prepared for comparing.
@@ -31,17 +32,17 @@ type fixedDetector struct {
 func (f FixedText) detector() fixedDetector {
 	dim := f.Reactions + f.Intervals
 	d := fixedDetector{center: make([]float64, dim), spread: make([]float64, dim)}
-	column := make([]float64, len(f.Samples))
+	column, weights := make([]float64, len(f.Samples)), recency(len(f.Samples))
 	for i := range dim {
 		for j, s := range f.Samples {
 			column[j] = s[i]
 		}
-		d.center[i] = median(column)
+		d.center[i] = weightedMedian(column, weights)
 		sum := fixedPrior * fixedPopulation
-		for _, v := range column {
-			sum += math.Abs(v - d.center[i])
+		for j, v := range column {
+			sum += weights[j] * math.Abs(v-d.center[i])
 		}
-		d.spread[i] = math.Max(sum/float64(len(column)+fixedPrior), fixedFloor)
+		d.spread[i] = math.Max(sum/(fixedPrior+floats.Sum(weights)), fixedFloor)
 	}
 	if dim <= fixedWhitenMost {
 		d.learnCorrelations(f.Samples)
@@ -103,4 +104,29 @@ func (d fixedDetector) distance(sample []float64) float64 {
 	sort.Float64s(distances)
 	nearest := distances[:min(fixedNeighbours, len(distances))]
 	return (manhattan + floats.Sum(nearest)/float64(len(nearest))) / 2
+}
+
+// recency is what n samples count for, oldest first. The newest counts 1.
+func recency(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.Exp2(-float64(n-1-i) / fixedHalfLife)
+	}
+	return out
+}
+
+// weightedMedian is the value half of the weight lies below.
+func weightedMedian(v, weights []float64) float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	sort.Slice(order, func(a, b int) bool { return v[order[a]] < v[order[b]] })
+	below, half := 0.0, floats.Sum(weights)/2
+	for _, i := range order {
+		if below += weights[i]; below >= half {
+			return v[i]
+		}
+	}
+	return v[order[len(order)-1]]
 }

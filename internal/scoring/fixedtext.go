@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 )
 
 // FixedText is the template of one phrase typed again and again: the detector of the legacy endpoints. Every sample has
-// the same two lists of times; they are compared feature by feature. It is JSON-serialisable personal data.
+// the same two lists of times; they are compared feature by feature. A sample counts half as much with every 25 that come
+// after it and is forgotten after 200, so whoever goes on enrolling while they still learn the phrase is known as they type
+// now: 25 new samples outweigh whatever came before. It is JSON-serialisable personal data.
 type FixedText struct {
 	Reactions int         `json:"reactions"` // length of reaction_times
 	Intervals int         `json:"intervals"` // length of keystroke_intervals
@@ -114,10 +115,3 @@ func (f FixedText) sample(reactions, intervals []float64) ([]float64, error) {
 }
 
 func fixedLength(n int) bool { return n >= 1 && n <= FixedMaxLength }
-
-func median(v []float64) float64 {
-	s := append([]float64(nil), v...)
-	sort.Float64s(s)
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
-}

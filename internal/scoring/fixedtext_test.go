@@ -59,6 +59,59 @@ func TestFixedTextTellsPeopleApart(t *testing.T) {
 	require.Greater(t, rejected, 45)
 }
 
+// Somebody who learns a phrase gets faster: 30 % within the first ten repetitions. Enrolling again brings the error back
+// down, whatever the samples of the first days were, and others stay out.
+func TestFixedTextFollowsALearningCurve(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 4))
+	own, other := make([]float64, 20), make([]float64, 20)
+	for i := range own {
+		own[i], other[i] = 80+200*rng.Float64(), 80+200*rng.Float64()
+	}
+	at := func(base []float64, repetition int) (reactions, intervals []float64) {
+		scaled := make([]float64, len(base))
+		for i, b := range base {
+			scaled[i] = b * (1 - .3*math.Min(float64(repetition)/10, 1))
+		}
+		return phrase(rng, scaled, .12)
+	}
+	refused := func(f FixedText, base []float64) float64 {
+		n := 0
+		for range 200 {
+			_, decision, err := f.Verify(at(base, 10))
+			require.NoError(t, err)
+			if decision != FixedAccept {
+				n++
+			}
+		}
+		return float64(n) / 200
+	}
+	enrol := func(f FixedText, first, n int) FixedText {
+		for i := range n {
+			var err error
+			f, err = f.Enrol(at(own, first+i))
+			require.NoError(t, err)
+		}
+		return f
+	}
+	f := enrol(FixedText{}, 0, FixedMinSamples)
+	early := refused(f, own)
+	require.Greater(t, early, .1, "the first five repetitions are not how the person types afterwards")
+	f = enrol(f, FixedMinSamples, 10)
+	require.Less(t, refused(f, own), .05)
+	require.Greater(t, refused(f, other), .95)
+
+	var slow FixedText // enrolled a hundred times before the phrase was learnt
+	for range 100 {
+		var err error
+		slow, err = slow.Enrol(at(own, 0))
+		require.NoError(t, err)
+	}
+	require.Greater(t, refused(slow, own), .5)
+	require.Less(t, refused(enrol(slow, 10, 2*fixedHalfLife), own), .05, "new samples outweigh any number of old ones")
+	require.Len(t, enrol(slow, 10, 2*FixedMaxSamples).Samples, FixedMaxSamples)
+}
+
 func TestFixedTextRefusesOddSamples(t *testing.T) {
 	t.Parallel()
 	var f FixedText
