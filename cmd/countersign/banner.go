@@ -16,7 +16,7 @@ func (m *machine) banner() {
 	_, _ = fmt.Fprintf(m.out, `
 Countersign is up. Type for two minutes and see what it can tell: %s/try
 
-  API           %s          contract: %s/api/v1/openapi.json
+  API           %s          to read and try: %s/docs
   operations    %s/metrics, /livez, /readyz
   Temporal      %s        UI: %s
   console       %s
