@@ -195,6 +195,8 @@ func (c *console) reviewPage(v *visit) error {
 	switch v.query("done") {
 	case "counted":
 		n = &notice{"good", "Your approval is counted."}
+	case "accepted":
+		n = &notice{"good", "Your review is accepted and being carried out. This page shows what comes of it."}
 	case "resolved":
 		n = &notice{"good", "Done: the hold is settled."}
 	}
@@ -252,7 +254,7 @@ func (c *console) ask(v *visit, view *reviewView, note string) {
 			form.Own = r.Resolution
 		}
 	}
-	form.LastOne = form.Given+1 >= form.Required
+	form.LastOne = form.Given+1 >= form.Required && form.Own != hold.Approve
 	switch {
 	case hold.Effective(*h, c.Clock.Now()) != models.HoldPending:
 		view.Closed = "settled"
@@ -285,7 +287,11 @@ func (c *console) resolve(v *visit) error {
 		return err
 	}
 	said := "resolved"
-	if done.Pending != nil {
+	switch {
+	case done.Pending == nil:
+	case done.Pending.Approvals.Given == 0: // the run has it and has not answered in time
+		said = "accepted"
+	default:
 		said = "counted"
 	}
 	q := v.deskFilter().values()
