@@ -98,7 +98,7 @@ func TestRecordedPeopleAreToldApartThroughThePage(t *testing.T) {
 			unmasked++
 		}
 	}
-	// Measured rates are 93 and 95 % (docs/accuracy.md): of five people one may be misjudged.
+	// By the rates of docs/accuracy.md one of five people may be misjudged.
 	require.GreaterOrEqual(t, known, len(people)-1)
 	require.GreaterOrEqual(t, unmasked, len(people)-1)
 }
