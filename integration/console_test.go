@@ -274,6 +274,21 @@ func TestConsoleSignInLeadsNowhereElse(t *testing.T) {
 	require.Equal(t, 303, again.get("/console/"+w.ID+"/reviews").status)
 }
 
+// Somebody with roles in both environments goes from one to the other; what they may do differs.
+func TestConsoleOfTwoEnvironments(t *testing.T) {
+	t.Parallel()
+	own := newTenant(t)
+	v := own.Sandbox.joined(t, models.RoleReviewer)
+	live := store.Scope{Tenant: own.Live.TenantID, Environment: own.Live.ID}
+	require.Equal(t, 404, v.get("/console/"+own.Live.ID+"/health").status)
+	require.NoError(t, shared.People.Grant(t.Context(), live, v.person, []models.Role{models.RoleOperator}, "cli:test"))
+	require.Equal(t, 200, v.get("/console/"+own.Live.ID+"/health").status)
+	require.Contains(t, v.get("/console/"+own.Sandbox.ID+"/reviews").body, `href="/console/`+own.Live.ID+`"`)
+	require.Equal(t, 403, v.get("/console/"+own.Live.ID+"/reviews").status)
+	require.NoError(t, shared.People.Withdraw(t.Context(), live, v.person, []models.Role{models.RoleOperator}, "cli:test"))
+	require.Equal(t, 303, v.get("/console/"+own.Sandbox.ID+"/reviews").status, "losing a role ends the session")
+}
+
 // A stream of the console ends with the session that it belongs to.
 func TestConsoleStreamEndsWithTheSession(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/clock"
 	reads "github.com/countersign-dev/countersign/internal/console"
 	"github.com/countersign-dev/countersign/internal/people"
 	"github.com/countersign-dev/countersign/models"
@@ -188,4 +189,30 @@ func TestPlotStaysInItsFrame(t *testing.T) {
 			require.LessOrEqual(t, span.X+span.Width, plotRight+2)
 		}
 	})
+}
+
+func TestRunsAreLinkedWhereTheTemporalUIIs(t *testing.T) {
+	t.Parallel()
+	v := &visit{grant: people.Grant{Environment: models.Environment{ID: "env_1"}, Roles: []models.Role{models.RoleAuditor}}}
+	held := func() *caseView {
+		view := &caseView{}
+		view.Case.Trace = authorization.Trace{ID: "azn_1", Subject: "user-4711", Challenge: &authorization.ChallengeTrace{ID: "chl_1"}}
+		view.Case.Hold, view.Case.ActionID = &models.Hold{}, "act_1"
+		return view
+	}
+	c := &console{Deps: Deps{Clock: clock.NewFake(noon), TemporalUI: "http://localhost:8233/namespaces/countersign"}}
+	view := held()
+	c.links(v, view)
+	require.Equal(t, []link{
+		{"Run of the challenge", "http://localhost:8233/namespaces/countersign/workflows/challenge%2Fchl_1"},
+		{"Run of the hold", "http://localhost:8233/namespaces/countersign/workflows/hold%2Fazn_1"},
+	}, view.Workflows)
+	require.Equal(t, "/console/env_1/subjects/user-4711", view.SubjectURL)
+	require.Equal(t, "/console/env_1/policies/act_1/0", view.PolicyURL)
+
+	c.TemporalUI, v.grant.Roles = "", []models.Role{models.RoleReviewer}
+	view = held()
+	c.links(v, view)
+	require.Empty(t, view.Workflows)
+	require.Empty(t, view.PolicyURL, "a reviewer may not go there")
 }

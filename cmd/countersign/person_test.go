@@ -1,0 +1,47 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testenv"
+)
+
+var (
+	personID   = regexp.MustCompile(`prs_[a-z0-9]{26}`)
+	invitation = regexp.MustCompile(`https://countersign\.example/console/invitation#[A-Za-z0-9_-]{43}`)
+)
+
+func TestPeople(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	made := c.ok("tenant", "create", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example")
+	env := environmentID.FindString(made)
+	tenant := regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made)
+
+	first := c.ok("person", "invite", "--environment", env, "--role", "reviewer,operator", "--name", "Ann Example")
+	ann := personID.FindString(first)
+	require.NotEmpty(t, ann)
+	require.Regexp(t, invitation, first)
+	require.Regexp(t, `Ann Example\s+invited\s+0\s+sandbox:operator,sandbox:reviewer`, c.ok("person", "list", "--environment", env))
+
+	again := c.ok("person", "invite", "--tenant", tenant, "--environment", "live", "--person", ann)
+	require.Regexp(t, invitation, again)
+	require.NotEqual(t, invitation.FindString(first), invitation.FindString(again))
+
+	c.ok("person", "grant", ann, "--tenant", tenant, "--environment", "live", "--role", "auditor")
+	c.ok("person", "withdraw", ann, "--environment", env, "--role", "operator")
+	require.Regexp(t, `sandbox:reviewer,live:auditor`, c.ok("person", "list", "--environment", env))
+	c.ok("person", "revoke", ann, "--environment", env)
+	require.Regexp(t, `Ann Example\s+revoked`, c.ok("person", "list", "--environment", env))
+	c.fails("access was ended", "person", "invite", "--environment", env, "--person", ann)
+
+	c.fails("needs a role", "person", "invite", "--environment", env, "--name", "Bob")
+	c.fails(`no role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
+	c.fails("1 to 120 characters", "person", "invite", "--environment", env, "--role", "reviewer")
+	c.fails("there is no environment", "person", "list", "--environment", "live")
+	c.fails("no such resource", "person", "revoke", "prs_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env)
+	t.Setenv("COUNTERSIGN_BASE_URL", "")
+	c.fails("COUNTERSIGN_BASE_URL is not set", "person", "invite", "--environment", env, "--role", "reviewer", "--name", "Bob")
+}
