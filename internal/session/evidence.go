@@ -170,7 +170,11 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	templates, err := s.assessor.Templates(o.Templates)
+	rows, err := q.ActiveTemplates(ctx, f.principal.Store(), sess.SubjectUID)
+	if err != nil {
+		return scoring.Ack{}, err
+	}
+	templates, err := s.assessor.Templates(rows)
 	if err != nil {
 		return scoring.Ack{}, err
 	}
