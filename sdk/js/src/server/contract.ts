@@ -2531,7 +2531,7 @@ export interface components {
             legacy_states: string[];
             /** @description Extension: what each figure and check of an evaluation's report means. */
             evaluation_metrics?: components["schemas"]["MetricDefinition"][];
-            /** @description The background models in force and whence they come. */
+            /** @description Extension: the background models in force and whence they come. */
             backgrounds?: components["schemas"]["Background"][];
         };
         /** @description What one figure or check of an evaluation's report means. */
