@@ -115,18 +115,22 @@ func recency(n int) []float64 {
 	return out
 }
 
-// weightedMedian is the value half of the weight lies below.
+// weightedMedian is the value half of the weight lies below, between two values where it falls between them; the median
+// where all weights are the same.
 func weightedMedian(v, weights []float64) float64 {
 	order := make([]int, len(v))
 	for i := range order {
 		order[i] = i
 	}
 	sort.Slice(order, func(a, b int) bool { return v[order[a]] < v[order[b]] })
-	below, half := 0.0, floats.Sum(weights)/2
-	for _, i := range order {
-		if below += weights[i]; below >= half {
-			return v[i]
+	half, middle := floats.Sum(weights)/2, weights[order[0]]/2
+	for k := 1; k < len(order); k++ {
+		lower, upper := order[k-1], order[k]
+		step := (weights[lower] + weights[upper]) / 2
+		if middle+step >= half {
+			return v[lower] + (v[upper]-v[lower])*math.Max(half-middle, 0)/step
 		}
+		middle += step
 	}
 	return v[order[len(order)-1]]
 }

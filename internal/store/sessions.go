@@ -104,15 +104,21 @@ type EnrollFrame struct {
 	ReceivedAt time.Time
 }
 
+// enrollFrames is how many frames of an enrollment are read at most, the newest: more change no template, and a collector
+// that never stops must not make every acknowledgement dearer than the one before.
+const enrollFrames = 1000
+
 // EnrollFrames are the accepted enrollment frames of a subject on a class of device since the last completed enrollment
-// and the last recovery, session by session in order of arrival.
+// and the last recovery, session by session in order of arrival; of more than a thousand the newest.
 func (q *Q) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
-	err := q.with(ctx).Raw(`select f.session_id, f.duration_ms, f.vector, f.received_at from frames f join sessions s on s.id = f.session_id
+	err := q.with(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
+		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
 		where f.subject_uid = ? and s.device_class = ? and f.purpose = 'enroll' and f.status = 'accepted' and f.vector is not null
 		and f.received_at > coalesce(greatest(
 			(select max(completed_at) from enrollments e where e.subject_uid = f.subject_uid and e.status = 'completed'),
 			(select max(created_at) from recoveries r where r.subject_uid = f.subject_uid)), '-infinity')
-		order by s.started_at, f.session_id, f.received_at`, subjectUID, device).Scan(&rows).Error
+		order by f.received_at desc limit ?) newest
+		order by started_at, session_id, received_at`, subjectUID, device, enrollFrames).Scan(&rows).Error
 	return rows, err
 }
