@@ -22,7 +22,7 @@ func runSpeed(e *env, set recordings.Set) error {
 	frames := subjects[0].later[0]
 	play(m, subjects[0].templates, frames)
 	f := Figure{Protocol: "speed", Set: set.Name, Case: "104 cells, one core"}
-	e.plain(f, "add a frame and assess", "ms", quietest(func() { play(m, subjects[0].templates, frames) })/float64(len(frames)), "target < 1 ms")
+	e.plain(f, "add a frame and assess", "ms", quietest(func() { play(m, subjects[0].templates, frames) })/float64(len(frames)), "best of 60, target < 1 ms")
 	var sessions []scoring.SessionFrames
 	for _, events := range people[0].sessions[:enrolDays] {
 		var s scoring.SessionFrames
@@ -37,14 +37,19 @@ func runSpeed(e *env, set recordings.Set) error {
 			failed = err
 		}
 	})
-	e.plain(f, "train a template", "ms", took, "target < 5 ms")
+	e.plain(f, "train a template", "ms", took, "best of 60, target < 5 ms")
 	return failed
 }
+
+// tries is how often each call is timed. The shortest is reported, because these figures say what the code costs: a mean on
+// a shared machine says what its neighbours do. It is no promise of what a busy machine takes; the benchmarks of
+// internal/scoring give means.
+const tries = 60
 
 // quietest is the shortest of many times that f takes, in milliseconds: what it costs where nothing else wants the core.
 func quietest(f func()) float64 {
 	best := math.Inf(1)
-	for range 60 {
+	for range tries {
 		start := time.Now()
 		f()
 		best = math.Min(best, time.Since(start).Seconds()*1000)
