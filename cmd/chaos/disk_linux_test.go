@@ -1,0 +1,101 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/rig"
+)
+
+// On a disk that is full nothing is decided and everybody is told to come again; with room again all that was answered is
+// there. It wants a small file system of its own, which only root may mount.
+func TestAFullDiskIsAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	dir, err := os.MkdirTemp("", "countersign-disk-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	disk := filepath.Join(dir, "disk")
+	require.NoError(t, os.Mkdir(disk, 0o755))
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=160m,mode=0755"); err != nil {
+		t.Skip("no file system may be mounted here:", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	binary := filepath.Join(dir, "countersign")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../countersign").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	r, err := rig.Up(t.Context(), rig.Options{Dir: disk, Binary: binary, Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Down() })
+	tenant, err := r.NewTenant(t.Context(), "Full")
+	require.NoError(t, err)
+	require.NoError(t, r.API.Start(t.Context()))
+	c := rig.NewClient(r.API.URL, tenant.Server, 30*time.Second)
+	makeAllowing(t, c)
+
+	answered := map[string]bool{}
+	ask := func() int {
+		key := rand.Text()
+		a, err := c.Do("POST", "/api/v1/authorize", map[string]any{
+			"subject": "person", "action": "payment.release", "resource": map[string]string{"type": "resource", "id": key},
+			"audience": "payments", "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
+		})
+		require.NoError(t, err)
+		switch a.Status {
+		case http.StatusOK:
+			var got struct{ ID string }
+			require.NoError(t, json.Unmarshal(a.Body, &got))
+			answered[got.ID] = true
+		case http.StatusServiceUnavailable:
+			require.NotEmpty(t, a.RetryAfter)
+		default:
+			require.Fail(t, "neither decided nor away", "%d %s", a.Status, a.Body)
+		}
+		return a.Status
+	}
+	require.Equal(t, http.StatusOK, ask())
+
+	filler := filepath.Join(disk, "filler")
+	f, err := os.Create(filler)
+	require.NoError(t, err)
+	piece := make([]byte, 64<<10)
+	for err == nil {
+		_, err = f.Write(piece)
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, f.Close())
+	require.Eventually(t, func() bool { return ask() == http.StatusServiceUnavailable }, 2*time.Minute, time.Millisecond, "the disk is full")
+
+	require.NoError(t, os.Remove(filler))
+	if !r.Postgres.Running() { // it ends where it cannot write its log; whoever runs it starts it again
+		require.NoError(t, r.Postgres.Start(t.Context()))
+	}
+	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, 50*time.Millisecond, "there is room again")
+	for id := range answered {
+		require.NoError(t, c.Want(http.StatusOK, "GET", "/api/v1/authorizations/"+id, nil, nil))
+	}
+}
+
+func makeAllowing(t *testing.T, c *rig.Client) {
+	t.Helper()
+	var made struct{ ID string }
+	require.NoError(t, c.Want(http.StatusCreated, "POST", "/api/v1/actions", map[string]any{
+		"key": "payment.release", "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{"payments"},
+	}, &made))
+	at := "/api/v1/actions/" + made.ID
+	require.NoError(t, c.Want(http.StatusCreated, "POST", at+"/policy-versions", map[string]any{"requirements": map[string]any{"coverage_min": "none"}}, nil))
+	require.NoError(t, c.Want(http.StatusOK, "POST", at+"/policy-versions/1/activate", nil, nil))
+	require.NoError(t, c.Want(http.StatusCreated, "POST", "/api/v1/subjects", map[string]any{"id": "person"}, nil))
+}
