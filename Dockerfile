@@ -31,6 +31,8 @@ CMD ["serve"]
 
 FROM scratch AS devstack
 COPY --from=build-devstack /out/devstack /devstack
+# The server asks who runs it, and an image from scratch has no list of users.
+ENV USER=devstack HOME=/
 USER 65532:65532
 EXPOSE 7233 8233
 ENTRYPOINT ["/devstack"]
