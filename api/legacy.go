@@ -185,7 +185,9 @@ func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
 		return err
 	}
 	if strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMEApplicationJSON) {
-		return send(c, fiber.StatusOK, summary(families))
+		out := summary(families)
+		out["mode"] = principal(c).Kind.Mode()
+		return send(c, fiber.StatusOK, out)
 	}
 	var b strings.Builder
 	for _, f := range families {

@@ -267,6 +267,7 @@ func TestMetricsInTextAndJSON(t *testing.T) {
 
 	summary := w.Server.with("Accept", "application/json").get(t, "/metrics").is(200)
 	require.Contains(t, summary.header.Get("Content-Type"), "application/json")
+	require.Equal(t, "test", summary.string("mode"))
 	var figures map[string]any
 	summary.into(&figures)
 	latency := figures["countersign_http_request_seconds{method=GET}{operation=getCredential}{status=200}"]

@@ -1,11 +1,14 @@
 package openapi_test
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/api/openapi"
 )
 
 // docs/contract-extensions.md lists the extensions, all of them and nothing else.
@@ -24,4 +27,31 @@ func TestExtensionsAreDocumented(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, listed)
+}
+
+// Every field that is marked as an extension is listed there too.
+func TestExtensionFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/contract-extensions.md")
+	require.NoError(t, err)
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Extension bool `json:"x-countersign-extension"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(openapi.Document(), &document))
+	var marked []string
+	for schema, s := range document.Components.Schemas {
+		for name, p := range s.Properties {
+			if p.Extension {
+				marked = append(marked, name+" of "+schema)
+				require.Regexp(t, "(?m)^\\|[^|]*`"+name+"`[^|]*\\| "+schema+" \\|", string(raw))
+			}
+		}
+	}
+	require.Len(t, marked, 5, "of %v", marked)
 }

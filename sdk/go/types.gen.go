@@ -1130,7 +1130,7 @@ type ManualReviewRequest struct {
 
 // Meta: What this deployment can do.
 type Meta struct {
-	// The background models in force and whence they come.
+	// Extension: the background models in force and whence they come.
 	Backgrounds []Background `json:"backgrounds,omitzero"`
 	// State of each capability.
 	Capabilities map[string]CapabilityState `json:"capabilities"`

@@ -32,7 +32,7 @@ var codesElsewhere = map[string]string{
 	"bad_request":                  "TestUnknownErrorsAndPanicsShowNothing/unread",
 	"conflict":                     "TestPasskeysOfASubjectAreBounded",
 	"forbidden":                    "TestEveryCodeIsAnsweredAsAProblem/forbidden",
-	"idempotency_in_flight":        "TestIdempotencyKeyHeader",
+	"idempotency_in_flight":        "TestAHundredKeyedRequestsMakeOneRow",
 	"internal_error":               "TestUnknownErrorsAndPanicsShowNothing/a_panic",
 	"method_not_offered":           "TestPrepareCompletionRefuses",
 	"passkey_exists":               "TestRegistrationIsRefused",
