@@ -58,7 +58,7 @@ var audited = map[string][]events.Type{
 func TestEveryOperationThatChangesSomethingIsKnownToTheAuditTest(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations() {
-		if op.Method == "GET" {
+		if op.Method == http.MethodGet {
 			continue
 		}
 		_, exempt := unaudited[op.ID]
