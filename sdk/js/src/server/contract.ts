@@ -3441,7 +3441,7 @@ export interface components {
             reason_codes: string[];
             mode: components["schemas"]["LegacyMode"];
         };
-        /** @description System-level metrics and latency summaries. */
+        /** @description System-level metrics and latency summaries; `mode` is `test` or `live`, after the credential. */
         MetricsSummary: {
             [key: string]: unknown;
         };
