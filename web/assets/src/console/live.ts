@@ -2,6 +2,7 @@
 // data-live are put in the place of the old ones. What the person is in the middle of (a note, a focus) stays.
 
 import { announce } from "../lib/dom";
+import { visitAgain } from "./visit";
 
 /** Asks for this very page as a document. Unlike a parser of strings, this makes no markup out of text in the page. */
 function again(): Promise<Document> {
@@ -14,7 +15,7 @@ function again(): Promise<Document> {
     request.timeout = 20_000;
     request.onload = () => {
       const signedOut = new URL(request.responseURL, location.href).pathname.endsWith("/sign-in");
-      if (signedOut) location.reload();
+      if (signedOut) visitAgain();
       else if (request.status === 200 && request.responseXML) resolve(request.responseXML);
       else reject(new Error(String(request.status)));
     };
@@ -131,5 +132,5 @@ export function follow(address: string): void {
   }
   source.addEventListener("resync", soon);
   window.addEventListener("pagehide", () => source.close());
-  document.querySelector("[data-reload]")?.addEventListener("click", () => location.reload());
+  document.querySelector("[data-reload]")?.addEventListener("click", () => visitAgain());
 }

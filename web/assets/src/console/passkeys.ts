@@ -3,6 +3,7 @@
 import { announce, data, find, make } from "../lib/dom";
 import { post, Problem, Unreachable } from "../lib/http";
 import { assertion, registration, supported } from "../lib/webauthn";
+import { visitAgain } from "./visit";
 
 /** What went wrong, for the person. Empty where they themselves stopped. */
 export function explain(cause: unknown): string {
@@ -144,7 +145,7 @@ export function confirmForm(form: HTMLFormElement, base: string): void {
       .catch((cause: unknown) => {
         state = "idle";
         if (cause instanceof Problem && cause.status === 401) {
-          location.reload();
+          visitAgain();
           return;
         }
         if (said) announce(said, explain(cause));
@@ -152,6 +153,6 @@ export function confirmForm(form: HTMLFormElement, base: string): void {
   });
   // The page comes back from the browser's cache as it was left: let it be used again.
   window.addEventListener("pageshow", (event) => {
-    if (event.persisted) location.reload();
+    if (event.persisted) visitAgain();
   });
 }
