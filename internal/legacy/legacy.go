@@ -72,7 +72,7 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	if err != nil {
 		return Trust{}, err
 	}
-	heads, err := s.Store.ActiveTemplates(ctx, scope, v.Subject.UID)
+	heads, err := s.Store.TemplateHeads(ctx, scope, v.Subject.UID)
 	if err != nil {
 		return Trust{}, err
 	}

@@ -156,7 +156,7 @@ func (s *Service) Assess(ctx context.Context, scope store.Scope, id string) (ass
 	if err != nil {
 		return assurance.Profile{}, err
 	}
-	heads, err := s.store.ActiveTemplates(ctx, scope, v.Subject.UID)
+	heads, err := s.store.TemplateHeads(ctx, scope, v.Subject.UID)
 	if err != nil {
 		return assurance.Profile{}, err
 	}

@@ -10,10 +10,18 @@ import (
 // ActiveTemplates are a subject's templates in force.
 func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	var rows []models.Template
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'", s.Tenant, s.Environment, subjectUID).
-		Order("modality, device_class").Find(&rows).Error
+	err := q.with(ctx).Where(activeTemplates, s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
 	return rows, err
 }
+
+// TemplateHeads are a subject's templates in force without their data, which judging does not need.
+func (q *Q) TemplateHeads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
+	var rows []models.Template
+	err := q.with(ctx).Omit("data").Where(activeTemplates, s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
+	return rows, err
+}
+
+const activeTemplates = "tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'"
 
 // ReplaceTemplate puts a new version of a template in force and keeps the one before for going back.
 func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
