@@ -44,8 +44,9 @@ type Result struct {
 const (
 	// lives is how long challenges and holds of a run last, so that those left alone end within it.
 	lives = 10 // seconds
-	// settleWithin bounds how long all that is open may take to end once everything works again.
-	settleWithin = 3 * time.Minute
+	// settleWithin bounds how long all that is open may take to end once everything works again. A delivery whose first
+	// two tries met a fault waits five minutes for the third.
+	settleWithin = 7 * time.Minute
 )
 
 // Run breaks things and checks.

@@ -16,10 +16,11 @@ type receiver struct {
 	server *http.Server
 	url    string
 
-	mu    sync.Mutex
-	rng   *rand.Rand
-	moody bool // refuses some
-	got   map[string][]string
+	mu      sync.Mutex
+	rng     *rand.Rand
+	moody   bool // refuses some
+	refused map[string]bool
+	got     map[string][]string
 }
 
 func newReceiver(seed uint64) (*receiver, error) {
@@ -27,7 +28,7 @@ func newReceiver(seed uint64) (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{url: "http://" + l.Addr().String() + "/hooks", rng: rand.New(rand.NewPCG(seed, 0xcafe)), moody: true, got: map[string][]string{}}
+	r := &receiver{url: "http://" + l.Addr().String() + "/hooks", rng: rand.New(rand.NewPCG(seed, 0xcafe)), moody: true, refused: map[string]bool{}, got: map[string][]string{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = r.server.Serve(l) }()
 	return r, nil
@@ -41,12 +42,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.moody && r.rng.IntN(50) == 0 {
+	id := req.Header.Get("webhook-id")
+	if r.moody && !r.refused[id] && r.rng.IntN(50) == 0 {
+		r.refused[id] = true // once: after a second refusal minutes pass until the next try
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
 	sum := sha256.Sum256(body)
-	id := req.Header.Get("webhook-id")
 	r.got[id] = append(r.got[id], hex.EncodeToString(sum[:8]))
 	w.WriteHeader(http.StatusNoContent)
 }
