@@ -31,19 +31,19 @@ func TestSettingsComeFromFlagsThenEnvironmentThenDefaults(t *testing.T) {
 		want settings
 		says string
 	}{
-		"defaults": {want: settings{listen: ":8080", opsListen: ":9090"}},
+		"defaults": {want: settings{listen: ":8080", opsListen: ":9090", profiling: "false"}},
 		"environment": {
 			env:  map[string]string{"COUNTERSIGN_LISTEN": ":1", "COUNTERSIGN_DATABASE_URL": "postgres://db"},
-			want: settings{listen: ":1", opsListen: ":9090", databaseURL: "postgres://db"},
+			want: settings{listen: ":1", opsListen: ":9090", profiling: "false", databaseURL: "postgres://db"},
 		},
 		"a flag goes first": {
 			args: []string{"--listen", ":2"}, env: map[string]string{"COUNTERSIGN_LISTEN": ":1"},
-			want: settings{listen: ":2", opsListen: ":9090"},
+			want: settings{listen: ":2", opsListen: ":9090", profiling: "false"},
 		},
-		"empty is not set": {env: map[string]string{"COUNTERSIGN_LISTEN": ""}, want: settings{listen: ":8080", opsListen: ":9090"}},
+		"empty is not set": {env: map[string]string{"COUNTERSIGN_LISTEN": ""}, want: settings{listen: ":8080", opsListen: ":9090", profiling: "false"}},
 		"a secret from a file": {
 			env:  map[string]string{"COUNTERSIGN_DATABASE_URL_FILE": file},
-			want: settings{listen: ":8080", opsListen: ":9090", databaseURL: "from-a-file"},
+			want: settings{listen: ":8080", opsListen: ":9090", profiling: "false", databaseURL: "from-a-file"},
 		},
 		"a secret twice": {
 			env:  map[string]string{"COUNTERSIGN_DATABASE_URL_FILE": file, "COUNTERSIGN_DATABASE_URL": "x"},
