@@ -26,6 +26,7 @@ func TestParseOptions_Defaults(t *testing.T) {
 		databaseWait:       10 * time.Second,
 		frontendPort:       7233,
 		uiPort:             8233,
+		listen:             loopback,
 		namespaces:         []string{"countersign"},
 		retention:          30 * 24 * time.Hour,
 		searchAttributes:   map[string]enumspb.IndexedValueType{},
@@ -41,7 +42,7 @@ func TestParseOptions_EverythingGiven(t *testing.T) {
 		"--namespace", "one", "--namespace", "two", "--namespace", "one", "--retention", "72h",
 		"--search-attribute", "Kind=Keyword", "--search-attribute", "Tags=KeywordList", "--search-attribute", "Due=Datetime",
 		"--ready-file", "/tmp/ready", "--log-level", "warn", "--codec-endpoint", "http://localhost:8080/codec",
-		"--parent-pid", "42",
+		"--parent-pid", "42", "--listen", "0.0.0.0",
 	}, func(name string) string {
 		require.Equal(t, databaseURLEnv, name)
 		return someURL
@@ -58,6 +59,7 @@ func TestParseOptions_EverythingGiven(t *testing.T) {
 			"Tags": enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 			"Due":  enumspb.INDEXED_VALUE_TYPE_DATETIME,
 		},
+		listen:        "0.0.0.0",
 		readyFile:     "/tmp/ready",
 		logLevel:      "warn",
 		codecEndpoint: "http://localhost:8080/codec",
