@@ -164,6 +164,27 @@ func later(t *testing.T, d time.Duration) string {
 	return "http://" + l.api.Addr().String()
 }
 
+// beside is a further API on the shared data and the shared Temporal, with settings of its own where they are given.
+func beside(t *testing.T, s wiring.Settings) (base string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s.DatabaseURL, s.Keys, s.BaseURL = shared.database, shared.keys, shared.baseURL
+	core, err := wiring.Open(ctx, s)
+	require.NoError(t, err)
+	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
+	require.NoError(t, err)
+	stop, err := p.StartAPI(ctx, make(chan error, 2), l)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		stop()
+		p.Close()
+		core.Close()
+	})
+	return "http://" + l.Addr().String()
+}
+
 // world is one environment of a tenant with its keys.
 type world struct {
 	models.Environment

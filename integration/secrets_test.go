@@ -2,10 +2,8 @@ package integration_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // logs gathers what a process logs at every level.
@@ -41,24 +38,8 @@ func (l *logs) String() string {
 func logged(t *testing.T) (base string, l *logs) {
 	t.Helper()
 	l = &logs{}
-	ctx := context.WithoutCancel(t.Context())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	core, err := wiring.Open(ctx, wiring.Settings{
-		Log:         slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		DatabaseURL: shared.database, Keys: shared.keys, BaseURL: shared.baseURL,
-	})
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
-	require.NoError(t, err)
-	stop, err := p.StartAPI(ctx, make(chan error, 2), listener)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-		p.Core.Close()
-	})
-	return "http://" + listener.Addr().String(), l
+	log := slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return beside(t, wiring.Settings{Log: log}), l
 }
 
 // What people and relying parties hand over comes into no log, however a request goes wrong: keys, proofs, tickets, notes,

@@ -1,9 +1,7 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // tracedAPI is an API on the shared data whose spans are kept.
@@ -20,21 +17,7 @@ func tracedAPI(t *testing.T) (base string, spans *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	ctx := context.WithoutCancel(t.Context())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	core, err := wiring.Open(ctx, wiring.Settings{Log: shared.log, DatabaseURL: shared.database, Keys: shared.keys, BaseURL: shared.baseURL, Tracing: provider})
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
-	require.NoError(t, err)
-	stop, err := p.StartAPI(ctx, make(chan error, 2), l)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-		p.Core.Close()
-	})
-	return "http://" + l.Addr().String(), spans
+	return beside(t, wiring.Settings{Log: shared.log, Tracing: provider}), spans
 }
 
 // One trace goes from the caller's traceparent through the request to SQL and to Temporal, and holds nothing of a person.

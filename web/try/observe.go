@@ -77,17 +77,12 @@ func (p *Page) state(c *fiber.Ctx) error {
 // enroll trains the visitor's template from what was typed so far. Where that takes longer than a request may, the answer is
 // pending, and the page asks again.
 func (p *Page) enroll(c *fiber.Ctx) error {
-	v, in, err := visited[struct {
-		Session string `json:"session"`
-	}](p, c)
+	v, session, err := p.inSession(c)
 	if err != nil {
 		return err
 	}
 	ctx := api.RequestContext(c)
-	if _, err := p.own(ctx, v, in.Session); err != nil {
-		return err
-	}
-	e, err := p.Enrollments.Begin(ctx, v.Principal, v.subject.ExternalID, in.Session, false)
+	e, err := p.Enrollments.Begin(ctx, v.Principal, v.subject.ExternalID, session, false)
 	if err != nil {
 		return err
 	}

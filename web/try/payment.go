@@ -74,23 +74,18 @@ func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 
 // pay asks for a decision as a relying party would.
 func (p *Page) pay(c *fiber.Ctx) error {
-	v, in, err := visited[struct {
-		Session string `json:"session"`
-	}](p, c)
+	v, session, err := p.inSession(c)
 	if err != nil {
 		return err
 	}
 	ctx := api.RequestContext(c)
-	if _, err := p.own(ctx, v, in.Session); err != nil {
-		return err
-	}
 	if err := p.offer(ctx, v.Principal); err != nil {
 		return err
 	}
 	now := p.Clock.Now()
 	asked := authorization.Request{
 		Subject: v.subject.ExternalID, Action: actionKey, Resource: authorization.Resource{Type: resource, ID: resourceID}, Audience: audience,
-		RequestedAt: now.Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: &in.Session,
+		RequestedAt: now.Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: &session,
 		Context: json.RawMessage(`{"amount":250,"currency":"EUR","payee":"Jürgen Groß"}`),
 	}
 	answer, err := p.Authorizations.Authorize(ctx, v.Principal, asked, now)

@@ -75,6 +75,17 @@ func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSess
 	return s, err
 }
 
+// inSession is visit and the session that the request names, which is the visitor's own.
+func (p *Page) inSession(c *fiber.Ctx) (visitor, string, error) {
+	v, in, err := visited[struct {
+		Session string `json:"session"`
+	}](p, c)
+	if err == nil {
+		_, err = p.own(api.RequestContext(c), v, in.Session)
+	}
+	return v, in.Session, err
+}
+
 // begin makes a subject for a newcomer; whoever has one goes on with it.
 func (p *Page) begin(c *fiber.Ctx) error {
 	if v, err := p.visit(c); err == nil {
