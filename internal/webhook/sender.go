@@ -163,6 +163,9 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
+// What net/http says, in words alone, of a receiver that hung up before the request was on its way.
+const closedUnasked = "http: server closed idle connection"
+
 // word reduces an error to what an endpoint's owner may know: nothing of our network.
 func word(err error) string {
 	var (
@@ -182,7 +185,8 @@ func word(err error) string {
 		return ErrorDNS
 	case errors.As(err, &record), errors.As(err, &cert), errors.As(err, &alert):
 		return ErrorTLS
-	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		strings.HasSuffix(err.Error(), closedUnasked):
 		return ErrorConnect
 	default:
 		return ErrorAnswer

@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,6 +136,23 @@ func TestFailuresAreOneWord(t *testing.T) {
 			require.False(t, o.Succeeded)
 			require.Zero(t, o.StatusCode)
 		})
+	}
+}
+
+// Whether the request or the hanging up comes first is a race that net/http tells in different words.
+func TestAReceiverThatHangsUpFirst(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{}, 1)
+	url := "http://" + raw(t, func(c net.Conn) {
+		_ = c.Close()
+		gone <- struct{}{}
+	})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		<-gone
+		runtime.Gosched()
+	}})
+	for range 100 {
+		require.Equal(t, ErrorConnect, NewSender(lax).Send(ctx, message(url)).Error)
 	}
 }
 
