@@ -3,7 +3,7 @@
 #   docker build --target countersign .   the product: one static binary, no shell, not root
 #   docker build --target devstack .      a Temporal server with its UI, for docker-compose.yml; production runs a real one
 
-ARG GO_IMAGE=golang:1.26.8-bookworm
+ARG GO_IMAGE=golang:1.26.10-bookworm
 
 FROM ${GO_IMAGE} AS modules
 WORKDIR /src

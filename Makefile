@@ -206,9 +206,18 @@ generate: ## what is generated: the OpenAPI document, tables in docs, scripts of
 verify: generate ## fails where a generated file is not what generate makes
 	@git diff --exit-code --stat || { echo "run make generate and commit the result"; exit 1; }
 
+# Where the public database cannot be reached: file:///folder of a copy of it (the folder data/osv of its repository will do).
+VULNDB ?=
+GOVULNCHECK = $(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB))
+
 .PHONY: vulnerabilities
-vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the binary really calls
-	@$(BIN)/govulncheck ./...
+vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the product and the SDK really call (VULNDB=file:///copy)
+	@$(GOVULNCHECK) ./...
+	@$(GOVULNCHECK) -C sdk/go ./...
+	@echo; echo "What is not shipped, for information:"
+	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \
+		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \
+	done
 
 .PHONY: sbom
 sbom: $(BIN)/cyclonedx-gomod ## what the binary is made of, with licences, as CycloneDX JSON: dist/countersign.cdx.json
