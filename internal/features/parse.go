@@ -1,11 +1,12 @@
 package features
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/strictjson"
 )
 
 // Status is what becomes of a submitted features object.
@@ -69,91 +70,49 @@ func rejected(err *parseError) Result {
 	return Result{Status: Rejected, Reasons: []string{err.reason}, Detail: err.detail}
 }
 
-// object is a JSON object decoded without losing duplicates: decode refuses them.
-type object map[string]any
-
 // maxDepth is the depth of {"keystroke":{"cells":{"h:LP":[2,0.1]}}}.
 const maxDepth = 4
 
-func decode(raw []byte) (object, *parseError) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	v, err := decodeValue(dec, 1)
+// decode reads the text strictly: a name that is there twice does not hide behind its last value.
+func decode(raw []byte) (map[string]any, *parseError) {
+	v, err := strictjson.Decode(raw, strictjson.Limits{MaxDepth: maxDepth, AnyFinite: true})
 	if err != nil {
-		return nil, err
+		return nil, undecodable(err)
 	}
-	if _, tail := dec.Token(); tail != io.EOF {
-		return nil, refuse(ReasonMalformed, "features: data after the object")
-	}
-	tree, ok := v.(object)
+	tree, ok := v.(map[string]any)
 	if !ok {
 		return nil, refuse(ReasonMalformed, "features: must be an object")
 	}
 	return tree, nil
 }
 
-func decodeValue(dec *json.Decoder, depth int) (any, *parseError) {
-	tok, err := dec.Token()
-	if err != nil {
-		return nil, refuse(ReasonMalformed, "features: not valid JSON")
+func undecodable(err error) *parseError {
+	var value *strictjson.ValueError
+	if !errors.As(err, &value) {
+		return refuse(ReasonMalformed, "features: not valid JSON")
 	}
-	delim, ok := tok.(json.Delim)
-	if !ok {
-		return tok, nil
+	switch value.Type {
+	case strictjson.TypeTooDeep:
+		return refuse(ReasonRawContent, "features: nested deeper than %d", maxDepth)
+	case strictjson.TypeDuplicateKey:
+		return refuse(ReasonMalformed, "features: a name occurs twice in one object")
+	case strictjson.TypeNumberOutOfRange, strictjson.TypeNumberTooLong:
+		return refuse(ReasonImpossible, "features: a number that is too long or that no double holds")
+	default:
+		return refuse(ReasonMalformed, "features: a text with characters that are refused, or too many names")
 	}
-	if depth > maxDepth {
-		return nil, refuse(ReasonRawContent, "features: nested deeper than %d", maxDepth)
-	}
-	if delim == '[' {
-		return decodeArray(dec)
-	}
-	return decodeObject(dec, depth)
 }
 
-func decodeObject(dec *json.Decoder, depth int) (any, *parseError) {
-	out := object{}
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, refuse(ReasonMalformed, "features: not valid JSON")
-		}
-		name, ok := tok.(string)
-		if !ok {
-			return nil, refuse(ReasonMalformed, "features: not valid JSON")
-		}
-		if _, twice := out[name]; twice {
-			return nil, refuse(ReasonMalformed, "features: a name occurs twice in one object")
-		}
-		v, perr := decodeValue(dec, depth+1)
-		if perr != nil {
-			return nil, perr
-		}
-		out[name] = v
+// isRaw says whether v is of a kind that could hold content: a text, or an array other than [n, mean].
+func isRaw(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return true
+	case []any:
+		return len(v) > 2 || slices.ContainsFunc(v, func(x any) bool { _, number := x.(float64); return !number })
+	default:
+		return false
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, refuse(ReasonMalformed, "features: not valid JSON")
-	}
-	return out, nil
-}
-
-// decodeArray reads a pair of numbers, the only array a frame has.
-func decodeArray(dec *json.Decoder) (any, *parseError) {
-	var pair []json.Number
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, refuse(ReasonMalformed, "features: not valid JSON")
-		}
-		n, ok := tok.(json.Number)
-		if !ok || len(pair) == 2 {
-			return nil, refuse(ReasonRawContent, "features: an array must be [n, mean]")
-		}
-		pair = append(pair, n)
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, refuse(ReasonMalformed, "features: not valid JSON")
-	}
-	return pair, nil
 }
 
 // rawNames are names under which raw content is commonly sent. They are unknown names anyway; naming them apart tells
@@ -168,8 +127,7 @@ var rawNames = map[string]bool{
 
 // unknownName explains a name the schema does not have.
 func unknownName(where, name string, v any) *parseError {
-	_, isText := v.(string)
-	if isText || rawNames[strings.ToLower(name)] {
+	if isRaw(v) || rawNames[strings.ToLower(name)] {
 		return refuse(ReasonRawContent, "%s: holds raw content", where)
 	}
 	return refuse(ReasonUnknown, "%s: a name the schema does not have", where)

@@ -1,11 +1,8 @@
 package features
 
-import (
-	"encoding/json"
-	"math"
-)
+import "math"
 
-func readFrame(tree object) (Frame, *parseError) {
+func readFrame(tree map[string]any) (Frame, *parseError) {
 	var f Frame
 	version, ok := tree["schema"].(string)
 	if !ok || version != SchemaVersion {
@@ -30,15 +27,14 @@ func readFrame(tree object) (Frame, *parseError) {
 }
 
 func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
-	n, ok := v.(json.Number)
+	x, ok := v.(float64)
 	if !ok {
-		if _, text := v.(string); text {
+		if isRaw(v) {
 			return 0, refuse(ReasonRawContent, "%s: must be a number", where)
 		}
 		return 0, refuse(ReasonImpossible, "%s: must be a number", where)
 	}
-	x, err := n.Float64()
-	if err != nil || math.IsNaN(x) || !within(x, lo, hi) {
+	if !within(x, lo, hi) {
 		return 0, refuse(ReasonImpossible, "%s: must be between %g and %g", where, lo, hi)
 	}
 	return x, nil
@@ -46,8 +42,11 @@ func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
 
 func readPresence(v any) (Presence, *parseError) {
 	var p Presence
-	tree, ok := v.(object)
+	tree, ok := v.(map[string]any)
 	if !ok {
+		if isRaw(v) {
+			return p, refuse(ReasonRawContent, "features.presence: must be an object of numbers")
+		}
 		return p, refuse(ReasonMalformed, "features.presence: must be an object")
 	}
 	for name, v := range tree {
@@ -70,7 +69,7 @@ func readBlock(f *Frame, name string, v any) *parseError {
 		return unknownName("features", name, v)
 	}
 	where := "features." + name
-	tree, ok := v.(object)
+	tree, ok := v.(map[string]any)
 	if !ok {
 		return refuse(ReasonRawContent, "%s: must be an object of counts and means", where)
 	}
@@ -105,7 +104,7 @@ func readBlock(f *Frame, name string, v any) *parseError {
 }
 
 func readCells(where string, m Modality, v any, into Vector) *parseError {
-	tree, ok := v.(object)
+	tree, ok := v.(map[string]any)
 	if !ok {
 		return refuse(ReasonRawContent, "%s: must be an object of [n, mean] pairs", where)
 	}
@@ -114,7 +113,10 @@ func readCells(where string, m Modality, v any, into Vector) *parseError {
 		if i < 0 {
 			return unknownName(where, name, v)
 		}
-		pair, ok := v.([]json.Number)
+		pair, ok := v.([]any)
+		if isRaw(v) {
+			return refuse(ReasonRawContent, "%s.%s: an array must be [n, mean]", where, name)
+		}
 		if !ok || len(pair) != 2 {
 			return refuse(ReasonImpossible, "%s.%s: must be [n, mean]", where, name)
 		}
