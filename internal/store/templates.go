@@ -7,21 +7,35 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ActiveTemplates are a subject's templates in force.
+// ActiveTemplates are a subject's templates in force. Every frame of evidence reads them, so GORM is not in between.
 func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
-	var rows []models.Template
-	err := q.with(ctx).Where(activeTemplates, s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
-	return rows, err
+	rows, err := q.db.Statement.ConnPool.QueryContext(ctx, `select id, tenant_id, environment_id, subject_uid, modality, device_class,
+		version, status, model_version, provisional, limitations, origin, origin_ref, data, created_at, updated_at
+		from templates where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and status = 'active'
+		order by modality, device_class`, s.Tenant, s.Environment, subjectUID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var out []models.Template
+	for rows.Next() {
+		var t models.Template
+		if err := rows.Scan(&t.ID, &t.TenantID, &t.EnvironmentID, &t.SubjectUID, &t.Modality, &t.DeviceClass, &t.Version, &t.Status,
+			&t.ModelVersion, &t.Provisional, &t.Limitations, &t.Origin, &t.OriginRef, &t.Data, &t.CreatedAt, &t.UpdatedAt); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, rows.Err()
 }
 
 // TemplateHeads are a subject's templates in force without their data, which judging does not need.
 func (q *Q) TemplateHeads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	var rows []models.Template
-	err := q.with(ctx).Omit("data").Where(activeTemplates, s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
+	err := q.with(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'",
+		s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
 	return rows, err
 }
-
-const activeTemplates = "tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'"
 
 // ReplaceTemplate puts a new version of a template in force and keeps the one before for going back.
 func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
