@@ -123,7 +123,7 @@ func openSession(c *rig.Client, subject string) (string, error) {
 
 const (
 	frameKeys  = 50
-	frameLasts = 20 * time.Second
+	frameLasts = 40 * time.Second // more than the slowest of the simulated people take
 )
 
 // frame is the body of the nth frame of a session that began at start.
