@@ -23,6 +23,8 @@ type Deps struct {
 	Options  sdkworker.Options // zero: Options()
 	// Background are further loops of the process; each must return soon after its context ends.
 	Background []func(context.Context)
+	// Polling is told when the worker begins to take tasks and when it has stopped; nil for nobody.
+	Polling func(bool)
 }
 
 // stickyCache is how many waiting runs a process keeps in memory (some 30 kB each). A run that fell out is rebuilt from
@@ -85,11 +87,14 @@ func work(ctx context.Context, d Deps) error {
 		w, fatal := watched(d)
 		err := w.Start()
 		if err == nil {
+			d.polling(true)
 			select {
 			case <-ctx.Done():
+				d.polling(false)
 				w.Stop()
 				return nil
 			case err = <-fatal:
+				d.polling(false)
 				w.Stop()
 			}
 		}
@@ -99,6 +104,12 @@ func work(ctx context.Context, d Deps) error {
 			return nil
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+func (d Deps) polling(on bool) {
+	if d.Polling != nil {
+		d.Polling(on)
 	}
 }
 

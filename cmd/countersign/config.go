@@ -49,7 +49,7 @@ type settings struct {
 	streamsEach     string
 	tracesEndpoint  string
 	tracesRatio     string
-	role            string // api or worker: what traces are told apart by
+	role            string // api or worker: what is ready means another thing for each, and traces are told apart by it
 }
 
 // setting is one line of the table that flags, environment and help are made from.

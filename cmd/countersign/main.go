@@ -48,7 +48,7 @@ func root() *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), migrateCommand(), tenantCommand(),
+	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
 		credentialCommand(), personCommand(), keyCommand(), auditCommand(), accuracyCommand(), backgroundCommand())
 	return cmd
 }

@@ -83,11 +83,12 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 	} else if on {
 		p.Ops.Profile()
 	}
-	defer p.StartOps(failed, l)()
 	stop, err := start(ctx, p, failed)
 	if err != nil {
 		return err
 	}
+	// Only now: who is told that this process is ready sends requests at once.
+	defer p.StartOps(failed, l)()
 	p.Log.Info("started", "version", version)
 	select {
 	case <-ctx.Done():
@@ -107,7 +108,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	temporal, tlsErr := s.temporalOptions()
 	log, logErr := s.logger(os.Stdout)
 	loopback, loopErr := truth("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", s.webhookLoopback)
-	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version}
+	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version, OnlyWorks: s.role == "worker"}
 	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, logErr, loopErr, s.dataOptions(&options)); err != nil {
 		return nil, err
 	}

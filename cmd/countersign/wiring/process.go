@@ -2,8 +2,10 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -37,6 +39,9 @@ type Options struct {
 	StreamsEach int
 	// OnViolation gets the browsers' reports of content that a page's policy stopped; nil asks for none. For tests.
 	OnViolation func(report []byte)
+	// OnlyWorks is for a process that serves nobody: it is ready while it takes tasks from Temporal. One whose address,
+	// credentials or namespace are wrong never becomes ready, so that a rollout stops at it.
+	OnlyWorks bool
 	// TryKey is a server key of a sandbox: the page under /try works with it. Empty for no such page.
 	TryKey string
 }
@@ -59,7 +64,10 @@ type Process struct {
 	services services
 	upkeep   *upkeep.Service
 	stopTime func()
+	polls    atomic.Bool // the worker takes tasks
 }
+
+var errNotPolling = errors.New("wiring: the worker takes no tasks")
 
 // New builds the services. It does not wait for Temporal.
 func New(c *Core, o Options) (*Process, error) {
@@ -69,11 +77,7 @@ func New(c *Core, o Options) (*Process, error) {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
 	}
 	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewClient(tc, o.Temporal.Namespace), options: o}
-	p.Ops = NewOps(
-		Check{Name: "postgres", Run: c.Store.Ping},
-		Check{Name: "schema", Run: c.Store.CheckSchema},
-		Check{Name: "temporal", Run: p.Flows.Ping, Degrading: true},
-	)
+	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {
 		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
 	}
@@ -89,6 +93,24 @@ func New(c *Core, o Options) (*Process, error) {
 	}
 	p.followTime()
 	return p, nil
+}
+
+// checks are what readiness depends on.
+func (p *Process) checks() []Check {
+	checks := []Check{
+		{Name: "postgres", Run: p.Store.Ping},
+		{Name: "schema", Run: p.Store.CheckSchema},
+		{Name: "temporal", Run: p.Flows.Ping, Degrading: true},
+	}
+	if p.options.OnlyWorks {
+		checks = append(checks, Check{Name: "worker", Run: func(context.Context) error {
+			if !p.polls.Load() {
+				return errNotPolling
+			}
+			return nil
+		}})
+	}
+	return checks
 }
 
 // loadModel puts in force the backgrounds that the database says: nothing is judged by another model meanwhile.

@@ -19,7 +19,7 @@ func (p *Process) workerDeps() worker.Deps {
 	p.Ops.Registry.MustRegister(&backlogs{p: p})
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
 	return worker.Deps{
-		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures),
+		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
 			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
