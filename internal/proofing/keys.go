@@ -76,6 +76,12 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 	if ok && now.Before(k.until) {
 		return k, nil
 	}
+	return s.refresh(ctx, q, scope)
+}
+
+// refresh loads an environment's keys, however fresh those that are cached.
+func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+	now := s.clock.Now()
 	k, err := s.load(ctx, q, scope)
 	if err != nil {
 		return k, err

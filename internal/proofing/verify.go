@@ -70,11 +70,19 @@ func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question)
 		return Verification{}, err
 	}
 	now := s.clock.Now()
-	claims, err := proof.Verify(in.Proof, k.public, now, proof.Expect{
+	expect := proof.Expect{
 		Issuer: s.Issuer(scope.Environment), Environment: scope.Environment, Audience: in.Audience, Action: in.Action,
 		ResourceType: in.ResourceType, ResourceID: in.ResourceID, Nonce: in.Nonce,
-	})
+	}
+	claims, err := proof.Verify(in.Proof, k.public, now, expect)
 	var refused *proof.Error
+	if errors.As(err, &refused) && refused.Code == reason.ProofKeyUnknown { // another replica may have made the key a moment ago
+		if k, err = s.refresh(ctx, s.store.Q, scope); err != nil {
+			return Verification{}, err
+		}
+		claims, err = proof.Verify(in.Proof, k.public, now, expect)
+	}
+	refused = nil
 	if err != nil && !errors.As(err, &refused) {
 		return Verification{}, err
 	}
