@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bytes"
+	"net/http"
 	"net/url"
 	"path"
 	"strings"
@@ -125,7 +126,7 @@ func (w world) sight(t *testing.T, b belongings) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, op := range operations() {
-		if op.Method == "GET" && strings.Contains(op.Path, "{") && op.ID != "getSessionAssessment" { // which is made anew each time
+		if op.Method == http.MethodGet && strings.Contains(op.Path, "{") && op.ID != "getSessionAssessment" { // which is made anew each time
 			out[op.ID] = withoutID(w.Admin.get(t, fill(op.Path, b.ids)).body)
 		}
 	}
@@ -166,7 +167,7 @@ func TestBodiesAndListsKeepTenantsApart(t *testing.T) {
 
 		filter := "?" + url.Values{"subject": {subject}, "action": {own.asked}}.Encode()
 		for _, op := range operations() {
-			if op.Method != "GET" || strings.Contains(op.Path, "{") || op.Scope == "none" || op.ID == "streamEvents" {
+			if op.Method != http.MethodGet || strings.Contains(op.Path, "{") || op.Scope == "none" || op.ID == "streamEvents" {
 				continue
 			}
 			for _, query := range []string{"", filter} {
