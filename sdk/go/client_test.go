@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,14 +21,20 @@ type seen struct {
 }
 
 // served answers a client whose server answers each try by the next of answers (the last one for all that follow), and
-// what the server was sent. Pauses between tries are told to pauses and not waited for.
-func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) (*Client, *[]seen) {
+// what the server was sent so far. Pauses between tries are told to pauses and not waited for.
+func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) (*Client, func() []seen) {
 	t.Helper()
-	var got []seen
+	var (
+		mu  sync.Mutex
+		got []seen
+	)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
 		got = append(got, seen{r.Method, r.URL.RequestURI(), r.Header.Get("Idempotency-Key"), string(body)})
-		answers[min(len(got), len(answers))-1](w, r)
+		next := answers[min(len(got), len(answers))-1]
+		mu.Unlock()
+		next(w, r)
 	}))
 	t.Cleanup(server.Close)
 	c, err := New(server.URL, "sk_test_x")
@@ -37,7 +45,11 @@ func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) 
 		}
 		return nil
 	}
-	return c, &got
+	return c, func() []seen {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(got)
+	}
 }
 
 func answer(status int, body string, headers ...string) http.HandlerFunc {
@@ -58,10 +70,10 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	subject, err := c.CreateSubject(t.Context(), &SubjectCreate{ID: "user-1"})
 	require.NoError(t, err)
 	require.Equal(t, "user-1", subject.ID)
-	require.Len(t, *got, 3)
-	require.NotEmpty(t, (*got)[0].key)
-	for _, s := range *got {
-		require.Equal(t, (*got)[0], s, "every try is the same request")
+	require.Len(t, got(), 3)
+	require.NotEmpty(t, got()[0].key)
+	for _, s := range got() {
+		require.Equal(t, got()[0], s, "every try is the same request")
 	}
 }
 
@@ -95,7 +107,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 			t.Parallel()
 			c, got := served(t, nil, tc.fails)
 			require.Error(t, tc.call(c))
-			require.Len(t, *got, tc.tries)
+			require.Len(t, got(), tc.tries)
 		})
 	}
 }
@@ -131,12 +143,13 @@ func TestRefusalsAreErrors(t *testing.T) {
 
 func TestADeadlineEndsTheCall(t *testing.T) {
 	t.Parallel()
-	c, got := served(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	var pauses []time.Duration
+	c, _ := served(t, &pauses, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	WithTimeout(20 * time.Millisecond)(c)
 	_, err := c.GetSubject(t.Context(), "user-1")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.True(t, Unavailable(err))
-	require.Len(t, *got, 3, "a try that took too long is a lost one")
+	require.Len(t, pauses, 2, "a try that took too long is a lost one, and there are three")
 }
 
 func TestPathsAndQueriesAreEscaped(t *testing.T) {
@@ -144,7 +157,7 @@ func TestPathsAndQueriesAreEscaped(t *testing.T) {
 	c, got := served(t, nil, answer(200, `[]`))
 	_, err := c.ListEnrollments(t.Context(), "../actions?x=1#", ListEnrollmentsParams{Limit: 10, Cursor: "a=b&c"})
 	require.NoError(t, err)
-	require.Equal(t, "/api/v1/subjects/..%2Factions%3Fx=1%23/enrollments?cursor=a%3Db%26c&limit=10", (*got)[0].path)
+	require.Equal(t, "/api/v1/subjects/..%2Factions%3Fx=1%23/enrollments?cursor=a%3Db%26c&limit=10", got()[0].path)
 }
 
 func TestPagesAreFollowedToTheLast(t *testing.T) {
@@ -158,7 +171,7 @@ func TestPagesAreFollowedToTheLast(t *testing.T) {
 		ids = append(ids, subject.ID)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, ids)
-	require.Equal(t, "/api/v1/subjects?cursor=two&limit=2&status=active", (*got)[1].path, "the key goes to no other host")
+	require.Equal(t, "/api/v1/subjects?cursor=two&limit=2&status=active", got()[1].path, "the key goes to no other host")
 }
 
 func TestNothingIsSentThatWasNotSet(t *testing.T) {
@@ -185,7 +198,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	c, got := served(t, nil, answer(307, ``, "Location", "/elsewhere"))
 	_, err := c.GetSubject(t.Context(), "user-1")
 	require.True(t, IsCode(err, "http_307"))
-	require.Len(t, *got, 1)
+	require.Len(t, got(), 1)
 }
 
 func TestStreamsAreRead(t *testing.T) {
