@@ -76,6 +76,10 @@ $(BIN)/govulncheck: tools/check/go.mod tools/check/go.sum
 $(BIN)/cyclonedx-gomod: tools/check/go.mod tools/check/go.sum
 	@go build -C tools/check -o ../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
+$(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
+	@echo "building $@: some five minutes on two cores the first time"
+	@go build -C tools/release -o ../../$@ github.com/goreleaser/goreleaser/v2
+
 $(BIN)/testrunner: $(wildcard internal/testenv/runner/*.go internal/localpg/*.go internal/child/*.go)
 	@go build -o $@ ./internal/testenv/runner
 
@@ -219,6 +223,11 @@ vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the product
 	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \
 		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \
 	done
+
+.PHONY: release-check
+release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## .goreleaser.yaml, and a whole release into dist/ but its signing and publishing
+	@$(BIN)/goreleaser check
+	@PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
 
 .PHONY: sbom
 sbom: $(BIN)/cyclonedx-gomod ## what the binary is made of, with licences, as CycloneDX JSON: dist/countersign.cdx.json
