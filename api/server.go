@@ -63,6 +63,10 @@ type server struct {
 	handlers
 }
 
+// maxHeaders caps request line and headers, as most proxies do. Every connection holds so much for as long as it is open, an
+// event stream's too.
+const maxHeaders = 8 << 10
+
 // New builds the application. Requests end when base does.
 func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 	s, err := newServer(base, config, d)
@@ -79,7 +83,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		BodyLimit:             s.config.MaxFrameBytes + maxBody, // beyond it nothing is read; below, the chain answers in words
 		ReadTimeout:           30 * time.Second,
 		IdleTimeout:           2 * time.Minute,
-		ReadBufferSize:        16 << 10,
+		ReadBufferSize:        maxHeaders,
 		ErrorHandler:          s.answerError,
 	})
 	app.Use(s.observe)
