@@ -348,9 +348,26 @@ func TestSandboxConfirmIsNotForLive(t *testing.T) {
 	t.Parallel()
 	live := newTenant(t).Live
 	id := live.Server.post(t, "/api/v1/actions", object{"key": "pay.live", "name": "n", "consequence": "c", "allowed_audiences": []string{"a"}}).is(201).string("id")
-	a := live.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": object{"challenge_methods": []string{"sandbox_confirm"}}})
-	require.GreaterOrEqual(t, a.status, 400, "answered: %s", a.body)
-	require.Less(t, a.status, 500)
+	policies := "/api/v1/actions/" + id + "/policy-versions"
+	for _, methods := range [][]string{{"sandbox_confirm"}, {"passkey", "sandbox_confirm"}} {
+		a := live.Server.post(t, policies, object{"requirements": object{"challenge_methods": methods}})
+		require.Contains(t, strings.Join(a.faults(), " "), "method_not_available")
+	}
+
+	// A method that was not asked for cannot be forced on a challenge either.
+	live.Server.post(t, policies, object{"requirements": object{"coverage_min": "partial", "insufficient_evidence": "challenge"}}).is(201)
+	live.Server.post(t, policies+"/1/activate", nil).is(200)
+	live.Server.patch(t, "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
+	subject := live.subject(t)
+	live.device(t, subject)
+	body := request(subject, "pay.live")
+	body["audience"] = "a"
+	asked := live.Server.post(t, "/api/v1/authorize", body).is(200)
+	require.Equal(t, "challenge", asked.string("decision"))
+	require.Equal(t, []string{"passkey"}, asked.strings("challenge.methods"))
+	forced := live.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"})
+	forced.problem(403, "sandbox_only")
+	require.Equal(t, "open", live.Server.get(t, "/api/v1/challenges/"+asked.string("challenge.id")).is(200).string("status"))
 }
 
 func TestDefaultQuotas(t *testing.T) {

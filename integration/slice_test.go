@@ -210,7 +210,7 @@ func TestProofIsVerifiedOfflineAndConsumedOnce(t *testing.T) {
 	require.Equal(t, "active", w.Server.get(t, "/api/v1/proofs/"+jti+"/status").is(200).string("status"))
 	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": compact}).is(200).value("valid"))
 	consume := object{"proof": compact, "audience": audience, "action": action, "consume": true}
-	const n = 10
+	const n = 100
 	valid := make([]bool, n)
 	errs := make([]error, n)
 	together(n, func(i int) {
