@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -141,12 +142,34 @@ func TestForwardedAddressesMoveNoQuota(t *testing.T) {
 func TestBadEvidenceDoesNotLockItsOwnerOut(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	_, action := w.action(t, "enforce", object{"claims": object{"operator_continuity": "likely"}, "freshness_max_ms": 3_600_000})
+	_, action := w.action(t, "enforce", object{"claims": object{"operator_continuity": "likely"}, "freshness_max_ms": 3_600_000, "challenge_methods": []string{"passkey"}})
 	owner := typist("owner")
 	subject := w.enrolled(t, owner)
-	w.session(t, subject, "score", typist("somebody else"), 6)
-	asked := w.authorize(t, subject, action, "challenge")
-	receipt := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
+	d := w.device(t, subject)
+
+	// Somebody has taken the page's token, and pours what they like into the owner's session: another person's typing, a
+	// program's, the same frame over and over, times that cannot be, words.
+	const origin = "https://app.example"
+	session := w.session(t, subject, "score", owner, 3)
+	page := caller{base: shared.baseURL, key: w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": origin}).is(201).string("client_token")}.with("Origin", origin)
+	program := owner.Type(frameKeys)
+	for i := range program {
+		program[i].Press, program[i].Release = float64(100*i), float64(100*i+40)
+	}
+	stranger, start := typist("somebody else"), time.Now().Add(-10*time.Minute)
+	once := stranger.Frame(frameKeys)
+	for n, noise := range []any{
+		stranger.Frame(frameKeys), stranger.Frame(frameKeys), stranger.Frame(frameKeys), features.Extract(features.Raw{Keys: program, ClockMS: 1}),
+		features.Extract(features.Raw{Keys: program, ClockMS: 1}), once, once, once, object{"typed": "hunter2"}, object{"schema": features.SchemaVersion},
+	} {
+		frame := evidence(stranger, "score", start, n)
+		frame["frame_id"], frame["features"] = fmt.Sprint("noise-", n), noise
+		page.post(t, "/api/v1/sessions/"+session+"/evidence", frame)
+	}
+	require.Equal(t, "detected", claim(w.Server.get(t, "/api/v1/sessions/"+session+"/assessment").is(200).value("claims"), "evidence_replay"), "the noise is heard")
+
+	asked := w.authorize(t, subject, action, "challenge").string("challenge.id")
+	receipt := w.Server.post(t, "/api/v1/challenges/"+asked+"/complete", object{"method": "passkey", "assertion": w.sign(t, d, asked)}).is(200)
 	require.Equal(t, "allow", w.Server.get(t, "/api/v1/authorizations/"+receipt.string("authorization")).is(200).string("decision"))
 
 	w.session(t, subject, "score", owner, 6)
