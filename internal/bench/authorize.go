@@ -116,6 +116,7 @@ type inside struct {
 	principal identity.Principal
 	decide    *authorization.Service
 	sessions  *session.Service
+	proofs    *proofing.Service
 }
 
 func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
@@ -133,11 +134,12 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 		st.Close()
 		return nil, err
 	}
-	assessor := assurance.New(scoring.Default(), keys)
+	assessor, proofs := assurance.New(scoring.Default(), keys), proofing.New(st, keys, c, b.rig.API.URL)
 	return &inside{
 		store: st, principal: p,
-		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofing.New(st, keys, c, b.rig.API.URL)),
+		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofs),
 		sessions: session.New(st, c, assessor),
+		proofs:   proofs,
 	}, nil
 }
 

@@ -2,17 +2,26 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/proofing"
 )
 
 // readRate is the rate at which each of the cheap reads is asked for, requests a second.
 const readRate = 500
 
-// reads measures verifying a proof, its status, and a session's assessment.
+// read is one kind of question: how the API is asked it, and the service's own code.
+type read struct {
+	what string
+	api  load.Work
+	own  func(ctx context.Context, in *inside, i int) error
+}
+
+// reads measures verifying a proof, its status, and a session's assessment, each beside its own SQL.
 func reads(ctx context.Context, b *bench) error {
 	if err := action(b.server, "payment.release", trusting); err != nil {
 		return err
@@ -21,46 +30,77 @@ func reads(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
-	proofs := make([]struct {
-		Proof string
-		ID    string `json:"proof_id"`
-	}, 512)
-	if err := several(ctx, len(proofs), func(i int) error {
-		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", ask.next(), &proofs[i])
-	}); err != nil {
+	proofs, err := b.proofs(ctx, all)
+	if err != nil {
 		return err
 	}
-	bodies := make([][]byte, len(proofs))
-	for i, p := range proofs {
-		if bodies[i], err = json.Marshal(object{"proof": p.Proof, "audience": audience, "action": "payment.release"}); err != nil {
-			return err
+	for _, x := range []read{b.verify(proofs), b.status(proofs), b.assessment(all)} {
+		if err := b.read(ctx, x); err != nil {
+			return fmt.Errorf("%s: %w", x.what, err)
 		}
 	}
-	for _, x := range []struct {
-		what string
-		do   load.Work
-	}{
-		{"verify", func(_ context.Context, i int) error {
-			var said struct{ Valid bool }
-			err := b.server.Want(http.StatusOK, "POST", "/api/v1/verify", bodies[i%len(bodies)], &said)
-			if err == nil && !said.Valid {
-				err = fmt.Errorf("a good proof does not verify")
-			}
-			return err
-		}},
-		{"proof status", func(_ context.Context, i int) error {
-			return b.server.Want(http.StatusOK, "GET", "/api/v1/proofs/"+proofs[i%len(proofs)].ID+"/status", nil, nil)
-		}},
-		{"assessment", func(_ context.Context, i int) error {
-			return b.server.Want(http.StatusOK, "GET", "/api/v1/sessions/"+all[i%len(all)].session+"/assessment", nil, nil)
-		}},
-	} {
-		load.Closed(ctx, clients, b.Slice/4, x.do)
-		r := b.measure(ctx, "reads", x.what, fmt.Sprintf("%d/s open", readRate), func() load.Result {
-			return load.Open(ctx, readRate, openClients, b.Lasts, x.do)
-		})
-		b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, readRate), r.P99, 15, "ms")
-	}
 	return nil
+}
+
+func (b *bench) read(ctx context.Context, x read) error {
+	plain, err := b.bare(ctx, x.own)
+	if err != nil {
+		return err
+	}
+	defer plain.pool.Close()
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: its SQL is %s.", x.what, plain.shape()))
+	load.Closed(ctx, clients, b.Slice/4, x.api)
+	open := func(do load.Work) func(time.Duration) load.Result {
+		return func(lasts time.Duration) load.Result { return load.Open(ctx, readRate, openClients, lasts, do) }
+	}
+	b.compare(ctx, "reads", fmt.Sprintf("%d/s open", readRate), side{x.what, open(x.api)}, side{"its SQL, bare", open(plain.run)})
+	b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, readRate), b.report.Rows[len(b.report.Rows)-2].P99, 15, "ms")
+	return nil
+}
+
+// issued is a proof of a decision.
+type issued struct {
+	Proof string
+	ID    string `json:"proof_id"`
+}
+
+func (b *bench) proofs(ctx context.Context, all []person) ([]issued, error) {
+	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
+	out := make([]issued, 512)
+	return out, several(ctx, len(out), func(i int) error {
+		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", ask.next(), &out[i])
+	})
+}
+
+func (b *bench) verify(proofs []issued) read {
+	return read{"verify", func(_ context.Context, i int) error {
+		var said struct{ Valid bool }
+		body := object{"proof": proofs[i%len(proofs)].Proof, "audience": audience, "action": "payment.release"}
+		err := b.server.Want(http.StatusOK, "POST", "/api/v1/verify", body, &said)
+		if err == nil && !said.Valid {
+			err = errors.New("a good proof does not verify")
+		}
+		return err
+	}, func(ctx context.Context, in *inside, i int) error {
+		_, err := in.proofs.Verify(ctx, in.principal, proofing.Question{Proof: proofs[i].Proof, Audience: audience, Action: "payment.release"})
+		return err
+	}}
+}
+
+func (b *bench) status(proofs []issued) read {
+	return read{"proof status", func(_ context.Context, i int) error {
+		return b.server.Want(http.StatusOK, "GET", "/api/v1/proofs/"+proofs[i%len(proofs)].ID+"/status", nil, nil)
+	}, func(ctx context.Context, in *inside, i int) error {
+		_, err := in.proofs.Status(ctx, in.principal.Store(), proofs[i].ID)
+		return err
+	}}
+}
+
+func (b *bench) assessment(all []person) read {
+	return read{"assessment", func(_ context.Context, i int) error {
+		return b.server.Want(http.StatusOK, "GET", "/api/v1/sessions/"+all[i%len(all)].session+"/assessment", nil, nil)
+	}, func(ctx context.Context, in *inside, i int) error {
+		_, err := in.sessions.Assess(ctx, in.principal.Store(), all[i].session)
+		return err
+	}}
 }
