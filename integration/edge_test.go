@@ -5,10 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -162,4 +164,32 @@ func TestQuotaIsShownAndKept(t *testing.T) {
 	refused := c.get(t, "/api/v1/credential").problem(http.StatusTooManyRequests, "rate_limited")
 	require.NotEmpty(t, refused.header.Get("Retry-After"))
 	w.Server.get(t, "/api/v1/credential").is(200)
+}
+
+// A burst over several replicas, by the old and the new key of a credential that is being rotated: one count for all.
+func TestQuotaIsOneOverReplicasAndKeys(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	const limit = 40
+	made := w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "burst", "rate_limit": limit}).is(201)
+	rotated := w.Admin.post(t, "/api/v1/credentials/"+made.string("id")+"/rotate", object{"overlap_seconds": 3600}).is(200)
+	bases := []string{shared.baseURL, beside(t, wiring.Settings{Log: shared.log}), beside(t, wiring.Settings{Log: shared.log})}
+	keys := []string{made.string("key"), rotated.string("key")}
+	statuses, hour := make([]int, 6*limit), time.Now().Truncate(time.Hour)
+	together(len(statuses), func(i int) {
+		a, err := caller{base: bases[i%len(bases)], key: keys[i/len(bases)%len(keys)]}.send("GET", "/api/v1/credential", nil)
+		if err == nil {
+			statuses[i] = a.status
+		}
+	})
+	passed := 0
+	for _, status := range statuses {
+		require.Contains(t, []int{200, 429}, status)
+		if status == 200 {
+			passed++
+		}
+	}
+	windows := 1 + int(time.Now().Truncate(time.Hour).Sub(hour)/time.Hour) // two, where the clock struck meanwhile
+	require.LessOrEqual(t, passed, windows*limit)
+	require.Greater(t, passed, limit/2, "what replicas hold for themselves is little")
 }
