@@ -146,7 +146,7 @@ func (b *bench) describePostgres(ctx context.Context) error {
 }
 
 func (b *bench) usage(ctx context.Context) cost {
-	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage()}
+	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
 	if b.second != nil {
 		u := b.second.Measured(ctx)
 		c.api = more(c.api, u)
@@ -156,6 +156,19 @@ func (b *bench) usage(ctx context.Context) cost {
 		c.worker = b.rig.Worker.Measured(ctx)
 	}
 	return c
+}
+
+// wal is how many bytes the server has ever written to its log; 0 where it does not say.
+func (b *bench) wal(ctx context.Context) (written int64) {
+	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written) != nil {
+		return 0
+	}
+	return written
 }
 
 // measure runs a load and adds its row.

@@ -34,8 +34,8 @@ type Machine struct {
 	Load     [2]float64 `json:"load_average"` // over a minute, before and after the run
 }
 
-// Row is one measurement: how a thing was asked for and how it answered. Costs are by request, of the API and of Postgres
-// with all that works for it.
+// Row is one measurement: how a thing was asked for and how it answered. Costs are by request: of the API, of the worker, and
+// of Postgres with all that works for it.
 type Row struct {
 	Part       string  `json:"part"`
 	What       string  `json:"what"`
@@ -50,6 +50,7 @@ type Row struct {
 	APICPU     float64 `json:"api_cpu_ms"`
 	WorkerCPU  float64 `json:"worker_cpu_ms"`
 	SQLCPU     float64 `json:"postgres_cpu_ms"`
+	WALKB      float64 `json:"wal_kb"`
 	AllocKB    float64 `json:"api_alloc_kb"`
 	Objects    float64 `json:"api_alloc_objects"`
 	APIRSS     float64 `json:"api_rss_mb"`
@@ -77,7 +78,7 @@ func row(part, what, how string, r load.Result, c cost) Row {
 		Part: part, What: what, How: how, Done: r.Done(), Failed: r.Failed, PerSecond: r.PerSecond(), Why: r.Why,
 		P50: ms(r.Quantile(.5)), P95: ms(r.Quantile(.95)), P99: ms(r.Quantile(.99)), Max: ms(r.Quantile(1)),
 		APICPU: ms(c.api.CPU) / n, WorkerCPU: ms(c.worker.CPU) / n, SQLCPU: ms(c.postgres.CPU) / n,
-		AllocKB: c.api.Allocated / n / 1024, Objects: c.api.Mallocs / n,
+		WALKB: float64(c.wal) / n / 1024, AllocKB: c.api.Allocated / n / 1024, Objects: c.api.Mallocs / n,
 		APIRSS: mb(c.api.RSS), WorkerRSS: mb(c.worker.RSS), Goroutines: c.api.Goroutines,
 	}
 }
@@ -112,11 +113,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	for _, t := range r.Targets {
 		fmt.Fprintf(&b, "| %s | %s | %.2f %s | %s |\n", t.What, t.Wanted, t.Found, t.Unit, yes(t.Met))
 	}
-	b.WriteString("\n| part | what | how | done | failed | 1/s | p50 ms | p95 ms | p99 ms | max ms | CPU ms API | CPU ms worker | CPU ms Postgres | KB | objects | RSS MB API | RSS MB worker |\n")
-	b.WriteString("|---|---|---|" + strings.Repeat("---:|", 14) + "\n")
+	b.WriteString("\n| part | what | how | done | failed | 1/s | p50 ms | p95 ms | p99 ms | max ms | CPU ms API | CPU ms worker | CPU ms Postgres | WAL kB | KB | objects | RSS MB API | RSS MB worker |\n")
+	b.WriteString("|---|---|---|" + strings.Repeat("---:|", 15) + "\n")
 	for _, x := range r.Rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %.0f | %.2f | %.2f | %.2f | %.1f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f |\n",
-			x.Part, x.What, x.How, x.Done, x.Failed, x.PerSecond, x.P50, x.P95, x.P99, x.Max, x.APICPU, x.WorkerCPU, x.SQLCPU, x.AllocKB, x.Objects, x.APIRSS, x.WorkerRSS)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %.0f | %.2f | %.2f | %.2f | %.1f | %.2f | %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n",
+			x.Part, x.What, x.How, x.Done, x.Failed, x.PerSecond, x.P50, x.P95, x.P99, x.Max, x.APICPU, x.WorkerCPU, x.SQLCPU, x.WALKB, x.AllocKB, x.Objects, x.APIRSS, x.WorkerRSS)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", n)
@@ -167,15 +168,18 @@ func field(path, name string) string {
 }
 
 // cost is what the parts took between two moments; sizes are those of the later one.
-type cost struct{ api, worker, postgres rig.Usage }
+type cost struct {
+	api, worker, postgres rig.Usage
+	wal                   int64 // bytes
+}
 
 func (c cost) since(before cost) cost {
-	return cost{less(c.api, before.api), less(c.worker, before.worker), less(c.postgres, before.postgres)}
+	return cost{less(c.api, before.api), less(c.worker, before.worker), less(c.postgres, before.postgres), c.wal - before.wal}
 }
 
 // plus adds what was taken at an earlier time.
 func (c cost) plus(o cost) cost {
-	return cost{more(c.api, o.api), more(c.worker, o.worker), more(c.postgres, o.postgres)}
+	return cost{more(c.api, o.api), more(c.worker, o.worker), more(c.postgres, o.postgres), c.wal + o.wal}
 }
 
 func less(u, before rig.Usage) rig.Usage {
