@@ -61,6 +61,11 @@ func TestCapturedEvidenceIsKnownAgain(t *testing.T) {
 	first := send(own, "score", extract(captured))
 	require.Equal(t, "accepted", first.string("status"))
 	require.NotContains(t, first.value("reason_codes"), "replay_near_duplicate", "typing twice is no replay")
+	windows := func() any { return w.Server.get(t, "/api/v1/sessions/"+own+"/status").is(200).value("evidence_windows") }
+	before := windows()
+	n--
+	require.Equal(t, string(first.body), string(send(own, "score", extract(captured)).body), "the very same frame, lost on the way and sent again, is no replay")
+	require.Equal(t, before, windows(), "and counts once")
 	for name, r := range map[string]struct {
 		session string
 		frame   features.Frame
