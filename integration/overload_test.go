@@ -24,7 +24,13 @@ type behind struct {
 
 func newBehind(t *testing.T) behind {
 	t.Helper()
-	u, err := url.Parse(shared.database)
+	return newBehindAs(t, shared.database)
+}
+
+// newBehindAs is for an API that is another user of the database than the rest.
+func newBehindAs(t *testing.T, database string) behind {
+	t.Helper()
+	u, err := url.Parse(database)
 	require.NoError(t, err)
 	b := behind{}
 	b.database, err = rig.NewProxy(u.Host)
@@ -34,7 +40,7 @@ func newBehind(t *testing.T) behind {
 	require.NoError(t, err)
 	t.Cleanup(b.temporal.Close)
 	core, err := wiring.Open(t.Context(), wiring.Settings{
-		Log: shared.log, DatabaseURL: b.database.URL(shared.database), Keys: shared.keys, BaseURL: shared.BaseURL,
+		Log: shared.log, DatabaseURL: b.database.URL(database), Keys: shared.keys, BaseURL: shared.BaseURL,
 	})
 	require.NoError(t, err)
 	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: b.temporal.Address(), Namespace: shared.namespace}})

@@ -1,0 +1,120 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// onDatabase runs statements as the administrator of the shared database.
+func onDatabase(t *testing.T, statements ...string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // also when the test is over
+	conn, err := pgx.Connect(ctx, shared.database)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(ctx) }()
+	for _, s := range statements {
+		_, err := conn.Exec(ctx, s)
+		require.NoError(t, err, s)
+	}
+}
+
+// A disk that is full refuses every decision with 503, stores none by half, and the same request is answered once there is
+// room again. What only reads goes on.
+func TestAFullDiskLosesNothing(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	before := w.authorize(t, subject, action, "allow")
+	name := "full_" + unique()
+	onDatabase(t, `create function `+name+`() returns trigger language plpgsql as $$
+		begin raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`,
+		`create trigger `+name+` before insert on events for each row when (new.environment_id = '`+w.ID+`') execute function `+name+`()`)
+	room := func() { onDatabase(t, `drop trigger if exists `+name+` on events`, `drop function if exists `+name) }
+	t.Cleanup(room)
+
+	refused := request(subject, action)
+	got := w.Server.post(t, "/api/v1/authorize", refused).is(http.StatusServiceUnavailable)
+	require.NotEmpty(t, got.header.Get("Retry-After"))
+	require.NotContains(t, string(got.body), "base/1/2")
+	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 20}, tally(t, 20, func() (answer, error) {
+		return w.Server.send("POST", "/api/v1/authorize", request(subject, action))
+	}))
+	w.Server.post(t, "/api/v1/subjects", object{"id": "late-" + unique()}).is(http.StatusServiceUnavailable)
+	w.Server.get(t, "/api/v1/authorizations/"+before.string("id")).is(200)
+	require.Len(t, w.Server.get(t, "/api/v1/authorizations").is(200).list(), 1, "nothing is stored by half")
+
+	room()
+	first := w.Server.post(t, "/api/v1/authorize", refused).is(200)
+	again := w.Server.post(t, "/api/v1/authorize", refused).is(200)
+	require.Equal(t, first.string("id"), again.string("id"))
+	require.Len(t, w.Server.get(t, "/api/v1/authorizations").is(200).list(), 2)
+}
+
+// A server that gives no further connections costs the requests that would have needed them, and those alone.
+func TestExhaustedConnectionsShedLoad(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	role := "few_" + unique()
+	as, err := url.Parse(shared.database)
+	require.NoError(t, err)
+	onDatabase(t, `create role `+role+` login password 'few' in role `+pgx.Identifier{as.User.Username()}.Sanitize())
+	t.Cleanup(func() { onDatabase(t, `drop role `+role) })
+	as.User = url.UserPassword(role, "few")
+	b := newBehindAs(t, as.String())
+	caller := w.Server.at(b.url)
+	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+
+	onDatabase(t, `alter role `+role+` connection limit 1`)
+	got := tally(t, 200, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+	require.Positive(t, got[http.StatusOK], "connections that are there go on: %v", got)
+	require.Positive(t, got[http.StatusServiceUnavailable], "the rest come again: %v", got)
+	require.Equal(t, 200, got[http.StatusOK]+got[http.StatusServiceUnavailable], "and nothing else happens: %v", got)
+
+	onDatabase(t, `alter role `+role+` connection limit -1`)
+	eventually(t, func() bool {
+		got := tally(t, 20, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+		return got[http.StatusOK] == 20
+	}, "it recovers")
+}
+
+// A Temporal that answers slowly delays what waits for it, and what cannot be waited for comes again: no decision does.
+func TestASlowTemporalKeepsNoDecisionOut(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, held := w.action(t, "enforce", holding)
+	_, allowed := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	b := newBehind(t)
+	caller := w.Server.at(b.url)
+	hold := caller.post(t, "/api/v1/authorize", request(subject, held)).is(200).string("id")
+
+	b.temporal.Slow(300 * time.Millisecond)
+	var reviews, decisions map[int]int
+	together(2, func(i int) {
+		if i == 0 {
+			reviews = tally(t, 40, func() (answer, error) {
+				return caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
+			})
+			return
+		}
+		decisions = tally(t, 40, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, allowed)) })
+	})
+	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
+	require.Equal(t, 40, reviews[http.StatusOK]+reviews[http.StatusServiceUnavailable], "nothing else happens: %v", reviews)
+
+	b.temporal.Slow(0)
+	eventually(t, func() bool {
+		a, err := caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
+		return err == nil && a.status == http.StatusOK
+	}, "the review is made")
+	require.Equal(t, "approved", w.Server.get(t, "/api/v1/authorizations/"+hold).is(200).string("review_status"))
+}
