@@ -25,7 +25,7 @@ func (f Frame) MarshalBinary() ([]byte, error) {
 		if !ok {
 			continue
 		}
-		out = binary.AppendUvarint(out, uint64(b.Events))
+		out = binary.AppendUvarint(out, uint64(b.Events)) // #nosec G115 -- a count, never negative
 		out = binary.AppendUvarint(out, uint64(math.Round(b.ActiveMS)))
 		out = appendCells(out, b.Cells)
 	}
@@ -33,7 +33,7 @@ func (f Frame) MarshalBinary() ([]byte, error) {
 }
 
 func appendCells(out []byte, v Vector) []byte {
-	out = append(out, byte(v.Filled()))
+	out = append(out, byte(v.Filled())) // #nosec G115 -- a vector has fewer than 256 cells
 	for i, n := range v.N {
 		if n > 0 {
 			out = append(out, byte(i), byte(n))

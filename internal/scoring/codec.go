@@ -170,7 +170,7 @@ func readHeader(data []byte, version byte, head any) (*byteReader, error) {
 		return nil, fmt.Errorf("%w: version", ErrDamaged)
 	}
 	size, n := binary.Uvarint(data[1:])
-	if n <= 0 || size > maxHeader || uint64(len(data)-1-n) < size {
+	if n <= 0 || size > maxHeader || uint64(len(data)-1-n) < size { // #nosec G115 -- n bytes of those behind the first were read
 		return nil, fmt.Errorf("%w: header", ErrDamaged)
 	}
 	body := data[1+n : 1+n+int(size)]
@@ -185,7 +185,7 @@ func appendFloat(out []byte, v float64) []byte {
 }
 
 func appendVector(out []byte, v features.Vector) []byte {
-	out = append(out, byte(v.Filled()))
+	out = append(out, byte(v.Filled())) // #nosec G115 -- a vector has fewer than 256 cells
 	for i, n := range v.N {
 		if n > 0 {
 			out = appendFloat(append(out, byte(i)), n)
@@ -197,7 +197,7 @@ func appendVector(out []byte, v features.Vector) []byte {
 
 func appendPrint(out []byte, p fingerprint) []byte {
 	for _, z := range p {
-		out = append(out, byte(z))
+		out = append(out, byte(z)) // #nosec G115 -- the bits; print reads them back
 	}
 	return out
 }
@@ -244,7 +244,7 @@ func (r *byteReader) print() fingerprint {
 	raw := r.take(features.Dim(features.Keystroke))
 	out := make(fingerprint, len(raw))
 	for i, b := range raw {
-		out[i] = int8(b)
+		out[i] = int8(b) // #nosec G115 -- the bits that appendPrint wrote
 	}
 	return out
 }
