@@ -61,7 +61,9 @@ func TestCapturedEvidenceIsKnownAgain(t *testing.T) {
 	first := send(own, "score", extract(captured))
 	require.Equal(t, "accepted", first.string("status"))
 	require.NotContains(t, first.value("reason_codes"), "replay_near_duplicate", "typing twice is no replay")
-	windows := func() any { return w.Server.get(t, "/api/v1/sessions/"+own+"/status").is(200).value("evidence_windows") }
+	windows := func() any {
+		return w.Server.get(t, "/api/v1/sessions/"+own+"/status").is(200).value("evidence_windows")
+	}
 	before := windows()
 	n--
 	require.Equal(t, string(first.body), string(send(own, "score", extract(captured)).body), "the very same frame, lost on the way and sent again, is no replay")
