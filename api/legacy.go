@@ -20,6 +20,7 @@ type legacyHandlers struct {
 	Legacy   *legacy.Service
 	Sessions *session.Service
 	Gatherer prometheus.Gatherer
+	figures  *Metrics
 }
 
 // deprecatedSince is when the contract under /api/v1 took the place of these operations (RFC 9745).
@@ -68,6 +69,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
+		h.figures.frame(ack)
 		if ack.Status == "rejected" {
 			rejected++
 		} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/internal/authorization"
+	"github.com/countersign-dev/countersign/internal/session"
 )
 
 // Metrics are the HTTP face's own figures. Labels are bounded: routes are operation ids, never paths.
@@ -15,6 +16,7 @@ type Metrics struct {
 	refused  prometheus.Counter
 	blind    prometheus.Counter
 	shed     prometheus.Counter
+	frames   *prometheus.CounterVec
 	decision *prometheus.HistogramVec
 	stage    *prometheus.HistogramVec
 }
@@ -38,6 +40,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "countersign_shed_total", Help: "Requests answered 503 because too many were being worked on.",
 		}),
+		frames: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "countersign_frames_total", Help: "Frames of evidence answered, by status and the first reason.",
+		}, []string{"status", "reason"}),
 		decision: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and the action's mode. Replayed answers do not count.",
 			Buckets: decisionBuckets,
@@ -47,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: decisionBuckets,
 		}, []string{"stage"}),
 	}
-	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.decision, m.stage)
+	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.frames, m.decision, m.stage)
 	return m
 }
 
@@ -63,6 +68,14 @@ func (m *Metrics) decided(a authorization.Answer, took time.Duration) {
 	m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
 	m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
 	m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())
+}
+
+func (m *Metrics) frame(a session.Ack) {
+	reason := ""
+	if len(a.ReasonCodes) > 0 {
+		reason = a.ReasonCodes[0]
+	}
+	m.frames.WithLabelValues(a.Status, reason).Inc()
 }
 
 func (m *Metrics) limited()     { m.refused.Inc() }

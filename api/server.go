@@ -87,6 +87,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		ErrorHandler:          s.answerError,
 	})
 	app.Use(s.observe)
+	app.Use(s.plainly)
 	app.Use(s.crossOrigin)
 	if d.Pages != nil {
 		d.Pages(app)

@@ -15,7 +15,10 @@ import (
 )
 
 // sessionHandlers answer for observation sessions and their evidence.
-type sessionHandlers struct{ Sessions *session.Service }
+type sessionHandlers struct {
+	Sessions *session.Service
+	metrics  *Metrics
+}
 
 // researchHeader says the same as research_optin in the body.
 const researchHeader = "X-Service-Research-Optin"
@@ -112,6 +115,7 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	h.metrics.frame(ack)
 	return send(c, http.StatusOK, ack)
 }
 

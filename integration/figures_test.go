@@ -8,10 +8,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/simulate"
 	"github.com/countersign-dev/countersign/internal/testenv"
 )
 
@@ -34,6 +36,21 @@ func TestTheWorkersShowWhatWaits(t *testing.T) {
 			strings.Contains(text, `countersign_backlog_oldest_seconds{kind="signing_key",topic=""}`) &&
 			strings.Contains(text, "countersign_db_connections_allowed ")
 	}, "the figures of what waits")
+}
+
+// What an operator sees of evidence: how much is refused, and why. The reason is a code of ours and nothing that was sent.
+func TestFramesAreCountedByReason(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	session := w.session(t, w.subject(t), "score", simulate.NewTypist(1), 1)
+	frame := evidence(simulate.NewTypist(1), "score", time.Now().Add(-time.Minute), 1)
+	frame["features"] = object{"schema": "cs-features-1", "note": "hunter2"}
+	w.Server.post(t, "/api/v1/sessions/"+session+"/evidence", frame).is(200)
+
+	text := string(w.Server.get(t, "/metrics").is(200).body)
+	require.Regexp(t, `countersign_frames_total\{reason="",status="accepted"\} [1-9]`, text)
+	require.Regexp(t, `countersign_frames_total\{reason="features_raw_content",status="rejected"\} [1-9]`, text)
+	require.NotContains(t, text, "hunter2")
 }
 
 // Every figure that the dashboard and the alert rules ask for is one that the service shows.
