@@ -1,28 +1,34 @@
-# syntax=docker/dockerfile:1
-# Two images from one file:
+# Two images from one file, for the platform asked for:
 #   docker build --target countersign .   the product: one static binary, no shell, not root
 #   docker build --target devstack .      a Temporal server with its UI, for docker-compose.yml; production runs a real one
+# BuildKit builds it, which is what docker build and docker compose use. Nothing is emulated: Go compiles for other platforms.
 
-ARG GO_IMAGE=golang:1.26.10-bookworm
+ARG GO_IMAGE=golang:1.26.11-bookworm
 
-FROM ${GO_IMAGE} AS modules
+FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS go
 WORKDIR /src
-ENV CGO_ENABLED=0 GOTOOLCHAIN=local
-COPY go.mod go.sum ./
-COPY devstack/go.mod devstack/go.sum devstack/
-RUN go mod download && go mod download -C devstack
+ENV CGO_ENABLED=0 GOTOOLCHAIN=local GOMODCACHE=/cache/mod GOCACHE=/cache/build
 
-FROM modules AS build
-ARG VERSION=unknown
+FROM go AS build
+ARG VERSION=unknown TARGETOS TARGETARCH
 COPY . .
-RUN go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/countersign ./cmd/countersign
+RUN --mount=type=cache,target=/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/countersign ./cmd/countersign
 
-FROM modules AS build-devstack
+FROM go AS build-devstack
+ARG TARGETOS TARGETARCH
 COPY devstack devstack
-RUN go build -C devstack -trimpath -ldflags "-s -w" -o /out/devstack .
+RUN --mount=type=cache,target=/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C devstack -trimpath -ldflags "-s -w" -o /out/devstack .
 
 FROM scratch AS countersign
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="Countersign" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.source="https://github.com/countersign-dev/countersign" \
+      org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY LICENSE /
 COPY --from=build /out/countersign /countersign
 USER 65532:65532
 EXPOSE 8080 9090
