@@ -20,7 +20,8 @@ const concurrency = 8
 
 // Observer hears of every try; metrics hang off it. It must return at once.
 type Observer interface {
-	// Attempted tells of one try: whether it was the delivery's first, how long after the event it began, and its outcome.
+	// Attempted tells of one try: whether it was the first of a delivery that no broken receiver held up, how long after the
+	// event it began, and its outcome. What a receiver held up says nothing of how fast we are.
 	Attempted(first bool, since time.Duration, o Outcome)
 }
 
@@ -79,6 +80,7 @@ type run struct {
 	endpoint models.WebhookEndpoint
 	secrets  [][]byte
 	loaded   time.Time
+	held     time.Time // when the breaker was last seen open: what had happened by then waited for the receiver
 	underWay map[string]bool
 	results  chan result
 }
@@ -168,6 +170,9 @@ func (r *run) refresh(ctx context.Context) error {
 // start begins as many due deliveries as the breaker and the bound on concurrency allow.
 func (r *run) start(ctx context.Context) (int, error) {
 	now := r.Clock.Now()
+	if r.breaker.Open {
+		r.held = now
+	}
 	slots := r.breaker.Slots(concurrency, len(r.underWay), now)
 	if slots == 0 {
 		return 0, nil
@@ -189,7 +194,8 @@ func (r *run) start(ctx context.Context) (int, error) {
 			continue
 		}
 		r.underWay[delivery.ID] = true
-		go r.send(ctx, delivery, now, Message{URL: r.endpoint.URL, ID: delivery.EventID, At: now, Body: body, Secrets: r.secrets})
+		first := delivery.Attempts == 0 && delivery.Event.At.After(r.held)
+		go r.send(ctx, delivery, first, now, Message{URL: r.endpoint.URL, ID: delivery.EventID, At: now, Body: body, Secrets: r.secrets})
 	}
 	return len(due), nil
 }
@@ -206,12 +212,12 @@ func bodyOf(e *models.Event) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-func (r *run) send(ctx context.Context, delivery store.DueDelivery, at time.Time, m Message) {
+func (r *run) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
 	o := r.Sender.Send(ctx, m)
 	// A try that was cut short by our own ending says nothing of the receiver, unless an answer had come.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
 	if r.Observer != nil && !dropped {
-		r.Observer.Attempted(delivery.Attempts == 0, at.Sub(delivery.Event.At), o)
+		r.Observer.Attempted(first, at.Sub(delivery.Event.At), o)
 	}
 	r.results <- result{delivery: delivery, at: at, outcome: o, dropped: dropped}
 }

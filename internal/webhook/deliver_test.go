@@ -137,6 +137,52 @@ func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	require.Equal(t, []string{"webhook.failing", "webhook.recovered"}, b.notices())
 }
 
+// lags are what an observer hears of how long events waited for us.
+type lags struct {
+	mu   sync.Mutex
+	seen []time.Duration
+}
+
+func (l *lags) Attempted(first bool, since time.Duration, _ Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first {
+		l.seen = append(l.seen, since)
+	}
+}
+
+// An operator who is told that webhooks are late must have something to mend: a receiver that is down is not it.
+func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	heard := &lags{}
+	b.deliverer.Observer = heard
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(503, nil)
+	for i := range Threshold {
+		b.happen(events.SubjectCreated, string(rune('a'+i)))
+	}
+	r := b.deliver(e, Breaker{})
+	require.True(t, r.Breaker.Open)
+	require.Len(t, heard.seen, Threshold)
+	for range 3 {
+		b.happen(events.SubjectCreated, "while it is down "+b.time.Now().String())
+		b.time.Set(r.Breaker.ProbeAt)
+		r = b.deliver(e, r.Breaker)
+	}
+	b.receiver.answer(204, nil)
+	b.time.Set(r.Breaker.ProbeAt)
+	r = b.deliver(e, r.Breaker)
+	require.False(t, r.Breaker.Open)
+	require.Equal(t, map[string]int{"succeeded": Threshold + 3}, b.status(e))
+	require.Len(t, heard.seen, Threshold, "neither the probes nor what is caught up on count")
+	b.time.Advance(time.Second)
+	b.happen(events.SubjectCreated, "after")
+	b.time.Advance(2 * time.Second)
+	b.deliver(e, r.Breaker)
+	require.Equal(t, 2*time.Second, heard.seen[Threshold])
+}
+
 // With nothing due, a broken endpoint is probed all the same, and a delivery that was only a probe keeps its attempts.
 func TestProbesAheadOfTimeUseUpNoAttempt(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func newWorkerFigures(r prometheus.Registerer) *workerFigures {
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "countersign_webhook_attempts_total",
 			Help: "Tries to deliver an event, by result."}, []string{"result"}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "countersign_webhook_first_attempt_seconds",
-			Help: "Time from an event to the first try to deliver it.", Buckets: seconds}),
+			Help: "Time from an event to the first try to deliver it, where no broken receiver held it up.", Buckets: seconds}),
 		answered: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "countersign_webhook_answer_seconds",
 			Help: "Time that a receiver took to answer, or until the try was given up.", Buckets: prometheus.ExponentialBuckets(.005, 2, 12)}),
 	}
