@@ -228,6 +228,7 @@ vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the product
 release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## .goreleaser.yaml, and a whole release into dist/ but its signing and publishing
 	@$(BIN)/goreleaser check
 	@PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
+	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*.tar.gz | wc -l) ] || { echo "not every binary has an inventory of its own"; exit 1; }
 
 .PHONY: sbom
 sbom: $(BIN)/cyclonedx-gomod ## what the binary is made of, with licences, as CycloneDX JSON: dist/countersign.cdx.json
