@@ -285,3 +285,29 @@ func TestSettingsAreKnownAndTheirFilesMounted(t *testing.T) {
 		}
 	}
 }
+
+// An API sends what somebody tries out of a webhook, so both kinds of server need all of it; the job needs the database.
+func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	c := rendered(t)
+	open := map[string]map[int]bool{}
+	for _, p := range c.Policies {
+		for _, name := range c.chosen(t, &p.Spec.PodSelector) {
+			for _, out := range p.Spec.Egress {
+				for _, port := range out.Ports {
+					if open[name] == nil {
+						open[name] = map[int]bool{}
+					}
+					open[name][port.Port.IntValue()] = true
+					require.True(t, port.Port.IntValue() != 443 || len(out.To) > 0, "webhooks must not reach the inside")
+				}
+			}
+		}
+	}
+	for _, d := range c.Deployments {
+		require.Equal(t, map[int]bool{53: true, 5432: true, 7233: true, 4318: true, 443: true, 8443: true}, open[d.Name])
+	}
+	for _, j := range c.Jobs {
+		require.Equal(t, map[int]bool{53: true, 5432: true}, open[j.Name])
+	}
+}
