@@ -209,6 +209,37 @@ func TestEveryCodeIsCatalogued(t *testing.T) {
 	}
 }
 
+// A person can vouch for being themselves, not for a program, a replay, a change of operator or a mandate; not even where a
+// policy that came past the contract says so.
+func TestAChallengeVouchesForThePersonOnly(t *testing.T) {
+	t.Parallel()
+	for _, name := range policy.ClaimNames() {
+		least, found := policy.Confirmed, policy.NotConfirmed
+		if order := policy.MinimumStatuses(name); len(order) > 0 {
+			least, found = order[0], order[len(order)-1]
+		}
+		in := good()
+		in.Requirements.Claims = map[string]policy.Status{name: least}
+		in.Requirements.ChallengeCompensates = []string{name}
+		in.Assurance.Claims = []policy.Claim{{Name: name, Status: found}}
+		in.ChallengeCompleted = policy.Passkey
+		vouched := name == policy.OperatorContinuity || name == policy.HumanPresence
+		require.Equal(t, vouched, policy.Decide(in).Effect == policy.Allow, name)
+	}
+}
+
+func TestOfAClaimMadeTwiceTheWorseCounts(t *testing.T) {
+	t.Parallel()
+	for _, statuses := range [][]policy.Status{{policy.Confirmed, policy.NotConfirmed}, {policy.NotConfirmed, policy.Confirmed}} {
+		in := good()
+		in.Assurance.Claims = nil
+		for _, s := range statuses {
+			in.Assurance.Claims = append(in.Assurance.Claims, policy.Claim{Name: policy.OperatorContinuity, Status: s})
+		}
+		require.NotEqual(t, policy.Allow, policy.Decide(in).Effect, "%v", statuses)
+	}
+}
+
 func TestHumanReadableNamesTheMatchedCode(t *testing.T) {
 	t.Parallel()
 	in := good()
@@ -216,6 +247,11 @@ func TestHumanReadableNamesTheMatchedCode(t *testing.T) {
 	d := policy.Decide(in)
 	require.Equal(t, "Denied", d.HumanReadable.Status)
 	require.True(t, strings.HasSuffix(d.HumanReadable.Detail, "It is seen_profile."), d.HumanReadable.Detail)
+
+	in = good()
+	in.Assurance.Coverage = policy.CoverageSparse
+	in.Requirements.InsufficientEvidence = policy.Deny
+	require.NotContains(t, policy.Decide(in).HumanReadable.Detail, "It is", "no other requirement has a code that it matched")
 }
 
 func BenchmarkDecide(b *testing.B) {
