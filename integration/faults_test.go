@@ -212,7 +212,16 @@ func TestTemporalAwayDuringTraffic(t *testing.T) {
 
 	temporal.mend(t)
 	decided := tr.end(t)
-	eventually(t, func() bool { return w.Server.post(t, "/api/v1/challenges/"+c+"/cancel", nil).status == 200 }, "resolving goes on")
+	var last answer
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the last answer to the cancellation: %d %s", last.status, last.body)
+		}
+	})
+	eventually(t, func() bool {
+		last = w.Server.post(t, "/api/v1/challenges/"+c+"/cancel", nil)
+		return last.status == 200
+	}, "resolving goes on")
 	eventually(t, func() bool {
 		a := w.Server.post(t, "/api/v1/authorizations/"+h+"/review", object{"resolution": "reject"})
 		return a.status == 200

@@ -68,20 +68,20 @@ func TestCapturedEvidenceIsKnownAgain(t *testing.T) {
 	n--
 	require.Equal(t, string(first.body), string(send(own, "score", extract(captured)).body), "the very same frame, lost on the way and sent again, is no replay")
 	require.Equal(t, before, windows(), "and counts once")
-	for name, r := range map[string]struct {
-		session string
-		frame   features.Frame
-		code    string
+	for _, r := range []struct {
+		name, session string
+		frame         features.Frame
+		code          string
 	}{
-		"again under another id":                             {own, extract(captured), "replay_exact"},
-		"again, each key a millisecond off":                  {own, extract(jittered(captured)), "replay_near_duplicate"},
-		"in another session":                                 {open(subject), extract(captured), "replay_other_session"},
-		"in another person's session":                        {open(other), extract(captured), "replay_other_session"},
-		"what was enrolled with, each key a millisecond off": {open(subject), extract(jittered(enrolling)), "replay_near_duplicate"},
+		{"again under another id", own, extract(captured), "replay_exact"},
+		{"again, each key a millisecond off", own, extract(jittered(captured)), "replay_near_duplicate"},
+		{"in another session", open(subject), extract(captured), "replay_other_session"},
+		{"in another person's session", open(other), extract(captured), "replay_other_session"},
+		{"what was enrolled with, each key a millisecond off", open(subject), extract(jittered(enrolling)), "replay_near_duplicate"},
 	} {
 		again := send(r.session, "score", r.frame)
-		require.Contains(t, again.value("reason_codes"), r.code, name)
+		require.Contains(t, again.value("reason_codes"), r.code, r.name)
 		claims := w.Server.get(t, "/api/v1/sessions/"+r.session+"/assessment").is(200).value("claims")
-		require.Equal(t, "detected", claim(claims, "evidence_replay"), name)
+		require.Equal(t, "detected", claim(claims, "evidence_replay"), r.name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ const life = 5 * time.Minute
 // assertions takes every assertion that says {"ok":true} as one of the passkey.
 type assertions struct {
 	passkey models.Passkey
-	calls   int
+	calls   atomic.Int32
 }
 
 func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Challenge) (any, error) {
@@ -36,7 +37,7 @@ func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Chall
 }
 
 func (a *assertions) VerifyAssertion(_ context.Context, _ store.Scope, _ models.Challenge, raw json.RawMessage, _ time.Time) (models.Passkey, error) {
-	a.calls++
+	a.calls.Add(1)
 	var body struct {
 		OK    bool  `json:"ok"`
 		Count int64 `json:"count"`
