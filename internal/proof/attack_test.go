@@ -332,6 +332,8 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, 0, count(change(`"use":"sig"`, `"key_ops":["deriveKey"]`)))
 		require.Equal(t, 0, count(change(kid+`,`, ``)))
 		require.Equal(t, 0, count(`{"keys":[{"kty":"oct","kid":"k","k":"AAAA"}]}`))
+		require.Equal(t, 1, count(change(`{"keys":[`, `{"keys":[{"kty":"OKP","kid":"k","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},`)),
+			"and those behind them are not")
 		other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 		require.NoError(t, err)
 		point, err := other.PublicKey.Bytes()
