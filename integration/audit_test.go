@@ -103,7 +103,7 @@ func (a *auditor) by(c caller, id, method, path string, body any) answer {
 			require.NotEqual(a.t, e.Data["before"], e.Data["after"], id)
 		}
 	}
-	require.Subset(a.t, types, audited[id], "%s: entries under the request's id", id)
+	require.Subset(a.t, types, audited[id], "%s: entries under the request's id; answered: %s", id, got.body)
 	return got
 }
 
@@ -217,7 +217,7 @@ func (a *auditor) passkeys(subject string) {
 	options, err := virtualwebauthn.ParseAttestationOptions(string(raw))
 	require.NoError(a.t, err)
 	rp := virtualwebauthn.RelyingParty{ID: a.RPID, Name: a.RPName, Origin: a.RPOrigins[0]}
-	made := virtualwebauthn.CreateAttestationResponse(rp, virtualwebauthn.NewAuthenticator(), virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2), *options)
+	made := virtualwebauthn.CreateAttestationResponse(rp, virtualwebauthn.NewAuthenticator(), newCredential(), *options)
 	id := a.by(a.Server, "passkeyRegisterComplete", "POST", subject+"/passkeys/register/complete",
 		object{"registration_grant": grant, "credential": json.RawMessage(made)}).string("id")
 	a.by(a.Server, "revokePasskey", "DELETE", subject+"/passkeys/"+id, nil)

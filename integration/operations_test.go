@@ -195,7 +195,7 @@ func (w world) passkey(t testing.TB, subject string) (virtualwebauthn.RelyingPar
 	options, err := virtualwebauthn.ParseAttestationOptions(string(raw))
 	require.NoError(t, err)
 	rp := virtualwebauthn.RelyingParty{ID: w.RPID, Name: w.RPName, Origin: w.RPOrigins[0]}
-	device, key := virtualwebauthn.NewAuthenticator(), virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	device, key := virtualwebauthn.NewAuthenticator(), newCredential()
 	made := virtualwebauthn.CreateAttestationResponse(rp, device, key, *options)
 	body := object{"registration_grant": grant, "credential": json.RawMessage(made)}
 	id := w.Server.post(t, path+"/register/complete", body).is(201).string("id")

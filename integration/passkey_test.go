@@ -19,13 +19,19 @@ type device struct {
 // zero byte.
 const coseKeySize = 77
 
+// newCredential is a passkey whose key the library writes in full.
+func newCredential() virtualwebauthn.Credential {
+	for {
+		if c := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2); len(c.Key.AttestationData()) == coseKeySize {
+			return c
+		}
+	}
+}
+
 // device registers a passkey of the subject.
 func (w world) device(t *testing.T, subject string) *device {
 	t.Helper()
-	d := &device{rp: virtualwebauthn.RelyingParty{ID: "localhost", Name: "Example", Origin: "http://localhost:8080"}, auth: virtualwebauthn.NewAuthenticator()}
-	for d.credential.Key == nil || len(d.credential.Key.AttestationData()) != coseKeySize {
-		d.credential = virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
-	}
+	d := &device{rp: virtualwebauthn.RelyingParty{ID: "localhost", Name: "Example", Origin: "http://localhost:8080"}, auth: virtualwebauthn.NewAuthenticator(), credential: newCredential()}
 	path := "/api/v1/subjects/" + subject + "/passkeys/"
 	grant := w.Server.post(t, path+"registration-grants", nil).is(201).string("token")
 	options, err := virtualwebauthn.ParseAttestationOptions(string(w.Server.post(t, path+"register/options", object{"registration_grant": grant}).is(200).body))
