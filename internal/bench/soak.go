@@ -12,6 +12,9 @@ import (
 // sealing, deliveries.
 const soakRate = 100
 
+// soakSteps is how many times in a soak memory is looked at and people type again: no evidence is fresh for over an hour.
+const soakSteps = 10
+
 // soak lets decisions go on for a long time and reports how memory, goroutines and open files of API and worker moved from
 // the first tenth, when everything is warm, to the end.
 func soak(ctx context.Context, b *bench) error {
@@ -27,9 +30,15 @@ func soak(ctx context.Context, b *bench) error {
 	}
 	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
 	var first cost
-	for step := range 10 {
-		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d", soakRate, step+1), func() load.Result {
-			return load.Open(ctx, soakRate, openClients, b.Soak/10, func(context.Context, int) error { return b.allowed(ask.next()) })
+	for step := range soakSteps {
+		if err := several(ctx, len(all), func(i int) error {
+			_, err := typed(b.server, all[i], "score", 3)
+			return err
+		}); err != nil {
+			return err
+		}
+		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, soakSteps), func() load.Result {
+			return load.Open(ctx, soakRate, openClients, b.Soak/soakSteps, func(context.Context, int) error { return b.allowed(ask.next()) })
 		})
 		if step == 0 {
 			first = b.usage(ctx)

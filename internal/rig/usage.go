@@ -25,7 +25,7 @@ type Usage struct {
 // ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// Usage sums over the process and its descendants.
+// Usage sums over the process and its descendants, those that have ended included: Postgres' sessions come and go.
 func (p *Process) Usage() Usage {
 	var u Usage
 	for _, pid := range p.PIDs() {
@@ -33,9 +33,10 @@ func (p *Process) Usage() Usage {
 		if err != nil {
 			continue
 		}
-		user, _ := strconv.ParseInt(f[11], 10, 64)
-		system, _ := strconv.ParseInt(f[12], 10, 64)
-		u.CPU += time.Duration(user+system) * time.Second / ticksPerSecond
+		for _, ticks := range f[11:15] { // utime, stime, and the cutime and cstime of children that ended
+			n, _ := strconv.ParseInt(ticks, 10, 64)
+			u.CPU += time.Duration(n) * time.Second / ticksPerSecond
+		}
 		rss, peak := memory(pid)
 		u.RSS += rss
 		u.PeakRSS += peak
