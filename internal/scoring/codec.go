@@ -143,10 +143,7 @@ func (t *Template) UnmarshalBinary(data []byte) error {
 	out.posterior = posterior{mean: make([]float64, dim), cov: newSquare(dim)}
 	for i := range dim {
 		out.posterior.mean[i] = r.float()
-		for j := 0; j <= i; j++ {
-			v := r.float()
-			out.posterior.cov.data[i*dim+j], out.posterior.cov.data[j*dim+i] = v, v
-		}
+		r.floats(out.posterior.cov.row(i)[:i+1])
 	}
 	if r.failed || len(r.data) != 0 {
 		return ErrDamaged
@@ -218,12 +215,22 @@ func (r *byteReader) take(n int) []byte {
 }
 
 func (r *byteReader) float() float64 {
-	v := float64(math.Float32frombits(binary.LittleEndian.Uint32(r.take(4))))
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		r.failed = true
-		return 0
+	var v [1]float64
+	r.floats(v[:])
+	return v[0]
+}
+
+// floats reads as many as there is room for.
+func (r *byteReader) floats(into []float64) {
+	raw := r.take(4 * len(into))
+	for i := range into {
+		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			r.failed = true
+			return
+		}
+		into[i] = v
 	}
-	return v
 }
 
 func (r *byteReader) vector(dim int) features.Vector {

@@ -12,7 +12,8 @@ import (
 // residualCap bounds a cell's residual in standard deviations, so that one odd cell cannot decide.
 const residualCap = 3
 
-// posterior is what is known of a person: mean and covariance of the person's offset from the population.
+// posterior is what is known of a person: mean and covariance of the person's offset from the population. Of the covariance
+// the lower triangle is read, and of one that was stored it is all there is.
 type posterior struct {
 	mean []float64
 	cov  square
