@@ -46,7 +46,7 @@ func authorize(ctx context.Context, b *bench) error {
 		return err
 	}
 	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
-	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
+	plain, err := b.bare(ctx, subjects, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (in *inside) authorize(ctx context.Context, body []byte) error {
 	return err
 }
 
-// bare records what requests send, one for each of the people, and makes of it what sends the same again.
-func (b *bench) bare(ctx context.Context, do func(ctx context.Context, in *inside, i int) error) (*bare, error) {
+// bare records what n requests send, one for each of the people or sessions, and makes of it what sends the same again.
+func (b *bench) bare(ctx context.Context, n int, do func(ctx context.Context, in *inside, i int) error) (*bare, error) {
 	r := &recorder{}
 	in, err := b.inside(ctx, r)
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *bench) bare(ctx context.Context, do func(ctx context.Context, in *insid
 	if err != nil {
 		return nil, err
 	}
-	for i := range subjects {
+	for i := range n {
 		request := func(ctx context.Context) error { return do(ctx, in, i) }
 		if i == 0 { // fills caches, which a request in the middle of a load finds full
 			if err := request(ctx); err != nil {

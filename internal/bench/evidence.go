@@ -14,7 +14,10 @@ import (
 
 const (
 	enrolledPeople = 24
-	openSessions   = 1500
+	openSessions   = 256 // asked and recorded alike: both sides read and write as many rows
+	// underWay is how many frames each session has had when measuring begins: its window is full, as it is for most of a
+	// session's time, and what is recorded for the bare transaction is such a session's too.
+	underWay = 6
 	// frameRate is the most frames a second that texts are prepared for in the closed loop.
 	frameRate = 2000
 )
@@ -60,7 +63,7 @@ func evidence(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	plain, err := b.bare(ctx, func(ctx context.Context, in *inside, i int) error {
+	plain, err := b.bare(ctx, openSessions, func(ctx context.Context, in *inside, i int) error {
 		body, err := open[i].frame()
 		if err != nil {
 			return err
@@ -77,22 +80,24 @@ func evidence(ctx context.Context, b *bench) error {
 	}
 	defer plain.pool.Close()
 	var at atomic.Int64
-	api := func(context.Context, int) error {
-		o := open[int(at.Add(1))%len(open)]
-		body, err := o.frame()
-		if err != nil {
-			return err
-		}
-		a, err := b.server.Do("POST", "/api/v1/sessions/"+o.id+"/evidence", body)
-		if err != nil {
-			return err
-		}
-		if a.Status != 200 || !bytes.Contains(a.Body, []byte(`"status":"accepted"`)) {
-			return fmt.Errorf("answered %d: %s", a.Status, a.Body)
-		}
-		return nil
-	}
+	api := func(context.Context, int) error { return b.observe(open[int(at.Add(1))%len(open)]) }
 	return b.beside(ctx, "evidence", "evidence frame", "frames", api, plain)
+}
+
+// observe sends the session's next frame and wants it accepted.
+func (b *bench) observe(o *observed) error {
+	body, err := o.frame()
+	if err != nil {
+		return err
+	}
+	a, err := b.server.Do("POST", "/api/v1/sessions/"+o.id+"/evidence", body)
+	if err != nil {
+		return err
+	}
+	if a.Status != 200 || !bytes.Contains(a.Body, []byte(`"status":"accepted"`)) {
+		return fmt.Errorf("answered %d: %s", a.Status, a.Body)
+	}
+	return nil
 }
 
 // observations opens sessions of enrolled people who have enough to send for all of the measurement.
@@ -106,7 +111,7 @@ func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 	typists := make([]*typing, len(all))
 	if err := several(ctx, len(all), func(i int) error {
 		t := &typing{person: all[i]}
-		for range int(lasts*(frameRate+openRate)) / len(all) {
+		for range (int(lasts*(frameRate+openRate)) + underWay*openSessions) / len(all) {
 			text, err := json.Marshal(t.typist.Frame(frameKeys))
 			if err != nil {
 				return err
@@ -122,7 +127,10 @@ func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 	return open, several(ctx, openSessions, func(i int) error {
 		t := typists[i%len(typists)]
 		id, err := openSession(b.server, t.subject)
-		open[i] = &observed{id: id, who: t, start: time.Now().Add(-25 * time.Minute)}
+		open[i] = &observed{id: id, who: t, start: time.Now().Add(-2 * time.Hour)}
+		for n := 0; err == nil && n < underWay; n++ {
+			err = b.observe(open[i])
+		}
 		return err
 	})
 }

@@ -43,7 +43,7 @@ func reads(ctx context.Context, b *bench) error {
 }
 
 func (b *bench) read(ctx context.Context, x read) error {
-	plain, err := b.bare(ctx, x.own)
+	plain, err := b.bare(ctx, subjects, x.own)
 	if err != nil {
 		return err
 	}
