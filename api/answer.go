@@ -88,7 +88,7 @@ func fromFiber(f *fiber.Error) *problem.Error {
 	case http.StatusRequestEntityTooLarge:
 		return problem.New(problem.BodyTooLarge, "The body is larger than this operation takes.")
 	case http.StatusRequestHeaderFieldsTooLarge:
-		return problem.New(problem.BadRequest, "The request line and the headers are larger than 16 KiB.")
+		return problem.Newf(problem.BadRequest, "The request line and the headers are larger than %d KiB.", maxHeaders>>10)
 	default:
 		return problem.New(problem.BadRequest, "The request is not HTTP that can be read.")
 	}

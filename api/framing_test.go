@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,16 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A request that could be read in two ways is answered 400 and ends its connection: what stands behind it is never taken for
-// a further request.
-func TestNothingIsSmuggledBehindARequest(t *testing.T) {
-	t.Parallel()
-	app, err := New(t.Context(), Config{}, Deps{
-		Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
-		Pages: func(app *fiber.App) {
-			app.All("/seen/*", func(c *fiber.Ctx) error { return c.SendString("saw " + c.Method() + " " + string(c.Body())) })
-		},
-	})
+// listening serves pages as the application is served, and answers at which address.
+func listening(t *testing.T, pages func(app *fiber.App)) string {
+	t.Helper()
+	app, err := New(t.Context(), Config{}, Deps{Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()), Pages: pages})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -33,6 +28,16 @@ func TestNothingIsSmuggledBehindARequest(t *testing.T) {
 		require.NoError(t, app.Shutdown())
 		require.NoError(t, <-served)
 	})
+	return l.Addr().String()
+}
+
+// A request that could be read in two ways is answered 400 and ends its connection: what stands behind it is never taken for
+// a further request.
+func TestNothingIsSmuggledBehindARequest(t *testing.T) {
+	t.Parallel()
+	at := listening(t, func(app *fiber.App) {
+		app.All("/seen/*", func(c *fiber.Ctx) error { return c.SendString("saw " + c.Method() + " " + string(c.Body())) })
+	})
 	const (
 		end   = "0\r\n\r\n"
 		first = "POST /seen/first HTTP/1.1\r\nHost: x\r\n"
@@ -41,7 +46,7 @@ func TestNothingIsSmuggledBehindARequest(t *testing.T) {
 	// all sends the text and answers the statuses and the bodies that come back until the server hangs up.
 	all := func(t *testing.T, text string) (statuses []int, bodies string) {
 		t.Helper()
-		conn, err := net.Dial("tcp", l.Addr().String())
+		conn, err := net.Dial("tcp", at)
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 		require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
@@ -98,4 +103,28 @@ func TestNothingIsSmuggledBehindARequest(t *testing.T) {
 		require.Equal(t, []int{200, 200}, statuses, "%s: %s", name, bodies)
 		require.Equal(t, "saw POST oksaw GET ", bodies, name)
 	}
+}
+
+// What does not fit is told its limit, and what just does is read.
+func TestHeadersHaveALimit(t *testing.T) {
+	t.Parallel()
+	at := listening(t, func(app *fiber.App) {
+		app.Get("/seen", func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
+	})
+	ask := func(size int) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/seen", nil)
+		require.NoError(t, err)
+		req.Header.Set("X-Large", strings.Repeat("x", size))
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return res.StatusCode, string(body)
+	}
+	status, _ := ask(maxHeaders - 512)
+	require.Equal(t, http.StatusNoContent, status)
+	status, body := ask(maxHeaders)
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Contains(t, body, "8 KiB")
 }

@@ -3,14 +3,11 @@ package api
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,31 +16,19 @@ import (
 func TestValuesOutliveTheirRequests(t *testing.T) {
 	t.Parallel()
 	var held [][]string
-	app, err := New(t.Context(), Config{}, Deps{
-		Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
-		Pages: func(app *fiber.App) {
-			app.Post("/held/:name", func(c *fiber.Ctx) error {
-				body := c.Body()
-				held = append(held, []string{c.Params("name"), c.Query("q"), c.Get("X-Held"), c.Path(), c.OriginalURL(), c.Hostname(), string(body)})
-				held = append(held, []string{param(c, "name"), query(c, "q"), copied(c, "X-Held")})
-				return c.SendStatus(fiber.StatusNoContent)
-			})
-		},
-	})
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- app.Listener(l) }()
-	t.Cleanup(func() {
-		require.NoError(t, app.Shutdown())
-		require.NoError(t, <-served)
+	at := listening(t, func(app *fiber.App) {
+		app.Post("/held/:name", func(c *fiber.Ctx) error {
+			body := c.Body()
+			held = append(held, []string{c.Params("name"), c.Query("q"), c.Get("X-Held"), c.Path(), c.OriginalURL(), c.Hostname(), string(body)})
+			held = append(held, []string{param(c, "name"), query(c, "q"), copied(c, "X-Held")})
+			return c.SendStatus(fiber.StatusNoContent)
+		})
 	})
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	t.Cleanup(client.CloseIdleConnections)
 	words := []string{"first", "other", "third"}
 	for _, word := range words {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/held/%s?q=%s", l.Addr(), word, word), bytes.NewBufferString(word))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://%s/held/%s?q=%s", at, word, word), bytes.NewBufferString(word))
 		require.NoError(t, err)
 		req.Host = word + ".example"
 		req.Header.Set("X-Held", word)
