@@ -17,7 +17,7 @@ const (
 	openSessions   = 256 // asked and recorded alike: both sides read and write as many rows
 	// underWay is how many frames each session has had when measuring begins: its window is full, as it is for most of a
 	// session's time, and what is recorded for the bare transaction is such a session's too.
-	underWay = 6
+	underWay = 24
 	// frameRate is the most frames a second that texts are prepared for in the closed loop.
 	frameRate = 2000
 )
