@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func replica(t *testing.T, off time.Duration) string {
 	ctx := context.WithoutCancel(t.Context())
 	core, err := wiring.Open(ctx, wiring.Settings{
 		Log: shared.log, Machine: clock.Offset(clock.System(), off), DatabaseURL: shared.database, Keys: shared.keys,
-		BaseURL: fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port), MaxConns: 6,
+		BaseURL: shared.baseURL, MaxConns: 6, // its worker signs proofs for everybody's runs
 	})
 	require.NoError(t, err)
 	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})

@@ -67,14 +67,14 @@ func TestMain(m *testing.M) {
 // start brings up the service in this process on a database and a namespace of its own.
 func (s *service) start(ctx context.Context) (stop func(), err error) {
 	var stops []func()
-	stop = func() {
+	stopAll := func() {
 		for i := len(stops) - 1; i >= 0; i-- {
 			stops[i]()
 		}
 	}
 	defer func() {
 		if err != nil {
-			stop()
+			stopAll()
 		}
 	}()
 	if s.contract, err = openapi.Compile(); err != nil {
@@ -111,7 +111,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	stops = append(stops, stopAPI)
-	return stop, nil
+	return stopAll, nil
 }
 
 type listeners struct{ api, ops net.Listener }
