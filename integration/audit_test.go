@@ -87,14 +87,12 @@ func (a *auditor) by(c caller, id, method, path string, body any) answer {
 	a.t.Helper()
 	require.Equal(a.t, id, operationOf(method, path))
 	got := c.do(a.t, method, path, body)
-	tries := []string{got.header.Get("X-Request-Id")}
-	for n := 0; got.status == http.StatusServiceUnavailable && n < 5; n++ { // a loaded machine: one of the tries does it
-		got = c.do(a.t, method, path, body)
-		tries = append(tries, got.header.Get("X-Request-Id"))
+	for n := 0; got.status == http.StatusServiceUnavailable && n < 5; n++ {
+		got = c.do(a.t, method, path, body) // a loaded Temporal: nothing was changed, or the answer is kept
 	}
 	require.Less(a.t, got.status, 300, "%s answered: %s", id, got.body)
 	a.done[id] = true
-	entries := a.entries(tries...)
+	entries := a.entries(got.header.Get("X-Request-Id"))
 	var types []events.Type
 	for _, e := range entries {
 		types = append(types, e.Type)
@@ -109,10 +107,10 @@ func (a *auditor) by(c caller, id, method, path string, body any) answer {
 	return got
 }
 
-func (a *auditor) entries(requests ...string) []entry {
+func (a *auditor) entries(request string) []entry {
 	a.t.Helper()
 	rows, err := shared.Store.Pool().Query(a.t.Context(), `select type, actor, workflow_id, data from events
-		where environment_id = $1 and request_id = any($2) order by txid, seq`, a.ID, requests)
+		where environment_id = $1 and request_id = $2 order by txid, seq`, a.ID, request)
 	require.NoError(a.t, err)
 	defer rows.Close()
 	var out []entry
@@ -171,7 +169,7 @@ func (a *auditor) decisions() {
 	held := a.by(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
 	allowed := a.by(a.Server, "reviewAuthorization", "POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"})
 	verified := a.by(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
-	require.Equal(a.t, "consumed", verified.string("status"), "answered: %s", verified.body)
+	require.Equal(a.t, true, verified.value("valid"), "answered: %s", verified.body)
 	a.by(a.Server, "reportOutcome", "POST", "/api/v1/authorizations/"+held+"/outcome", object{"outcome": "executed"})
 
 	activate("2", challenging)
