@@ -14,18 +14,14 @@ import (
 // onDatabase runs statements as the administrator of the shared database.
 func onDatabase(t *testing.T, statements ...string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // also when the test is over
-	conn, err := pgx.Connect(ctx, shared.database)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close(ctx) }()
 	for _, s := range statements {
-		_, err := conn.Exec(ctx, s)
+		_, err := shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), s) // also when the test is over
 		require.NoError(t, err, s)
 	}
 }
 
 // A disk that is full refuses every decision with 503, stores none by half, and the same request is answered once there is
-// room again. What only reads goes on.
+// room again. What only reads goes on. cmd/chaos fills a real disk, where root may mount a small one.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -89,32 +85,13 @@ func TestExhaustedConnectionsShedLoad(t *testing.T) {
 // A Temporal that answers slowly delays what waits for it, and what cannot be waited for comes again: no decision does.
 func TestASlowTemporalKeepsNoDecisionOut(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	_, held := w.action(t, "enforce", holding)
-	_, allowed := w.action(t, "enforce", allowing)
-	subject := w.subject(t)
-	b := newBehind(t)
-	caller := w.Server.at(b.url)
-	hold := caller.post(t, "/api/v1/authorize", request(subject, held)).is(200).string("id")
-
-	b.temporal.Slow(300 * time.Millisecond)
-	var reviews, decisions map[int]int
-	together(2, func(i int) {
-		if i == 0 {
-			reviews = tally(t, 40, func() (answer, error) {
-				return caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
-			})
-			return
-		}
-		decisions = tally(t, 40, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, allowed)) })
-	})
+	h := newOnHold(t)
+	h.temporal.Slow(300 * time.Millisecond)
+	reviews, decisions := h.tally(t, 40)
 	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
 	require.Equal(t, 40, reviews[http.StatusOK]+reviews[http.StatusServiceUnavailable], "nothing else happens: %v", reviews)
 
-	b.temporal.Slow(0)
-	eventually(t, func() bool {
-		a, err := caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
-		return err == nil && a.status == http.StatusOK
-	}, "the review is made")
-	require.Equal(t, "approved", w.Server.get(t, "/api/v1/authorizations/"+hold).is(200).string("review_status"))
+	h.temporal.Slow(0)
+	h.reviewed(t)
+	require.Equal(t, "approved", h.caller.get(t, "/api/v1/authorizations/"+h.hold).is(200).string("review_status"))
 }

@@ -49,6 +49,13 @@ func runsOf(t *testing.T, id string) int {
 	return len(list.GetExecutions())
 }
 
+// oneRun waits until the run of a workflow id is listed, and requires that there is no other.
+func oneRun(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, func() bool { return runsOf(t, id) > 0 }, "the run is listed")
+	require.Equal(t, 1, runsOf(t, id))
+}
+
 func TestAHundredTimesTheSameRequestIsOne(t *testing.T) {
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -72,9 +79,7 @@ func TestAHundredKeyedRequestsMakeOneRow(t *testing.T) {
 		one := hundred(t, w.Server.with("Idempotency-Key", "make-"+unique()), path, made.body, 201)
 		require.Equal(t, 1, count(t, "select count(*) from "+made.table+" where environment_id = $1", w.ID), path)
 		if made.table == "evaluations" {
-			id := workflows.EvaluationID(one.string("id"))
-			eventually(t, func() bool { return runsOf(t, id) > 0 }, "the evaluation's run is listed")
-			require.Equal(t, 1, runsOf(t, id))
+			oneRun(t, workflows.EvaluationID(one.string("id")))
 		}
 	}
 }
@@ -90,8 +95,7 @@ func TestAHundredTimesTheSameChallengeIsOne(t *testing.T) {
 	require.Equal(t, 1, count(t, "select count(*) from challenges where environment_id = $1", w.ID))
 	challenge := asked.string("challenge.id")
 	run := workflows.ChallengeID(challenge)
-	eventually(t, func() bool { return runsOf(t, run) > 0 }, "the challenge's run is listed")
-	require.Equal(t, 1, runsOf(t, run))
+	oneRun(t, run)
 
 	receipt := hundred(t, w.Server, "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"}, 200)
 	child := w.Server.get(t, "/api/v1/authorizations/"+receipt.string("authorization")).is(200)
@@ -107,7 +111,5 @@ func TestAHundredTimesTheSameHoldIsOne(t *testing.T) {
 	asked := hundred(t, w.Server, "/api/v1/authorize", request(w.subject(t), action), 200)
 	require.Equal(t, "hold", asked.string("decision"))
 	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
-	run := workflows.HoldID(asked.string("id"))
-	eventually(t, func() bool { return runsOf(t, run) > 0 }, "the hold's run is listed")
-	require.Equal(t, 1, runsOf(t, run))
+	oneRun(t, workflows.HoldID(asked.string("id")))
 }

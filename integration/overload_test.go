@@ -117,33 +117,60 @@ func TestASilentPostgresIsAway(t *testing.T) {
 	}, "it recovers")
 }
 
-func TestASilentTemporalKeepsNoDecisionOut(t *testing.T) {
-	t.Parallel()
+// onHold is an API behind proxies with a hold that waits for its review, and with an action that is allowed.
+type onHold struct {
+	behind
+	caller         caller
+	subject        string
+	hold, allowing string
+}
+
+func newOnHold(t *testing.T) onHold {
+	t.Helper()
 	w := newSandbox(t)
 	_, held := w.action(t, "enforce", holding)
 	_, allowed := w.action(t, "enforce", allowing)
-	subject := w.subject(t)
-	b := newBehind(t)
-	caller := w.Server.at(b.url)
-	hold := caller.post(t, "/api/v1/authorize", request(subject, held)).is(200).string("id")
+	h := onHold{behind: newBehind(t), subject: w.subject(t), allowing: allowed}
+	h.caller = w.Server.at(h.url)
+	h.hold = h.caller.post(t, "/api/v1/authorize", request(h.subject, held)).is(200).string("id")
+	return h
+}
 
-	b.temporal.Set(rig.Silent)
-	var reviews, decisions map[int]int
+func (h onHold) review() (answer, error) {
+	return h.caller.send("POST", "/api/v1/authorizations/"+h.hold+"/review", object{"resolution": "approve"})
+}
+
+// tally asks for n reviews of the hold and for forty decisions, all at once, and counts the answers by status.
+func (h onHold) tally(t *testing.T, n int) (reviews, decisions map[int]int) {
+	t.Helper()
 	together(2, func(i int) {
 		if i == 0 {
-			reviews = tally(t, 80, func() (answer, error) {
-				return caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
-			})
+			reviews = tally(t, n, h.review)
 			return
 		}
-		decisions = tally(t, 40, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, allowed)) })
+		decisions = tally(t, 40, func() (answer, error) {
+			return h.caller.send("POST", "/api/v1/authorize", request(h.subject, h.allowing))
+		})
 	})
+	return reviews, decisions
+}
+
+func (h onHold) reviewed(t *testing.T) {
+	t.Helper()
+	eventually(t, func() bool {
+		a, err := h.review()
+		return err == nil && a.status == http.StatusOK
+	}, "the review is made once Temporal answers")
+}
+
+func TestASilentTemporalKeepsNoDecisionOut(t *testing.T) {
+	t.Parallel()
+	h := newOnHold(t)
+	h.temporal.Set(rig.Silent)
+	reviews, decisions := h.tally(t, 80)
 	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 80}, reviews)
 	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
 
-	b.temporal.Set(rig.Passing)
-	eventually(t, func() bool {
-		a, err := caller.send("POST", "/api/v1/authorizations/"+hold+"/review", object{"resolution": "approve"})
-		return err == nil && a.status == http.StatusOK
-	}, "the review is made once Temporal answers")
+	h.temporal.Set(rig.Passing)
+	h.reviewed(t)
 }

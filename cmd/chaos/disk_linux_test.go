@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -22,19 +21,14 @@ func TestAFullDiskIsAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
-	dir, err := os.MkdirTemp("", "countersign-disk-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := folder(t)
 	disk := filepath.Join(dir, "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=160m,mode=0755"); err != nil {
 		t.Skip("no file system may be mounted here:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	binary := filepath.Join(dir, "countersign")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../countersign").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	binary := built(t, dir)
 
 	r, err := rig.Up(t.Context(), rig.Options{Dir: disk, Binary: binary, Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
 	require.NoError(t, err)

@@ -16,6 +16,25 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
+// folder is the test's own, and one that the user that Postgres runs as can enter: it cannot enter what t.TempDir makes.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "countersign-chaos-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// built is the countersign binary in a folder.
+func built(t *testing.T, dir string) string {
+	t.Helper()
+	binary := filepath.Join(dir, "countersign")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../countersign").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
 // A short run on servers of its own: the ones that other tests share are not to be killed. make chaos runs longer ones.
 func TestAShortSeedBreaksNoPromise(t *testing.T) {
 	if testing.Short() {
@@ -26,14 +45,8 @@ func TestAShortSeedBreaksNoPromise(t *testing.T) {
 	if _, err := os.Stat(devstack); err != nil {
 		t.Skip("the Temporal server is not built: make devstack")
 	}
-	dir, err := os.MkdirTemp("", "countersign-chaos-") // the user that Postgres runs as cannot enter what t.TempDir makes
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	binary := filepath.Join(dir, "countersign")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../countersign")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	dir := folder(t)
+	binary := built(t, dir)
 
 	var said bytes.Buffer
 	r, err := chaos.Run(t.Context(), chaos.Options{
