@@ -131,16 +131,23 @@ func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Out, "- "+format+"\n", args...)
 }
 
-// describePostgres notes the server's version and that nothing of its durability is off.
-func (b *bench) describePostgres(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
+// onDatabase does something on a connection of its own.
+func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
+	return do(conn)
+}
+
+// describePostgres notes the server's version and that nothing of its durability is off.
+func (b *bench) describePostgres(ctx context.Context) error {
 	var version, fsync, commit, pages string
-	err = conn.QueryRow(ctx, `select split_part(version(), ' on ', 1), current_setting('fsync'), current_setting('synchronous_commit'),
-		current_setting('full_page_writes')`).Scan(&version, &fsync, &commit, &pages)
+	err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `select split_part(version(), ' on ', 1), current_setting('fsync'), current_setting('synchronous_commit'),
+			current_setting('full_page_writes')`).Scan(&version, &fsync, &commit, &pages)
+	})
 	b.report.Machine.Postgres = fmt.Sprintf("%s, fsync %s, synchronous_commit %s, full_page_writes %s", version, fsync, commit, pages)
 	return err
 }
@@ -160,12 +167,9 @@ func (b *bench) usage(ctx context.Context) cost {
 
 // wal is how many bytes the server has ever written to its log; 0 where it does not say.
 func (b *bench) wal(ctx context.Context) (written int64) {
-	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	if conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written) != nil {
+	if onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written)
+	}) != nil {
 		return 0
 	}
 	return written

@@ -112,25 +112,19 @@ func seed(ctx context.Context, url string, decisions, subjects int) error {
 
 // stored is how many bytes the tables that decisions are written to take, with their indexes.
 func stored(ctx context.Context, url string) (bytes int64, err error) {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	err = conn.QueryRow(ctx, `select sum(pg_total_relation_size(oid))::bigint from pg_class
-		where relnamespace = 'public'::regnamespace and relname in ('authorizations', 'proofs', 'events')`).Scan(&bytes)
+	err = onDatabase(ctx, url, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `select sum(pg_total_relation_size(oid))::bigint from pg_class
+			where relnamespace = 'public'::regnamespace and relname in ('authorizations', 'proofs', 'events')`).Scan(&bytes)
+	})
 	return bytes, err
 }
 
 // analyze does what Postgres does by itself within minutes.
 func analyze(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
+	return onDatabase(ctx, url, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "vacuum analyze")
 		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, "vacuum analyze")
-	return err
+	})
 }
 
 // multiply inserts n copies of a row, each column as it is or as it is made of i.
