@@ -34,7 +34,7 @@ const (
 type Assertions interface {
 	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error)
 	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
-	// have the codes assertion_*.
+	// have the codes assertion_*; it is problem.ChallengeClosed where the assertion has settled the challenge meanwhile.
 	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
 }
 

@@ -30,6 +30,7 @@ const life = 5 * time.Minute
 type assertions struct {
 	passkey models.Passkey
 	calls   atomic.Int32
+	before  func() // what a late assertion finds done
 }
 
 func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Challenge) (any, error) {
@@ -42,9 +43,16 @@ func (a *assertions) VerifyAssertion(_ context.Context, _ store.Scope, _ models.
 		OK    bool  `json:"ok"`
 		Count int64 `json:"count"`
 		Away  bool  `json:"away"`
+		Late  bool  `json:"late"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return models.Passkey{}, problem.New(problem.AssertionMalformed, "malformed")
+	}
+	if body.Late && a.before != nil {
+		before := a.before
+		a.before = nil
+		before()
+		return models.Passkey{}, problem.New(problem.ChallengeClosed, "settled meanwhile")
 	}
 	if body.Away {
 		return models.Passkey{}, errors.New("the database is away")
@@ -148,6 +156,25 @@ func TestCompleteByPasskeySpendsTheAssertion(t *testing.T) {
 	require.True(t, problem.Is(err, problem.AssertionRefused), "the counter is used up: %v", err)
 	require.Equal(t, 1, b.Count("select count(*) from challenges where id = $1 and status = 'open'", two.ID), "and nothing is half done")
 	require.Equal(t, 1, b.decided)
+}
+
+// Of one assertion that is sent twice at once, the second to be verified finds it used by the first: it gets the same receipt.
+func TestAnAssertionUsedByItselfGetsTheReceipt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.Challenge(life, "passkey")
+	assertion := json.RawMessage(`{"ok":true,"count":7,"late":true}`)
+	first, err := b.service.PrepareCompletion(t.Context(), b.Principal("crd_1"), c.ID, challenge.MethodPasskey, assertion)
+	require.NoError(t, err)
+	var out challenge.Outcome
+	b.assertions.before = func() {
+		out, err = b.service.Complete(t.Context(), b.move(first))
+		require.NoError(t, err)
+	}
+	second, err := b.service.PrepareCompletion(t.Context(), b.Principal("crd_1"), c.ID, challenge.MethodPasskey, assertion)
+	require.NoError(t, err)
+	require.Equal(t, &challenge.Receipt{Challenge: c.ID, Status: "completed", Authorization: out.Authorization, Method: "passkey"}, second.Receipt)
+	require.Zero(t, b.Events("challenge.attempt_failed"))
 }
 
 func TestCompleteByAPasskeyRevokedMeanwhile(t *testing.T) {

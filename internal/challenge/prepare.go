@@ -64,6 +64,9 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	}
 	if method == MethodPasskey {
 		key, err := s.Assertions.VerifyAssertion(ctx, p.Store(), c, assertion, s.Clock.Now())
+		if problem.Is(err, problem.ChallengeClosed) { // by the same request, it may be: it has its receipt now
+			return s.PrepareCompletion(ctx, p, id, method, assertion)
+		}
 		if err != nil {
 			return Prepared{}, s.countRefusal(ctx, p, c, err)
 		}

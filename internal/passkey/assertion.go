@@ -62,7 +62,8 @@ type ceremony struct {
 
 // VerifyAssertion follows WebAuthn Level 3, section 7.2. It answers the passkey with the counter, backup state and last
 // use that the caller stores once the assertion has settled the challenge. Each refusal has a code assertion_* of its own;
-// the only thing written is a clone warning.
+// the only thing written is a clone warning. An assertion that is used because it has settled this very challenge meanwhile,
+// as one that is sent twice at once may have, is no clone's: it is problem.ChallengeClosed.
 func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
 	cer, err := s.ceremony(ctx, scope, c)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 	counter := webauthn.Authenticator{SignCount: uint32(row.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)
 	if counter.CloneWarning {
-		return models.Passkey{}, s.cloned(ctx, scope, cer.user.subject, row, now)
+		return models.Passkey{}, s.cloned(ctx, c, cer.user.subject, row, now)
 	}
 	row.SignCount, row.BackupState, row.LastUsedAt = int64(auth.Counter), auth.Flags.HasBackupState(), &now
 	return row, nil
@@ -187,8 +188,17 @@ func nameOf(client protocol.CollectedClientData, kind protocol.CeremonyType, cha
 }
 
 // cloned marks the passkey and refuses: its counter went back, so there may be two of it.
-func (s *Service) cloned(ctx context.Context, scope store.Scope, sub models.Subject, row models.Passkey, now time.Time) error {
+func (s *Service) cloned(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
+	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
 	err := s.store.Write(ctx, func(q *store.Q) error {
+		// The counter is stored with the challenge's end: whoever has seen the one sees the other.
+		current, err := q.Challenge(ctx, scope, c.ID)
+		if err == nil && current.Status != models.ChallengeOpen {
+			return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", current.Status)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
 		if err := q.WarnOfClone(ctx, scope, row.ID); err != nil {
 			return err
 		}

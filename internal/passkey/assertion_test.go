@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/descope/virtualwebauthn"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/fixture"
 	"github.com/countersign-dev/countersign/internal/passkey"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/storetest"
@@ -227,6 +229,37 @@ func TestVerifyAssertionRefusesAClone(t *testing.T) {
 	require.True(t, rows[0].CloneWarning)
 	require.EqualValues(t, 7, rows[0].SignCount)
 	require.Contains(t, eventTypes(t, b), "passkey.clone_warning")
+}
+
+// Sent twice at once, an assertion may find its counter used up by itself. That is no clone: the challenge it is over is
+// settled by then.
+func TestAnAssertionThatHasSettledItsChallengeIsNoClone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := fixture.New(t, b.store, b.clock.Now())
+	b.scope, b.subject, b.principal = w.Scope, w.Subject, w.Principal("crd_1")
+	env, err := b.store.Environment(t.Context(), w.Scope)
+	require.NoError(t, err)
+	b.env = env
+	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
+	c := b.challenge(t)
+	c.ID = w.Challenge(time.Minute, "passkey").ID
+	sent := b.answer(t, d, c, func(a *assertion) { a.counter = 7 })
+	row, err := b.verify(c, sent)
+	require.NoError(t, err)
+
+	spent, err := b.store.SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	require.NoError(t, err)
+	require.True(t, spent)
+	w.Exec("update challenges set status = 'completed' where id = $1", c.ID)
+	_, err = b.verify(c, sent)
+	requireCode(t, problem.ChallengeClosed, err)
+	require.Zero(t, w.Events("passkey.clone_warning"))
+
+	w.Exec("update challenges set status = 'open' where id = $1", c.ID)
+	_, err = b.verify(c, sent)
+	requireCode(t, problem.AssertionCloned, err)
+	require.Equal(t, 1, w.Events("passkey.clone_warning"))
 }
 
 // Authenticators without a counter say zero each time.
