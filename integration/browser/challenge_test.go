@@ -241,7 +241,7 @@ func TestChallengeGoesBackWhereTheRelyingPartySays(t *testing.T) {
 	b.screenshot("challenge-go-back")
 }
 
-// A confirmation that was lost on the way is sent again as it was.
+// A confirmation that was lost on the way is sent again as it was; one whose answer was lost has been given, once.
 func TestChallengeSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -256,6 +256,14 @@ func TestChallengeSurvivesALostConnection(t *testing.T) {
 	b.screenshot("challenge-lost-connection")
 	require.Equal(t, "open", w.status(t, a))
 	b.click("[data-retry]")
+	b.ends("Your confirmation has gone to Alder Bank")
+	w.allowed(t, a, "sandbox")
+
+	a = w.challenge(t, w.subject(t), action, nil)
+	b = newTab(t)
+	b.lose("*/complete", 1, fetch.RequestStageResponse)
+	b.open(a.path)
+	b.click("[data-confirm]")
 	b.ends("Your confirmation has gone to Alder Bank")
 	w.allowed(t, a, "sandbox")
 }
