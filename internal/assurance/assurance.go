@@ -5,6 +5,7 @@ package assurance
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -90,11 +91,27 @@ func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
 	if len(s.State) == 0 {
 		return state, nil
 	}
-	raw, err := a.keys.Open(statePurpose, s.State, []byte(s.ID))
+	err := a.opened(statePurpose, s.State, s.ID, state.UnmarshalBinary)
 	if err != nil {
 		return state, fmt.Errorf("state of session %s: %w", s.ID, err)
 	}
-	return state, state.UnmarshalBinary(raw)
+	return state, nil
+}
+
+// scratch is memory for what is opened, until it is decoded: every frame opens some 50 kB.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// opened hands decode what is sealed under an id. The bytes are wiped afterwards: decode copies what it keeps.
+func (a *Assessor) opened(purpose string, sealed []byte, id string, decode func([]byte) error) error {
+	buf, _ := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	raw, err := a.keys.OpenTo((*buf)[:0], purpose, sealed, []byte(id))
+	if err != nil {
+		return err
+	}
+	*buf = raw
+	defer clear(raw)
+	return decode(raw)
 }
 
 // SealState is what is stored of a session's running assurance.
@@ -109,11 +126,10 @@ func (a *Assessor) SealState(session string, state scoring.State) ([]byte, error
 // OpenTemplate reads a stored template, whole.
 func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 	var out scoring.Template
-	raw, err := a.keys.Open(templatePurpose, t.Data, []byte(t.ID))
-	if err != nil {
+	if err := a.opened(templatePurpose, t.Data, t.ID, out.UnmarshalBinary); err != nil {
 		return out, fmt.Errorf("template %s: %w", t.ID, err)
 	}
-	return out, out.UnmarshalBinary(raw)
+	return out, nil
 }
 
 // Templates reads stored templates whole and carries those of earlier backgrounds over to the model in force.

@@ -48,6 +48,11 @@ func (k *Keyring) Seal(purpose string, plaintext, aad []byte) ([]byte, error) {
 
 // Open decrypts what Seal made under any of the configured keys.
 func (k *Keyring) Open(purpose string, sealed, aad []byte) ([]byte, error) {
+	return k.OpenTo(nil, purpose, sealed, aad)
+}
+
+// OpenTo is Open appending to dst, which must not overlap sealed: for callers that use their memory again.
+func (k *Keyring) OpenTo(dst []byte, purpose string, sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < Overhead || sealed[0] != sealVersion {
 		return nil, ErrMalformed
 	}
@@ -60,7 +65,7 @@ func (k *Keyring) Open(purpose string, sealed, aad []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plaintext, err := aead.Open(nil, nil, sealed[headerSize:], bindHeader(header, aad))
+	plaintext, err := aead.Open(dst, nil, sealed[headerSize:], bindHeader(header, aad))
 	if err != nil {
 		return nil, ErrAuthentication
 	}

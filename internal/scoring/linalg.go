@@ -23,6 +23,13 @@ func (s square) reshape(n int) square {
 	return square{n: n, data: s.data[:n*n]}
 }
 
+// triangle is the lower triangle of a symmetric matrix, row after row without gaps, in the precision of storage.
+type triangle []float32
+
+func newTriangle(n int) triangle { return make(triangle, n*(n+1)/2) }
+
+func (t triangle) row(i int) []float32 { return t[i*(i+1)/2 : (i+1)*(i+2)/2] }
+
 // cholesky replaces the lower triangle by L with A = L L'. It reports false where A is not positive definite, which a
 // sum of covariances can only be through damaged input. Rows are taken four at a time, which is twice as fast as one by
 // one: what they have in common is read once.

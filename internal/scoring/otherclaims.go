@@ -99,7 +99,7 @@ func (a *assessment) doubts() []string {
 	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
 		codes.add(ReasonOtherLanguage)
 	}
-	if s.Keystroke.keys() >= partialKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() < minFilledCells {
+	if s.Keystroke.keys() >= partialKeys && s.Keystroke.filled() < minFilledCells {
 		codes.add(ReasonFewCells)
 	}
 	return codes.list()

@@ -1,7 +1,5 @@
 package scoring
 
-import "github.com/countersign-dev/countersign/internal/features"
-
 // Coverage says how much evidence there is.
 type Coverage string
 
@@ -84,7 +82,7 @@ func (s State) Coverage() Coverage {
 func (s State) keyCoverage() Coverage {
 	keys := s.Keystroke.seenKeys()
 	switch {
-	case keys >= sufficientKeys && s.Keystroke.merged(features.Dim(features.Keystroke)).Filled() >= minFilledCells:
+	case keys >= sufficientKeys && s.Keystroke.filled() >= minFilledCells:
 		return CoverageSufficient
 	case keys >= partialKeys:
 		return CoveragePartial

@@ -12,12 +12,14 @@ import (
 // residualCap bounds a cell's residual in standard deviations, so that one odd cell cannot decide.
 const residualCap = 3
 
-// posterior is what is known of a person: mean and covariance of the person's offset from the population. Of the covariance
-// the lower triangle is read, and of one that was stored it is all there is.
+// posterior is what is known of a person: mean and covariance of the person's offset from the population. It has the
+// precision of storage, so that a decision does not depend on whether the template was just trained or read back.
 type posterior struct {
-	mean []float64
-	cov  square
+	mean []float32
+	cov  triangle
 }
+
+func newPosterior(dim int) posterior { return posterior{make([]float32, dim), newTriangle(dim)} }
 
 // workspace is scratch memory of one score. It is pooled: scoring must not make garbage.
 type workspace struct {
@@ -65,11 +67,11 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 		one, two := ws.one.row(row), ws.two.row(row)
 		wi, ci, bi := b.w.row(i), p.cov.row(i), b.b.row(i)
 		for col, j := range ws.index[:row+1] {
-			one[col], two[col] = wi[j]+ci[j], wi[j]+bi[j]
+			one[col], two[col] = wi[j]+float64(ci[j]), wi[j]+bi[j]
 		}
 		one[row] += ws.noise[row]
 		two[row] += ws.noise[row]
-		ws.z[row] = ws.r[row] - p.mean[i]
+		ws.z[row] = ws.r[row] - float64(p.mean[i])
 	}
 	own, ok := ws.one.logDensity(ws.z, b.Tail)
 	other, ok2 := ws.two.logDensity(ws.r, b.Tail)
@@ -124,11 +126,14 @@ func combine(b *Background, sessions []information) (posterior, bool) {
 	if !ok {
 		return posterior{}, false
 	}
-	mean := make([]float64, n)
+	p := newPosterior(n)
 	for i := range n {
-		mean[i] = floats.Dot(cov.row(i), h)
+		p.mean[i] = float32(floats.Dot(cov.row(i), h))
+		for j, c := range cov.row(i)[:i+1] {
+			p.cov.row(i)[j] = float32(c)
+		}
 	}
-	return posterior{mean: mean, cov: cov}, true
+	return p, true
 }
 
 // enrol computes the posterior of a person from merged vectors, one a session.

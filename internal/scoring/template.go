@@ -164,21 +164,9 @@ func (t *Template) learn(bg *Background) error {
 	if !ok || !fine {
 		return fmt.Errorf("scoring: template of %s cannot be computed", t.Modality)
 	}
-	p.roundToStorage()
 	t.posterior = p
 	t.Limitations = t.weaknesses(bg, all)
 	return nil
-}
-
-// roundToStorage keeps the precision storage has, so that a decision does not depend on whether the template was just
-// trained or read back.
-func (p posterior) roundToStorage() {
-	for i, v := range p.mean {
-		p.mean[i] = float64(float32(v))
-	}
-	for i, v := range p.cov.data {
-		p.cov.data[i] = float64(float32(v))
-	}
 }
 
 // weaknesses names what is weak: provisional, one session only, or sessions that do not fit the others.

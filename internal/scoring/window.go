@@ -82,6 +82,23 @@ func (w window) merged(dim int) features.Vector {
 	return out
 }
 
+// filled is how many kinds of cell the window holds.
+func (w window) filled() int {
+	if len(w.chunks) == 0 {
+		return 0
+	}
+	kinds := 0
+	for i := range w.chunks[0].cells.N {
+		for _, c := range w.chunks {
+			if c.cells.N[i] > 0 {
+				kinds++
+				break
+			}
+		}
+	}
+	return kinds
+}
+
 func (w window) refs() []string {
 	var out []string
 	for _, c := range w.chunks {

@@ -2,6 +2,7 @@ package subject_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/simulate"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/storetest"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -39,9 +42,20 @@ func (plain) OpenState(s models.Session) (scoring.State, error) {
 	return scoring.NewState(scoring.UnknownDevice), nil
 }
 
-func (plain) OpenTemplate(t models.Template) (scoring.Template, error) {
-	return scoring.Template{ModelVersion: "opened"}, nil
-}
+func (plain) OpenTemplate(t models.Template) (scoring.Template, error) { return learned(), nil }
+
+var learned = sync.OnceValue(func() scoring.Template {
+	who := simulate.NewTypist(1)
+	var frames []features.Frame
+	for range 6 {
+		frames = append(frames, who.Frame(50))
+	}
+	ts, _, err := scoring.Default().Train([]scoring.SessionFrames{{Frames: frames}}, scoring.TrainOptions{Force: true})
+	if err != nil {
+		panic(err)
+	}
+	return ts[0]
+})
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
