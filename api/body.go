@@ -45,6 +45,7 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 		if err != nil {
 			return malformed(err)
 		}
+		c.Locals(localBody, value)
 		return violations(s.contract.ValidateBody(r.Operation, value))
 	}
 }

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -50,22 +50,13 @@ func (h *legacyHandlers) start(c *fiber.Ctx) error {
 
 // ingest takes frames one after the other: ts names and dates a frame, the other fields are its features.
 func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		SessionID string                       `json:"session_id"`
-		Frames    []map[string]json.RawMessage `json:"frames"`
-	}](c)
-	if err != nil {
-		return err
-	}
-	frames := make([]session.Frame, len(in.Frames))
-	for i, raw := range in.Frames {
-		if frames[i], err = legacyFrame(raw); err != nil {
-			return err
-		}
-	}
+	body := decoded(c)
+	id, _ := body["session_id"].(string)
+	frames, _ := body["frames"].([]any)
 	accepted, rejected := 0, 0
 	for _, f := range frames {
-		ack, err := h.Sessions.Evidence(requestContext(c), principal(c), in.SessionID, f)
+		frame, _ := f.(map[string]any)
+		ack, err := h.Sessions.Evidence(requestContext(c), principal(c), id, legacyFrame(frame))
 		if err != nil {
 			return err
 		}
@@ -76,46 +67,30 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 			accepted++
 		}
 	}
-	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), in.SessionID)
+	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), id)
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/sessions/"+in.SessionID+"/evidence",
+	return old(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/evidence",
 		map[string]any{"accepted": accepted, "rejected": rejected, "state": t.State})
 }
 
 // legacyFrame reads {ts, duration_ms?, purpose?, features? | features' own fields}.
-func legacyFrame(raw map[string]json.RawMessage) (session.Frame, error) {
-	var f session.Frame
-	rest := map[string]json.RawMessage{}
-	for name, value := range raw {
-		var target any
-		switch name {
-		case "ts":
-			target = &f.Timestamp
-		case "duration_ms":
-			target = &f.DurationMS
-		case "purpose":
-			target = &f.Purpose
-		case "features":
-			f.Features = value
-			continue
-		default:
-			rest[name] = value
-			continue
+func legacyFrame(body map[string]any) session.Frame {
+	f := session.Frame{Features: body["features"]}
+	f.DurationMS, _ = body["duration_ms"].(float64)
+	f.Purpose, _ = body["purpose"].(string)
+	ts, _ := body["ts"].(float64)
+	f.FrameID = "ts-" + strconv.FormatFloat(ts, 'f', -1, 64)
+	f.Timestamp = ts / 1000 // ts is in milliseconds
+	if f.Features == nil {
+		own := maps.Clone(body)
+		for _, name := range []string{"ts", "duration_ms", "purpose", "features"} {
+			delete(own, name)
 		}
-		if err := json.Unmarshal(value, target); err != nil {
-			return f, err // the contract has seen to the types
-		}
+		f.Features = own
 	}
-	f.FrameID = "ts-" + strconv.FormatFloat(f.Timestamp, 'f', -1, 64)
-	f.Timestamp /= 1000 // ts is in milliseconds
-	if f.Features != nil {
-		return f, nil
-	}
-	var err error
-	f.Features, err = json.Marshal(rest)
-	return f, err
+	return f
 }
 
 func (h *legacyHandlers) trust(c *fiber.Ctx) error {

@@ -23,6 +23,7 @@ const (
 	localRequestID = "request_id"
 	localTraceID   = "trace_id"
 	localRoute     = "route"
+	localBody      = "body"
 )
 
 // The size of a list's page.
@@ -50,6 +51,13 @@ func param(c *fiber.Ctx, name string) string { return utils.CopyString(c.Params(
 
 // query is a query parameter, copied; empty where it is missing.
 func query(c *fiber.Ctx, name string) string { return utils.CopyString(c.Query(name)) }
+
+// decoded is the body as the chain has read it and held against the contract; nil where there is none. Evidence is built from
+// it and not decoded again: it is most of what the service is sent.
+func decoded(c *fiber.Ctx) map[string]any {
+	body, _ := c.Locals(localBody).(map[string]any)
+	return body
+}
 
 // bind decodes a body that the chain has already held against the contract. No body is the zero value.
 func bind[T any](c *fiber.Ctx) (T, error) {

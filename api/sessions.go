@@ -106,10 +106,7 @@ func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
 }
 
 func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
-	in, err := bind[session.Frame](c)
-	if err != nil {
-		return err
-	}
+	in := submitted(decoded(c))
 	in.ResearchOptin = in.ResearchOptin || c.Get(researchHeader) == "true"
 	ack, err := h.Sessions.Evidence(requestContext(c), principal(c), param(c, "session_id"), in)
 	if err != nil {
@@ -117,6 +114,25 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	}
 	h.metrics.frame(ack)
 	return send(c, http.StatusOK, ack)
+}
+
+// submitted is the frame of a body that the contract has taken.
+func submitted(body map[string]any) session.Frame {
+	f := session.Frame{Features: body["features"], WindowStart: number(body["window_start"]), WindowEnd: number(body["window_end"])}
+	f.FrameID, _ = body["frame_id"].(string)
+	f.Timestamp, _ = body["timestamp"].(float64)
+	f.DurationMS, _ = body["duration_ms"].(float64)
+	f.Purpose, _ = body["purpose"].(string)
+	f.ResearchOptin, _ = body["research_optin"].(bool)
+	return f
+}
+
+// number is a decoded number; nil where there is none.
+func number(value any) *float64 {
+	if n, ok := value.(float64); ok {
+		return &n
+	}
+	return nil
 }
 
 func (h *sessionHandlers) end(c *fiber.Ctx) error {

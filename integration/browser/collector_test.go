@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -159,9 +158,9 @@ func TestAPersonIsEnrolledAndKnownThroughThePage(t *testing.T) {
 func (s *shop) sameAsTheService(keys []features.KeyEvent) {
 	t := s.tab.t
 	t.Helper()
-	var frame struct{ Features json.RawMessage }
+	var frame struct{ Features any }
 	s.eval("frames_[0]", &frame)
-	parsed := features.Parse(frame.Features)
+	parsed := features.Read(frame.Features)
 	require.Equal(t, features.Accepted, parsed.Status, parsed.Detail)
 	page, ok := parsed.Frame.Block(features.Keystroke)
 	require.True(t, ok)

@@ -6,9 +6,10 @@ import (
 )
 
 // MarshalJSON writes the frame as the features object a collector sends.
-func (f Frame) MarshalJSON() ([]byte, error) { return json.Marshal(f.tree()) }
+func (f Frame) MarshalJSON() ([]byte, error) { return json.Marshal(f.Tree()) }
 
-func (f Frame) tree() map[string]any {
+// Tree is the features object a collector sends, as it is decoded from JSON: Read takes it.
+func (f Frame) Tree() map[string]any {
 	out := map[string]any{"schema": SchemaVersion}
 	if f.ClockMS > 0 {
 		out["clock_ms"] = f.ClockMS
@@ -17,12 +18,12 @@ func (f Frame) tree() map[string]any {
 		cells := map[string]any{}
 		for i, n := range b.Cells.N {
 			if n > 0 {
-				cells[schemaCells[m][i].Name] = []float64{n, b.Cells.M[i]}
+				cells[schemaCells[m][i].Name] = []any{n, b.Cells.M[i]}
 			}
 		}
-		out[string(m)] = map[string]any{"events": b.Events, "active_ms": b.ActiveMS, "cells": cells}
+		out[string(m)] = map[string]any{"events": float64(b.Events), "active_ms": b.ActiveMS, "cells": cells}
 	}
-	presence := map[string]float64{}
+	presence := map[string]any{}
 	for i, has := range f.Presence.Has {
 		if has {
 			presence[presenceScalars[i].Name] = f.Presence.Values[i]

@@ -58,19 +58,18 @@ func writeRules(b *strings.Builder) {
 	fmt.Fprintf(b, `- `+"`schema`"+` is required. `+"`clock_ms`"+` is the resolution of the collector's clock, 0 to %d; leave it out where unknown.
 - A modality holds `+"`events`"+` (presses, pointer or scroll events; 0 to %d), `+"`active_ms`"+` (0 to %d; typing counts pauses of at most 2 s, the
   pointer pauses under 1 s, scrolling time within bursts, rhythm the whole span) and `+"`cells`"+`.
-- At most %d bytes. Any other name, any text, any array but `+"`[n, mean]`"+`, any number out of range is refused with a reason code.
+- Any other name, any text, any array but `+"`[n, mean]`"+`, any number out of range is refused with a reason code.
 
 | reason code | status | when |
 |---|---|---|
-`, MaxClockMS, MaxEvents, MaxActiveMS, MaxBytes)
+`, MaxClockMS, MaxEvents, MaxActiveMS)
 	for _, r := range [][3]string{
-		{ReasonMalformed, "rejected", "not JSON, not an object, a name twice, data after the object"},
+		{ReasonMalformed, "rejected", "not an object, or a part of it that must be one is none"},
 		{ReasonSchema, "rejected", "another schema version, or none"},
 		{ReasonRawContent, "rejected", "text, nesting, long arrays, or a name under which raw input is sent"},
 		{ReasonUnknown, "rejected", "a cell, scalar or field the schema does not have"},
 		{ReasonImpossible, "rejected", "a number its formula cannot give"},
 		{ReasonNotBinned, "rejected", "an exact count"},
-		{ReasonTooLarge, "rejected", "more bytes than allowed"},
 		{ReasonContradicts, "rejected", "cells without events, or more events in a cell than in the block"},
 		{ReasonEmpty, "neutral", "nothing happened"},
 	} {

@@ -1,12 +1,10 @@
 package features
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/countersign-dev/countersign/internal/strictjson"
 )
 
 // Status is what becomes of a submitted features object.
@@ -19,7 +17,7 @@ const (
 	Rejected Status = "rejected"
 )
 
-// Reason codes of Parse.
+// Reason codes of Read.
 const (
 	ReasonMalformed   = "features_malformed"
 	ReasonSchema      = "features_schema_unsupported"
@@ -27,12 +25,11 @@ const (
 	ReasonUnknown     = "features_unknown_cell"
 	ReasonImpossible  = "features_impossible_value"
 	ReasonNotBinned   = "features_counts_not_binned"
-	ReasonTooLarge    = "features_too_large"
 	ReasonContradicts = "features_contradictory"
 	ReasonEmpty       = "features_empty"
 )
 
-// Result is the outcome of Parse. Detail says where and which rule; it never repeats submitted names or values.
+// Result is the outcome of Read. Detail says where and which rule; it never repeats submitted names or values.
 type Result struct {
 	Status  Status
 	Frame   Frame
@@ -46,60 +43,44 @@ func refuse(reason, format string, args ...any) *parseError {
 	return &parseError{reason, fmt.Sprintf(format, args...)}
 }
 
-// Parse checks the features object of a submitted frame. Anything but the schema's numbers is refused: text, arrays
-// other than [n, mean], unknown names, numbers out of a cell's range, exact counts. It never panics.
-func Parse(raw []byte) Result {
-	if len(raw) > MaxBytes {
-		return rejected(refuse(ReasonTooLarge, "features: more than %d bytes", MaxBytes))
-	}
-	tree, err := decode(raw)
-	if err != nil {
-		return rejected(err)
+// Read checks the features object of a submitted frame, as decoded from JSON: map[string]any, []any, float64 and so on.
+// Anything but the schema's numbers is refused: text, arrays other than [n, mean], unknown names, numbers out of a cell's
+// range, exact counts. It never panics. Decode strictly before: of a name that is there twice a lenient decoder shows the
+// last value alone.
+func Read(value any) Result {
+	tree, ok := value.(map[string]any)
+	if !ok {
+		return rejected(refuse(ReasonMalformed, "features: must be an object"))
 	}
 	frame, err := readFrame(tree)
-	if err != nil {
+	switch {
+	case err != nil && deeper(tree, maxDepth):
+		return rejected(refuse(ReasonRawContent, "features: nested deeper than %d", maxDepth))
+	case err != nil:
 		return rejected(err)
-	}
-	if len(frame.Blocks) == 0 {
+	case len(frame.Blocks) == 0:
 		return Result{Status: Neutral, Frame: frame, Reasons: []string{ReasonEmpty}, Detail: "features: no events"}
+	default:
+		return Result{Status: Accepted, Frame: frame}
 	}
-	return Result{Status: Accepted, Frame: frame}
 }
 
 func rejected(err *parseError) Result {
 	return Result{Status: Rejected, Reasons: []string{err.reason}, Detail: err.detail}
 }
 
-// maxDepth is the depth of {"keystroke":{"cells":{"h:LP":[2,0.1]}}}.
+// maxDepth is the depth of {"keystroke":{"cells":{"h:LP":[2,0.1]}}}. What is deeper was no list of numbers.
 const maxDepth = 4
 
-// decode reads the text strictly: a name that is there twice does not hide behind its last value.
-func decode(raw []byte) (map[string]any, *parseError) {
-	v, err := strictjson.Decode(raw, strictjson.Limits{MaxDepth: maxDepth, AnyFinite: true})
-	if err != nil {
-		return nil, undecodable(err)
-	}
-	tree, ok := v.(map[string]any)
-	if !ok {
-		return nil, refuse(ReasonMalformed, "features: must be an object")
-	}
-	return tree, nil
-}
-
-func undecodable(err error) *parseError {
-	var value *strictjson.ValueError
-	if !errors.As(err, &value) {
-		return refuse(ReasonMalformed, "features: not valid JSON")
-	}
-	switch value.Type {
-	case strictjson.TypeTooDeep:
-		return refuse(ReasonRawContent, "features: nested deeper than %d", maxDepth)
-	case strictjson.TypeDuplicateKey:
-		return refuse(ReasonMalformed, "features: a name occurs twice in one object")
-	case strictjson.TypeNumberOutOfRange, strictjson.TypeNumberTooLong:
-		return refuse(ReasonImpossible, "features: a number that is too long or that no double holds")
+func deeper(v any, than int) bool {
+	below := func(item any) bool { return deeper(item, than-1) }
+	switch v := v.(type) {
+	case map[string]any:
+		return than == 0 || slices.ContainsFunc(slices.Collect(maps.Values(v)), below)
+	case []any:
+		return than == 0 || slices.ContainsFunc(v, below)
 	default:
-		return refuse(ReasonMalformed, "features: a text with characters that are refused, or too many names")
+		return false
 	}
 }
 

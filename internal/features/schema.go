@@ -47,10 +47,9 @@ type Scalar struct {
 
 // Limits of one frame's features object. They are published so that a collector can cut its frames to fit.
 const (
-	MaxBytes    = 64 << 10 // bytes of the features object
-	MaxEvents   = 50_000   // events of one modality in one frame
-	MaxActiveMS = 600_000  // active time of one modality, the longest a frame may last
-	MaxClockMS  = 1_000    // coarsest clock resolution a collector may report
+	MaxEvents   = 50_000  // events of one modality in one frame
+	MaxActiveMS = 600_000 // active time of one modality, the longest a frame may last
+	MaxClockMS  = 1_000   // coarsest clock resolution a collector may report
 )
 
 // Count bins. The collector sends how often a cell was seen only as one of these, because exact counts of key classes
@@ -135,7 +134,7 @@ func Schema() Description {
 		Version: SchemaVersion, TablesVersion: tables.Version, Cells: schemaCells, Presence: presenceScalars,
 		CountBins: map[string]int{"0": 0, "1-3": CountFew, "4+": CountMany},
 		Limits: map[string]int{
-			"features_bytes": MaxBytes, "events_per_modality": MaxEvents, "active_ms": MaxActiveMS, "clock_ms": MaxClockMS,
+			"events_per_modality": MaxEvents, "active_ms": MaxActiveMS, "clock_ms": MaxClockMS,
 		},
 		Example: ExampleJSON(),
 	}

@@ -9,7 +9,6 @@ var evidenceEntries = []Entry{
 	{"features_unknown_cell", KindEvidence, "The frame names a cell or field the schema does not have.", "Send only cells of the published schema."},
 	{"features_impossible_value", KindEvidence, "A value is outside the range its formula can give.", "Compute cells by the published formulas."},
 	{"features_counts_not_binned", KindEvidence, "An event count is not one of the bins 0, 2, 7.", "Bin counts in the collector: exact counts can single out a known text."},
-	{"features_too_large", KindEvidence, "The features object is larger than allowed.", "Send shorter frames."},
 	{"features_contradictory", KindEvidence, "Parts of the frame cannot be true together.", "Use the published collector unchanged."},
 	{"features_empty", KindEvidence, "Nothing happened in the frame.", "None needed: send frames when there is input."},
 	{"frame_contradicts_duration", KindEvidence, "The frame claims more active time than it lasted.", "Send the true duration of the frame."},

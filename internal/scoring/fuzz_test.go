@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/strictjson"
 )
 
 var statuses = []scoring.Status{scoring.Confirmed, scoring.Likely, scoring.Uncertain, scoring.NotConfirmed, scoring.Detected,
@@ -37,7 +38,11 @@ func FuzzEvidence(f *testing.F) {
 	ts, _, err := m.Train(sessions, scoring.TrainOptions{Device: scoring.Desktop})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, raw []byte, durationMS uint32, shiftMS int64, times uint8) {
-		parsed := features.Parse(raw)
+		tree, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: true})
+		if err != nil {
+			return
+		}
+		parsed := features.Read(tree)
 		state, at := scoring.NewState(scoring.Desktop), oddStart
 		for range times%32 + 1 {
 			at = at.Add(20 * time.Second)
@@ -58,7 +63,7 @@ func FuzzEvidence(f *testing.F) {
 			require.NotEmpty(t, c.Coverage)
 		}
 		require.NotEqual(t, scoring.Confirmed, p.Claim(scoring.ClaimContinuity).Status)
-		_, err := json.Marshal(p)
+		_, err = json.Marshal(p)
 		require.NoError(t, err)
 	})
 }

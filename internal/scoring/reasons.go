@@ -65,7 +65,6 @@ func parserReasons() []Reason {
 		{"features_unknown_cell", kind, "The frame names a cell or field the schema does not have.", "Send only cells of the published schema."},
 		{"features_impossible_value", kind, "A value is outside the range its formula can give.", "Compute cells by the published formulas."},
 		{"features_counts_not_binned", kind, "An event count is not one of the bins 0, 2, 7.", "Bin counts in the collector: exact counts can single out a known text."},
-		{"features_too_large", kind, "The features object is larger than allowed.", "Send shorter frames."},
 		{"features_contradictory", kind, "Parts of the frame cannot be true together.", "Use the published collector unchanged."},
 		{"features_empty", kind, "Nothing happened in the frame.", "None needed: send frames when there is input."},
 		{ReasonContradictDuration, kind, "The frame claims more active time than it lasted.", "Send the true duration of the frame."},

@@ -9,6 +9,14 @@ import (
 // senders that print more digits than they have.
 const maxNumberLength = 64
 
+// small are the numbers that documents hold most, made into values once.
+var small = func() (values [100]any) {
+	for i := range values {
+		values[i] = float64(i)
+	}
+	return values
+}()
+
 // number reads the number at pos by the grammar of RFC 8259.
 func (d *decoder) number() (any, *fault) {
 	start := d.pos
@@ -42,6 +50,9 @@ func (d *decoder) convert(start int, integer bool) (any, *fault) {
 	token := d.text[start:d.pos]
 	if integer && len(token) <= 15 {
 		n, _ := strconv.Atoi(token) // the scan made sure it is one
+		if n >= 0 && n < len(small) && token[0] != '-' {
+			return small[n], nil
+		}
 		return float64(n), nil
 	}
 	if len(token) > maxNumberLength {

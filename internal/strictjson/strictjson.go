@@ -83,6 +83,7 @@ type decoder struct {
 	depth, maxDepth int
 	keys, maxKeys   int
 	anyFinite       bool
+	open            []any // items of the arrays being read, so that each array is made once and of its size
 }
 
 // fault is an error on its way up: each level adds its key or index, innermost first, so that good input pays nothing
@@ -242,25 +243,27 @@ func (d *decoder) member(members map[string]any) *fault {
 }
 
 func (d *decoder) array() (any, *fault) {
-	items := []any{}
 	d.pos++
 	d.space()
 	if d.peek() == ']' {
 		d.pos++
-		return items, nil
+		return []any{}, nil
 	}
+	begin := len(d.open)
 	for {
 		value, f := d.value()
 		if f != nil {
-			return nil, f.at(len(items))
+			return nil, f.at(len(d.open) - begin)
 		}
-		items = append(items, value)
+		d.open = append(d.open, value)
 		switch d.space(); d.peek() {
 		case ',':
 			d.pos++
 			d.space()
 		case ']':
 			d.pos++
+			items := slices.Clone(d.open[begin:])
+			d.open = d.open[:begin]
 			return items, nil
 		default:
 			return nil, d.syntax("',' or ']' is expected")

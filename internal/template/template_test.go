@@ -2,7 +2,6 @@ package template_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -61,10 +60,8 @@ func (b *bundle) frames(t *testing.T, purpose string, frames []features.Frame) s
 	for _, f := range frames {
 		b.n++
 		b.clock.Advance(time.Minute)
-		raw, err := json.Marshal(f)
-		require.NoError(t, err)
 		ack, err := b.sessions.Evidence(t.Context(), b.principal, v.Session.ID, session.Frame{
-			FrameID: fmt.Sprint(b.n), Timestamp: float64(b.clock.Now().Unix()), DurationMS: 60_000, Features: raw, Purpose: purpose,
+			FrameID: fmt.Sprint(b.n), Timestamp: float64(b.clock.Now().Unix()), DurationMS: 60_000, Features: f.Tree(), Purpose: purpose,
 		})
 		require.NoError(t, err)
 		require.Equal(t, "accepted", ack.Status, ack.ReasonCodes)

@@ -175,8 +175,6 @@ const (
 	ReasonFeaturesRawContent = "features_raw_content"
 	// The frame names another feature schema version.
 	ReasonFeaturesSchemaUnsupported = "features_schema_unsupported"
-	// The features object is larger than allowed.
-	ReasonFeaturesTooLarge = "features_too_large"
 	// The frame names a cell or field the schema does not have.
 	ReasonFeaturesUnknownCell = "features_unknown_cell"
 	// The frame claims more active time than it lasted.

@@ -1,7 +1,6 @@
 package try
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -120,13 +119,9 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	for range in.N {
 		frame = who.Frame(strangerKeys)
 	}
-	features, err := json.Marshal(frame)
-	if err != nil {
-		return err
-	}
 	sent := session.Frame{
 		FrameID: fmt.Sprintf("made-up-%d-%d", in.Seed, in.N), Timestamp: float64(p.Clock.Now().UnixMilli()) / 1000,
-		DurationMS: frame.ActiveMS(), Features: features,
+		DurationMS: frame.ActiveMS(), Features: frame.Tree(),
 	}
 	ack, err := p.Sessions.Evidence(ctx, v.Principal, in.Session, sent)
 	if err != nil {

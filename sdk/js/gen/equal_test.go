@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/strictjson"
 )
 
 // Wild events, of no person: whatever a keyboard and a mouse could report, in an order of time, with clocks coarse and fine.
@@ -137,7 +138,9 @@ func TestThePageComputesWhatTheServiceComputes(t *testing.T) {
 	edges, cells := 0, 0
 	for i := range cases {
 		require.True(t, lines.Scan())
-		parsed := features.Parse(lines.Bytes())
+		tree, err := strictjson.Decode(lines.Bytes(), strictjson.Limits{AnyFinite: true})
+		require.NoError(t, err)
+		parsed := features.Read(tree)
 		require.NotEqual(t, features.Rejected, parsed.Status, "case %d: %s", i, parsed.Detail)
 		edges += differences(t, fmt.Sprint("case ", i), want[i], parsed.Frame)
 		for _, b := range want[i].Blocks {
