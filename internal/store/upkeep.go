@@ -31,12 +31,13 @@ func (q *Q) OverdueEvaluations(ctx context.Context, t time.Time, limit int) ([]s
 }
 
 // ExpireIdleSessions moves active sessions without activity since t to expired, at most limit of them, and returns them.
-// Rows that somebody works on are left for the next time.
+// Rows that somebody works on are left for the next time. They are found by when they began: an index on the last activity
+// would make every frame of evidence dearer.
 func (q *Q) ExpireIdleSessions(ctx context.Context, t, at time.Time, limit int) ([]models.Session, error) {
 	var rows []models.Session
 	err := q.with(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
-		where status = 'active' and last_activity_at < ? order by last_activity_at limit ? for update skip locked) idle
-		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at`, at, t, limit).Scan(&rows).Error
+		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
+		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at`, at, t, t, limit).Scan(&rows).Error
 	return rows, err
 }
 
