@@ -3,6 +3,7 @@ package models
 import (
 	"database/sql/driver"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -10,9 +11,14 @@ import (
 // Strings is a text[] column. A nil slice is stored as the empty array: no column of this type is null.
 type Strings []string
 
+// typeMaps are for one conversion at a time: a map plans each kind of conversion once and remembers, and is not safe to share.
+var typeMaps = sync.Pool{New: func() any { return pgtype.NewMap() }}
+
 // Scan reads a text[].
 func (s *Strings) Scan(src any) error {
-	return pgtype.NewMap().SQLScanner((*[]string)(s)).Scan(src)
+	m, _ := typeMaps.Get().(*pgtype.Map)
+	defer typeMaps.Put(m)
+	return m.SQLScanner((*[]string)(s)).Scan(src)
 }
 
 // Value writes a text[].
@@ -20,7 +26,9 @@ func (s Strings) Value() (driver.Value, error) {
 	if len(s) == 0 {
 		return "{}", nil
 	}
-	buf, err := pgtype.NewMap().Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, []string(s), nil)
+	m, _ := typeMaps.Get().(*pgtype.Map)
+	defer typeMaps.Put(m)
+	buf, err := m.Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, []string(s), nil)
 	return string(buf), err
 }
 

@@ -48,6 +48,19 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 	return ctx
 }
 
+// TraceBatchStart has nothing to do.
+func (r *recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+// TraceBatchQuery keeps a statement that was sent along with others.
+func (r *recorder) TraceBatchQuery(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchQueryData) {
+	r.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: data.SQL, Args: data.Args})
+}
+
+// TraceBatchEnd has nothing to do.
+func (r *recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
 // TraceQueryEnd has nothing to do.
 func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
@@ -170,7 +183,7 @@ func newBare(ctx context.Context, url string, conns int) (*bare, error) {
 	return &bare{pool: pool}, err
 }
 
-// run sends the ith transaction's statements, one after the other as the service does, on one connection.
+// run sends the ith transaction's statements on one connection, each when the one before has been answered.
 func (b *bare) run(ctx context.Context, i int) error {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {

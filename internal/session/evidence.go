@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -18,15 +17,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Frame is FeatureFrameRequest. Features are the raw bytes: the strict parser reads them itself.
+// Frame is FeatureFrameRequest. Features are as decoded from JSON, strictly; features.Read holds them against the schema.
 type Frame struct {
-	FrameID     string          `json:"frame_id"`
-	Timestamp   float64         `json:"timestamp"`
-	DurationMS  float64         `json:"duration_ms"`
-	Features    json.RawMessage `json:"features"`
-	Purpose     string          `json:"purpose"`
-	WindowStart *float64        `json:"window_start"`
-	WindowEnd   *float64        `json:"window_end"`
+	FrameID     string   `json:"frame_id"`
+	Timestamp   float64  `json:"timestamp"`
+	DurationMS  float64  `json:"duration_ms"`
+	Features    any      `json:"features"`
+	Purpose     string   `json:"purpose"`
+	WindowStart *float64 `json:"window_start"`
+	WindowEnd   *float64 `json:"window_end"`
 	// ResearchOptin lets the vector be kept for learning where subject and deployment agree too.
 	ResearchOptin bool `json:"research_optin"`
 }
@@ -50,7 +49,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 	if in.Purpose == "" {
 		in.Purpose = "score"
 	}
-	f := incoming{Frame: in, principal: p, parsed: features.Parse(in.Features), now: s.clock.Now()}
+	f := incoming{Frame: in, principal: p, parsed: features.Read(in.Features), now: s.clock.Now()}
 	if f.parsed.Status == features.Accepted {
 		var err error
 		if f.digest, err = hex.DecodeString(f.parsed.Frame.Digest()); err != nil {
@@ -85,7 +84,7 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 		elsewhere = nil // too little to be told from another's
 	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		o, err := q.Observe(ctx, p.Store(), id, f.FrameID, elsewhere)
+		o, err := q.Observe(ctx, p.Store(), id, store.FrameLookup{ID: f.FrameID, Digest: elsewhere, Templates: len(f.digest) > 0})
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && p.Client.SubjectUID != o.Session.SubjectUID {
 			return problem.Absent()
 		}
@@ -170,11 +169,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	rows, err := q.ActiveTemplates(ctx, f.principal.Store(), sess.SubjectUID)
-	if err != nil {
-		return scoring.Ack{}, err
-	}
-	templates, err := s.assessor.Templates(rows)
+	templates, err := s.assessor.Templates(o.Templates)
 	if err != nil {
 		return scoring.Ack{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -44,7 +46,7 @@ const factSession = `left join lateral (select id, device_class, status, state f
 // subject's. The prior answer's environment is compared in a form that no index has: of a young table, which it has no
 // statistics of, the planner else takes an index that begins with the environment and walks all of its decisions.
 func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
-	row := q.fetchRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response
+	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		`+factSession+`
@@ -59,13 +61,13 @@ func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *stri
 
 // FactsAgain reads what deciding again about a subject (by our id) needs.
 func (q *Q) FactsAgain(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
-	row := q.fetchRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea from subjects s `+factSession+`
+	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, subjectUID, session)
 	f, err := scanFacts(row, s)
 	return one(f, err)
 }
 
-func scanFacts(row row, s Scope) (Facts, error) {
+func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var f Facts
 	var uid, external, status, sesID, device, sesStatus, priorID sql.NullString
 	var frozen sql.NullBool
@@ -146,7 +148,7 @@ func (q *Q) InsertDecision(ctx context.Context, d Decision) (bool, error) {
 			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
 	}
 	var written int
-	err := q.fetchRow(ctx, s.text()+" select count(*) from azn", s.args...).Scan(&written)
+	err := q.queryRow(ctx, s.text()+" select count(*) from azn", s.args...).Scan(&written)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

@@ -43,7 +43,7 @@ func IsAway(err error) bool {
 		case "08", "53", "57", "40": // connection, resources, operator intervention, serialization
 			return true
 		}
-		return false
+		return pg.Code == "25P03" // stopped for longer than a transaction may wait
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError

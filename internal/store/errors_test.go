@@ -29,6 +29,8 @@ func TestAwayIsWhatARetryMayMend(t *testing.T) {
 		"reset":              {&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, true},
 		"shutting down":      {&pgconn.PgError{Code: "57P01"}, true},
 		"too many clients":   {&pgconn.PgError{Code: "53300"}, true},
+		"idle too long":      {&pgconn.PgError{Code: "25P03"}, true},
+		"aborted before":     {&pgconn.PgError{Code: "25P02"}, false},
 		"serialization":      {&pgconn.PgError{Code: "40001"}, true},
 		"a unique violation": {&pgconn.PgError{Code: "23505"}, false},
 		"bad SQL":            {&pgconn.PgError{Code: "42P01"}, false},

@@ -24,7 +24,8 @@ var expiring = map[Expiring]string{
 	ExpiringFrames: `delete from frames where ctid = any (array(select ctid from frames where received_at < $1 limit $2))
 		returning environment_id`,
 	// A session goes with its frames.
-	ExpiringSessions: `delete from sessions where id in (select id from sessions where status <> 'active' and last_activity_at < $1 limit $2)
+	ExpiringSessions: `delete from sessions where id in (select id from sessions where status <> 'active' and started_at < $1
+		and last_activity_at < $1 limit $2)
 		returning environment_id`,
 	// The version in force is not old, however long it has been in force.
 	ExpiringTemplates: `delete from templates where id in (select id from templates where status <> 'active' and updated_at < $1 limit $2)
@@ -60,12 +61,12 @@ func (q *Q) Expire(ctx context.Context, class Expiring, t, at time.Time, limit i
 	if class == ExpiringEvents {
 		args = append(args, at)
 	}
-	rows, err := q.db.Statement.ConnPool.QueryContext(ctx, `with gone as (`+remove+`)
+	rows, err := q.plain.Query(ctx, `with gone as (`+remove+`)
 		select e.tenant_id, e.id, count(*) from gone join environments e on e.id = gone.environment_id group by 1, 2 order by 2`, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
+	defer rows.Close()
 	var out []Counted
 	for rows.Next() {
 		var g Counted

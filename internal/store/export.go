@@ -70,8 +70,8 @@ type ExportSink interface {
 // ExportSubject reads everything held under the subject's uid, section by section in the order of their names, and keeps no
 // more than a row of it. Call it in Read, so that all sections are of one moment; limit is how long one section may take.
 func (q *Q) ExportSubject(ctx context.Context, uid string, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
-	var set string
-	err := q.queryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
+	_, err := q.exec(ctx, `select set_config('statement_timeout', $1, true),
+		set_config('idle_in_transaction_session_timeout', $1, true)`, strconv.FormatInt(limit.Milliseconds(), 10))
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (q *Q) ExportSubject(ctx context.Context, uid string, pseudonyms [][]byte, 
 }
 
 func (q *Q) exportSection(ctx context.Context, query string, arg any, row func(json.RawMessage) error) error {
-	rows, err := q.db.Statement.ConnPool.QueryContext(ctx, query, arg)
+	rows, err := q.plain.Query(ctx, query, arg)
 	if err != nil {
 		return err
 	}

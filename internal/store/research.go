@@ -174,14 +174,14 @@ type researchRow struct {
 }
 
 func (q *Q) researchPage(ctx context.Context, r ResearchRange, after researchRow) ([]researchRow, error) {
-	rows, err := q.db.Statement.ConnPool.QueryContext(ctx, `select id, coalesce(period_id, ''), device_class, pseudonym, vector from research_vectors
+	rows, err := q.plain.Query(ctx, `select id, coalesce(period_id, ''), device_class, pseudonym, vector from research_vectors
 		where (pseudonym, id) > ($1, $2) and ($3 = '' or environment_id = $3) and ($4::timestamptz is null or created_at >= $4)
 		and ($5::timestamptz is null or created_at < $5) order by pseudonym, id limit $6`,
 		after.pseudonym, after.id, r.Environment, orNull(r.From), orNull(r.Until), researchPage)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
+	defer rows.Close()
 	var out []researchRow
 	for rows.Next() {
 		var v researchRow

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/driver/postgres"
@@ -28,11 +29,27 @@ type Scope struct {
 // Q runs queries: on the pool, or inside one transaction.
 type Q struct {
 	db *gorm.DB
-	// pool runs plain statements outside of a transaction, without database/sql in between; nil inside of one.
-	pool *pgxpool.Pool
+	// inside is the transaction for GORM; nil outside of one.
+	inside gorm.ConnPool
+	// plain runs plain statements without database/sql in between: the pool, or the transaction.
+	plain plain
 	// queued becomes true when work is added to the outbox; nil outside of Write.
 	queued *bool
 }
+
+// plain is what the pool and a transaction have in common.
+type plain interface {
+	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+	// send sends the statements of a batch in one round trip and runs their functions.
+	send(ctx context.Context, b *pgx.Batch) error
+}
+
+// pooled is the pool: each statement by itself, a batch as one transaction.
+type pooled struct{ *pgxpool.Pool }
+
+func (p pooled) send(ctx context.Context, b *pgx.Batch) error { return p.SendBatch(ctx, b).Close() }
 
 // Store is the database. Its own methods (through Q) run each statement by itself.
 type Store struct {
@@ -46,7 +63,7 @@ type Store struct {
 // Options bound what a process takes of the database.
 type Options struct {
 	MaxConns int32 // default 16
-	// StatementTimeout ends a statement that runs longer; default 10 s.
+	// StatementTimeout ends a statement that runs longer, and a transaction that waits longer for its next; default 10 s.
 	StatementTimeout time.Duration
 	// Tracer is told of every statement; nil is nobody.
 	Tracer pgx.QueryTracer
@@ -69,6 +86,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg.ConnConfig.RuntimeParams["application_name"] = "countersign"
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	cfg.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
+	// A process that is stopped in its tracks must not hold its locks.
+	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.ConnConfig.Tracer = o.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
@@ -95,7 +114,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, pool: pool}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	s := &Store{Q: &Q{db: g, plain: pooled{pool}}, pool: pool, sql: db, waker: newWaker(), stop: stop}
 	go s.waker.run(background, s)
 	return s, nil
 }
@@ -120,48 +139,6 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 // Pool gives the connection pool, for LISTEN and for figures.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, the relays are woken after the
-// commit: a NOTIFY inside the transaction would make Postgres serialise the commits of all who send one. Where a migration
-// changed a table in between, f runs a second time, in a new transaction.
-func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
-	queued := false
-	err := s.transaction(ctx, func(tx *gorm.DB) error {
-		queued = false
-		return f(&Q{db: tx, queued: &queued})
-	})
-	if err == nil && queued {
-		s.Wake(ChannelOutbox)
-	}
-	return err
-}
-
-// errReadOnly makes Read roll back whatever was done.
-var errReadOnly = errors.New("store: read transaction ends")
-
-// Read runs f on one snapshot and always rolls back, so that a write hidden in a read fails its test.
-func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
-	err := s.transaction(ctx, func(tx *gorm.DB) error {
-		if err := f(&Q{db: tx}); err != nil {
-			return err
-		}
-		return errReadOnly
-	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
-	if errors.Is(err, errReadOnly) {
-		return nil
-	}
-	return err
-}
-
-// transaction runs f in a transaction, and once more where f met a statement that was prepared before a migration.
-func (s *Store) transaction(ctx context.Context, f func(tx *gorm.DB) error, options ...*sql.TxOptions) error {
-	err := s.db.WithContext(ctx).Transaction(f, options...)
-	if stalePlan(err) {
-		s.pool.Reset()
-		err = s.db.WithContext(ctx).Transaction(f, options...)
-	}
-	return err
-}
-
 // queue notes that the outbox has more.
 func (q *Q) queue() {
 	if q.queued != nil {
@@ -170,36 +147,35 @@ func (q *Q) queue() {
 }
 
 // with returns a fresh GORM session: a kept *gorm.DB accumulates conditions.
-func (q *Q) with(ctx context.Context) *gorm.DB { return q.db.WithContext(ctx) }
+func (q *Q) with(ctx context.Context) *gorm.DB {
+	session := q.db.WithContext(ctx)
+	if q.inside != nil {
+		session.Statement.ConnPool = q.inside
+	}
+	return session
+}
 
 // exec runs a plain statement ($1 placeholders) and returns the rows it changed.
 func (q *Q) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if q.pool != nil {
-		tag, err := q.pool.Exec(ctx, query, args...)
-		return tag.RowsAffected(), err
-	}
-	res, err := q.db.Statement.ConnPool.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	tag, err := q.plain.Exec(ctx, query, args...)
+	return tag.RowsAffected(), err
 }
 
-// queryRow runs a plain statement ($1 placeholders) that answers one row.
-func (q *Q) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return q.db.Statement.ConnPool.QueryRowContext(ctx, query, args...)
+// queryRow runs a plain statement ($1 placeholders) that answers one row; Scan says sql.ErrNoRows where there is none. What
+// it scans into must be of the column's own type: []string for texts, not models.Strings.
+func (q *Q) queryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return q.plain.QueryRow(ctx, query, args...)
 }
 
-// row is the answer of one row; Scan says sql.ErrNoRows where there is none.
-type row interface{ Scan(dest ...any) error }
-
-// fetchRow is queryRow for the paths that are taken most: outside of a transaction database/sql is not in between. What
-// it scans into must be of the column's own type.
-func (q *Q) fetchRow(ctx context.Context, query string, args ...any) row {
-	if q.pool != nil {
-		return q.pool.QueryRow(ctx, query, args...)
+// last runs a plain statement whose answer nobody needs: inside a transaction it is sent with what comes next, at the end
+// the commit, and its error is that of the next.
+func (q *Q) last(ctx context.Context, query string, args ...any) error {
+	if t, ok := q.plain.(*transaction); ok {
+		t.queued = append(t.queued, &pgx.QueuedQuery{SQL: query, Arguments: args})
+		return nil
 	}
-	return q.queryRow(ctx, query, args...)
+	_, err := q.exec(ctx, query, args...)
+	return err
 }
 
 // Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.

@@ -4,29 +4,33 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ActiveTemplates are a subject's templates in force. Every frame of evidence reads them, so GORM is not in between.
+const (
+	activeTemplates = `select id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version,
+		provisional, limitations, origin, origin_ref, data, created_at, updated_at
+		from templates where tenant_id = $1 and environment_id = $2 and status = 'active' and subject_uid = `
+	templateOrder      = " order by modality, device_class"
+	templatesOfSubject = activeTemplates + "$3" + templateOrder
+	templatesOfSession = activeTemplates + "(select subject_uid from sessions where tenant_id = $1 and environment_id = $2 and id = $3)" + templateOrder
+)
+
+// ActiveTemplates are a subject's templates in force.
 func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
-	rows, err := q.db.Statement.ConnPool.QueryContext(ctx, `select id, tenant_id, environment_id, subject_uid, modality, device_class,
-		version, status, model_version, provisional, limitations, origin, origin_ref, data, created_at, updated_at
-		from templates where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and status = 'active'
-		order by modality, device_class`, s.Tenant, s.Environment, subjectUID)
+	rows, err := q.plain.Query(ctx, templatesOfSubject, s.Tenant, s.Environment, subjectUID)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	var out []models.Template
-	for rows.Next() {
-		var t models.Template
-		if err := rows.Scan(&t.ID, &t.TenantID, &t.EnvironmentID, &t.SubjectUID, &t.Modality, &t.DeviceClass, &t.Version, &t.Status,
-			&t.ModelVersion, &t.Provisional, &t.Limitations, &t.Origin, &t.OriginRef, &t.Data, &t.CreatedAt, &t.UpdatedAt); err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, rows.Err()
+	return pgx.CollectRows(rows, scanTemplate)
+}
+
+func scanTemplate(row pgx.CollectableRow) (t models.Template, err error) {
+	err = row.Scan(&t.ID, &t.TenantID, &t.EnvironmentID, &t.SubjectUID, &t.Modality, &t.DeviceClass, &t.Version, &t.Status,
+		&t.ModelVersion, &t.Provisional, (*[]string)(&t.Limitations), &t.Origin, &t.OriginRef, &t.Data, &t.CreatedAt, &t.UpdatedAt)
+	return t, err
 }
 
 // TemplateHeads are a subject's templates in force without their data, which judging does not need.
