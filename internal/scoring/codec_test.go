@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -101,4 +102,62 @@ func BenchmarkStorage(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A person is shown all that is stored, by name, and in numbers that JSON holds.
+func TestStatesAndTemplatesAreReadable(t *testing.T) {
+	t.Parallel()
+	s, tmpl, _, _ := stored(t)
+	body, err := json.Marshal(s)
+	require.NoError(t, err)
+	var state struct {
+		Frames    int
+		Keystroke struct {
+			Scored bool
+			Chunks []struct {
+				Keys  int
+				Refs  []string
+				Cells map[string][2]float64
+			}
+		}
+		Replay struct {
+			Digests      []string
+			Fingerprints [][]int
+		}
+	}
+	require.NoError(t, json.Unmarshal(body, &state))
+	require.Equal(t, s.Frames, state.Frames)
+	require.True(t, state.Keystroke.Scored)
+	require.Len(t, state.Keystroke.Chunks, len(s.Keystroke.chunks))
+	for i, c := range s.Keystroke.chunks {
+		require.Equal(t, c.Keys, state.Keystroke.Chunks[i].Keys)
+		require.Len(t, state.Keystroke.Chunks[i].Cells, c.cells.Filled())
+	}
+	require.Len(t, state.Replay.Digests, len(s.Replay.Digests))
+	require.Len(t, state.Replay.Fingerprints, len(s.Replay.prints))
+
+	body, err = json.Marshal(tmpl)
+	require.NoError(t, err)
+	var template struct {
+		Modality, Device string
+		Limitations      []string
+		Sessions         []struct{ Cells map[string][2]float64 }
+		Fingerprints     [][]int
+		Posterior        struct {
+			Cells      []string
+			Mean       []float64
+			Covariance [][]float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(body, &template))
+	require.Equal(t, "keystroke", template.Modality)
+	require.Equal(t, tmpl.Limitations, template.Limitations)
+	require.Len(t, template.Sessions, len(tmpl.Sessions))
+	require.Len(t, template.Sessions[0].Cells, tmpl.Sessions[0].Cells.Filled())
+	require.Len(t, template.Fingerprints, len(tmpl.gallery))
+	dim := features.Dim(features.Keystroke)
+	require.Len(t, template.Posterior.Cells, dim)
+	require.Len(t, template.Posterior.Mean, dim)
+	require.Len(t, template.Posterior.Covariance, dim)
+	require.Len(t, template.Posterior.Covariance[dim-1], dim)
 }

@@ -45,9 +45,9 @@ type exportHead struct {
 	Digest      string `json:"digest"`
 }
 
-// Export writes down everything held about a subject, all of one moment. Learned templates and the state of a session are
-// given opened, in the binary form of the model, in base64; so are feature vectors. However much there is, a row of it at a
-// time is in memory: it is read twice, once for the digest and the size and once to be sent.
+// Export writes down everything held about a subject, all of one moment. Learned templates, the state of a session and feature
+// vectors are given opened, their cells by name. However much there is, a row of it at a time is in memory: it is read twice,
+// once for the digest and the size and once to be sent.
 func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (Export, error) {
 	select {
 	case s.exports <- struct{}{}:

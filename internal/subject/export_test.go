@@ -2,7 +2,6 @@ package subject_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"io"
 	"testing"
@@ -10,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // exported is a SubjectExport as its reader sees it.
@@ -90,11 +89,15 @@ func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
 	}
 	require.Equal(t, s.session, sections["sessions"][0]["id"])
 	require.Equal(t, "2026-03-01T09:00:00.000Z", sections["sessions"][0]["started_at"])
-	opened, err := plain{}.OpenTemplate(models.Template{})
-	require.NoError(t, err)
-	raw, err := opened.MarshalBinary()
-	require.NoError(t, err)
-	require.Equal(t, base64.StdEncoding.EncodeToString(raw), sections["templates"][0]["data"])
+	template, ok := sections["templates"][0]["data"].(map[string]any)
+	require.True(t, ok, "a template is given opened")
+	require.Equal(t, "keystroke", template["modality"])
+	require.Contains(t, template["sessions"].([]any)[0].(map[string]any)["cells"], "h:LI", "its cells by name")
+	require.Len(t, template["posterior"].(map[string]any)["mean"], features.Dim(features.Keystroke))
+	require.Contains(t, sections["sessions"][0]["state"], "keystroke", "so is the state of a session")
+	frame := sections["frames"][0]["vector"].(map[string]any)
+	require.Equal(t, features.Accepted, features.Read(frame).Status, "a frame is given as it was sent")
+	require.Equal(t, frame, sections["research_vectors"][0]["vector"])
 	require.Equal(t, []string{e.Digest}, b.texts(t, "select data->>'digest' from events where type = 'subject.exported'"))
 }
 
@@ -118,9 +121,9 @@ func TestExportOfMuch(t *testing.T) {
 	b := setup(t)
 	v := b.create(t, "user-1")
 	s := b.seed(t, v.Subject)
-	const frames = 20_000
+	const frames = 4000
 	b.exec(t, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector)
-		select session_id, 'g' || n, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, decode(repeat('ab', 1024), 'hex')
+		select session_id, 'g' || n, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector
 		from frames, generate_series(1, $2) n where session_id = $1`, s.session, frames)
 	done := make(chan error)
 	for range 4 {

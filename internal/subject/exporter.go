@@ -4,13 +4,12 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"io"
 
 	"github.com/countersign-dev/countersign/internal/canonical"
+	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -136,44 +135,50 @@ func (s *exportSections) end() error {
 	return err
 }
 
-// opened replaces what is sealed in a row by what is in it.
+// opened replaces what is sealed or packed in a row by what is in it.
 func (s *exportSections) opened(row json.RawMessage) (json.RawMessage, error) {
 	switch s.current {
 	case "sessions":
-		return replace(row, "state", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
+		return replace(row, "state", func(id string, sealed []byte) (any, error) {
 			return s.open.OpenState(models.Session{ID: id, State: sealed})
 		})
 	case "templates":
-		return replace(row, "data", func(id string, sealed []byte) (encoding.BinaryMarshaler, error) {
+		return replace(row, "data", func(id string, sealed []byte) (any, error) {
 			return s.open.OpenTemplate(models.Template{ID: id, Data: sealed})
+		})
+	case "frames", "research_vectors":
+		return replace(row, "vector", func(_ string, packed []byte) (any, error) {
+			var f features.Frame
+			err := f.UnmarshalBinary(packed)
+			return f, err
 		})
 	default:
 		return row, nil
 	}
 }
 
-func replace(row json.RawMessage, field string, open func(id string, sealed []byte) (encoding.BinaryMarshaler, error)) (json.RawMessage, error) {
+func replace(row json.RawMessage, field string, open func(id string, stored []byte) (any, error)) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
-	var sealed []byte // JSON gives bytes in base64
+	var stored []byte // JSON gives bytes in base64
 	var id string
 	if err := json.Unmarshal(row, &fields); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(fields[field], &sealed); err != nil || len(sealed) == 0 {
+	if err := json.Unmarshal(fields[field], &stored); err != nil || len(stored) == 0 {
 		return row, err
 	}
-	if err := json.Unmarshal(fields["id"], &id); err != nil {
-		return nil, err
+	if raw, ok := fields["id"]; ok {
+		if err := json.Unmarshal(raw, &id); err != nil {
+			return nil, err
+		}
 	}
-	v, err := open(id, sealed)
+	v, err := open(id, stored)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := v.MarshalBinary()
-	if err != nil {
+	if fields[field], err = json.Marshal(v); err != nil {
 		return nil, err
 	}
-	fields[field] = json.RawMessage(`"` + base64.StdEncoding.EncodeToString(plain) + `"`)
 	return json.Marshal(fields)
 }
 

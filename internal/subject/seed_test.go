@@ -28,7 +28,7 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	b.exec(t, `insert into sessions (id, tenant_id, environment_id, subject_uid, device_class, status, started_at, last_activity_at, state)
 		values ($1, $2, $3, $4, 'desktop', 'active', $5, $5, '\x01')`, out.session, s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector)
-		values ($1, 'f1', $2, $3, 'score', 'accepted', '{}', $4, $4, 1000, '\x02', '\x03')`, out.session, s.EnvironmentID, s.UID, now)
+		values ($1, 'f1', $2, $3, 'score', 'accepted', '{}', $4, $4, 1000, '\x02', $5)`, out.session, s.EnvironmentID, s.UID, now, vector(t))
 	b.exec(t, `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 		values ($1, $2, $3, $4, 'keystroke', 'desktop', 1, 'active', 'm1', '\x04', $5, $5)`, ids.New(ids.Template), s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into enrollments (id, tenant_id, environment_id, subject_uid, session_id, anchor, status, force, windows_accepted, created_at)
@@ -38,7 +38,7 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	b.exec(t, `insert into research_consents (id, environment_id, subject_uid, consented, recorded_at) values ($1, $2, $3, true, $4)`,
 		ids.New(ids.Research), s.EnvironmentID, s.UID, now)
 	b.exec(t, "update subjects set research_consent = true where uid = $1", s.UID)
-	kept, err := b.research(t).Keep(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: []byte{5}, At: now})
+	kept, err := b.research(t).Keep(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: vector(t), At: now})
 	require.NoError(t, err)
 	require.True(t, kept)
 	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at)

@@ -57,6 +57,14 @@ var learned = sync.OnceValue(func() scoring.Template {
 	return ts[0]
 })
 
+// vector is a frame as it is stored.
+func vector(t *testing.T) []byte {
+	t.Helper()
+	data, err := simulate.NewTypist(1).Frame(50).MarshalBinary()
+	require.NoError(t, err)
+	return data
+}
+
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := storetest.New(t)
@@ -244,7 +252,7 @@ func TestConsentLedgerAndWithdrawal(t *testing.T) {
 	v := b.create(t, "user-1")
 	other := b.create(t, "user-2")
 	keep := func(uid string) bool {
-		kept, err := b.research(t).Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: uid, DeviceClass: "desktop", Data: []byte{1}, At: b.clock.Now()})
+		kept, err := b.research(t).Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: uid, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
 		require.NoError(t, err)
 		return kept
 	}
@@ -281,7 +289,7 @@ func TestWithdrawalRacesWithAVector(t *testing.T) {
 		done := make(chan error)
 		for range 3 {
 			go func() {
-				_, err := keeper.Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: v.UID, DeviceClass: "desktop", Data: []byte{1}, At: b.clock.Now()})
+				_, err := keeper.Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: v.UID, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
 				done <- err
 			}()
 		}
