@@ -52,6 +52,17 @@ func (c caller) get(t testing.TB, path string) answer { return c.do(t, "GET", pa
 
 func (c caller) post(t testing.TB, path string, body any) answer { return c.do(t, "POST", path, body) }
 
+// settle posts what a run settles, again for as long as the answer is to ask again: so is a request answered whose task went
+// to a worker that was just stopping, as other tests' are.
+func (c caller) settle(t *testing.T, path string, body any) (a answer) {
+	t.Helper()
+	eventually(t, func() bool {
+		a = c.post(t, path, body)
+		return a.status != 503 || a.header.Get("Retry-After") == ""
+	}, "an answer to "+path)
+	return a
+}
+
 func (c caller) patch(t testing.TB, path string, body any) answer {
 	return c.do(t, "PATCH", path, body)
 }
