@@ -67,7 +67,10 @@ func TestExhaustedConnectionsShedLoad(t *testing.T) {
 	as.User = url.UserPassword(role, "few")
 	b := newBehindAs(t, as.String())
 	caller := w.Server.at(b.url)
-	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+	// Many at once, so that several connections are there: with one, each request may lose it to another between its statements.
+	require.Equal(t, 20, tally(t, 20, func() (answer, error) {
+		return caller.send("POST", "/api/v1/authorize", request(subject, action))
+	})[http.StatusOK])
 
 	onDatabase(t, `alter role `+role+` connection limit 1`)
 	got := tally(t, 200, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
