@@ -42,7 +42,7 @@ func (s *State) pack(p *packer) {
 	s.Pointer.pack(p, features.Pointer)
 	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })
 	s.Replay.pack(p)
-	list(p, &s.Oddities, maxCodes, func(code *string) { text(p, code) })
+	texts(p, &s.Oddities, maxCodes)
 }
 
 // maxCodes is more than there are codes for one list.
@@ -67,7 +67,7 @@ func (w *window) pack(p *packer, mod features.Modality) {
 		p.count(&c.Keys)
 		p.double(&c.ActiveMS)
 		p.whole(&c.EndMS)
-		list(p, &c.Refs, maxRefs, func(ref *string) { text(p, ref) })
+		texts(p, &c.Refs, maxRefs)
 	})
 	list(p, &w.Aside, maxChunks, func(a *aside) {
 		p.count(&a.Keys)
@@ -120,7 +120,7 @@ func (t *Template) pack(p *packer) {
 	text(p, &t.SchemaVersion)
 	p.flag(&t.Provisional)
 	p.count(&t.Adaptations)
-	list(p, &t.Limitations, maxCodes, func(code *string) { text(p, code) })
+	texts(p, &t.Limitations, maxCodes)
 	dim := features.Dim(t.Modality)
 	if dim == 0 {
 		p.fail()

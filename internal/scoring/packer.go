@@ -199,6 +199,9 @@ func text[S ~string](p *packer, v *S) {
 	}
 }
 
+// texts packs at most a number of texts.
+func texts(p *packer, v *[]string, most int) { list(p, v, most, func(one *string) { text(p, one) }) }
+
 // list packs at most a number of items; none are nil.
 func list[T any](p *packer, v *[]T, most int, each func(*T)) {
 	n := len(*v)

@@ -210,11 +210,12 @@ func (m member) QueryContext(ctx context.Context, query string, args ...any) (*s
 	return m.conn.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext implements gorm.ConnPool. Where the transaction cannot begin, the query fails for the same reason.
+// QueryRowContext implements gorm.ConnPool. A row can say no error of ours: where the transaction is not ready, the query is
+// sent with a context that has ended, and does not run outside of it.
 func (m member) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if err := m.t.ready(ctx); err != nil {
-		ended, cancel := context.WithCancelCause(ctx)
-		cancel(err)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
 		return m.conn.QueryRowContext(ended, query, args...)
 	}
 	return m.conn.QueryRowContext(ctx, query, args...)
