@@ -75,3 +75,12 @@ type IdempotencyKey struct {
 	Body         []byte
 	CreatedAt    time.Time
 }
+
+// MasterKey is a master key that sealed rows of this database, by what its fingerprint says of it. The key itself is in no
+// table.
+type MasterKey struct {
+	ID          string `gorm:"primaryKey"` // hex, as in the header of what it sealed
+	Fingerprint []byte
+	RecordedAt  time.Time
+	RetiredAt   *time.Time
+}

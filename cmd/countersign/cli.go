@@ -10,8 +10,22 @@ import (
 // core is what commands work with.
 type core = wiring.Core
 
-// openCLI is the core for a command at a terminal: it logs nothing and wants the schema to be this binary's.
+// openCLI is the core for a command at a terminal: it logs nothing, and requires the schema of this binary and the master keys
+// of the database.
 func openCLI(ctx context.Context, s *settings) (*core, error) {
+	c, err := connectCLI(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connectCLI is openCLI without the comparison with the database.
+func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	if err := s.needDatabase(); err != nil {
 		return nil, err
 	}
@@ -25,15 +39,7 @@ func openCLI(ctx context.Context, s *settings) (*core, error) {
 			return nil, err
 		}
 	}
-	c, err := wiring.Open(ctx, wiring.Settings{
+	return wiring.Open(ctx, wiring.Settings{
 		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, MaxConns: 4,
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Store.CheckSchema(ctx); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/dev"
 	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/masterkey"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -244,6 +245,9 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	}
 	if before != after {
 		m.say("the schema went from version %d to %d", before, after)
+	}
+	if err := c.Check(ctx); err != nil {
+		return masterkey.At(dev.MasterKeyPath(m.o.dir), err)
 	}
 	had := m.state.Environments.Sandbox.ServerKey != ""
 	made, err := ensureTenant(ctx, c, &m.state, m.state.BaseURL)

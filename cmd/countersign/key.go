@@ -3,19 +3,21 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/proofing"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
 )
 
 func keyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "key", Short: "Make a master key; list and rotate the keys that sign proofs", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "key", Short: "Make a master key; list, rotate and retire the keys that sign proofs, and master keys", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(keyGenerateCommand(), keyListCommand(), keyRotateCommand())
+	cmd.AddCommand(keyGenerateCommand(), keyListCommand(), keyRotateCommand(), keyRetireCommand(), masterCommand())
 	return cmd
 }
 
@@ -32,14 +34,50 @@ func keyGenerateCommand() *cobra.Command {
 }
 
 func keyListCommand() *cobra.Command {
-	return onEnvironment("list", "List an environment's signing keys", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			keys, err := c.Proofing.Keys(cmd.Context(), env)
+	var s settings
+	var environment string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List signing keys, of one environment or of all",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := openCLI(cmd.Context(), &s)
 			if err != nil {
 				return err
 			}
-			return printKeys(cmd, keys)
-		})
+			defer c.Close()
+			scopes, err := listed(cmd, c, environment)
+			if err != nil {
+				return err
+			}
+			var keys []models.SigningKey
+			for _, scope := range scopes {
+				of, err := c.Proofing.Keys(cmd.Context(), scope)
+				if err != nil {
+					return err
+				}
+				keys = append(keys, of...)
+			}
+			return printKeys(cmd, c, keys)
+		},
+	}
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all if it is not given")
+	bind(cmd, s.database(), s.master(), s.public())
+	return cmd
+}
+
+// listed are the scopes to list: the environment named, or every one.
+func listed(cmd *cobra.Command, c *core, environment string) ([]store.Scope, error) {
+	if environment != "" {
+		scope, err := scopeOf(cmd, c, environment)
+		return []store.Scope{scope}, err
+	}
+	envs, err := c.Store.Environments(cmd.Context(), "")
+	scopes := make([]store.Scope, len(envs))
+	for i, e := range envs {
+		scopes[i] = store.Scope{Tenant: e.TenantID, Environment: e.ID}
+	}
+	return scopes, err
 }
 
 func keyRotateCommand() *cobra.Command {
@@ -49,15 +87,53 @@ func keyRotateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printKeys(cmd, keys)
+			return printKeys(cmd, c, keys)
 		})
 }
 
-func printKeys(cmd *cobra.Command, keys []models.SigningKey) error {
-	return table(cmd.OutOrStdout(), "KID\tSTATUS\tCREATED", func(w io.Writer) error {
+func keyRetireCommand() *cobra.Command {
+	var now bool
+	cmd := onEnvironment("retire KID", "Take one signing key out of use; it verifies until its last proof is dead", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+			keys, revoked, err := c.Proofing.RetireKey(cmd.Context(), env, proofing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
+			if err != nil {
+				return err
+			}
+			if now {
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s verifies nothing from now on; %d open proofs were revoked\n", args[0], revoked)
+			}
+			return printKeys(cmd, c, keys)
+		})
+	cmd.Flags().BoolVar(&now, "now", false, "the key may be known to others: it verifies nothing from now on, and its open proofs are revoked")
+	return cmd
+}
+
+func printKeys(cmd *cobra.Command, c *core, keys []models.SigningKey) error {
+	return table(cmd.OutOrStdout(), "ENVIRONMENT\tKID\tSTATUS\tCREATED\tFIRST USE\tRETIRES\tOPENS", func(w io.Writer) error {
 		for _, k := range keys {
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.KID, k.Status, wire.Time(k.CreatedAt))
+			opens := "yes"
+			if c.Proofing.Opens(k) != nil {
+				opens = "no"
+			}
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, wire.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),
+				timeOrDash(retires(k)), opens)
 		}
 		return nil
 	})
+}
+
+// retires is when a key verifies nothing any more; nil while that is not set.
+func retires(k models.SigningKey) *time.Time {
+	if k.RetiredAt != nil || k.RetiringAt == nil {
+		return k.RetiredAt
+	}
+	ends := k.RetiringAt.Add(proofing.Overlap)
+	return &ends
+}
+
+func timeOrDash(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return wire.Time(*t)
 }

@@ -23,6 +23,9 @@ func personCommand() *cobra.Command {
 // environmentOf finds the environment that --tenant and --environment name. The environment is an id, or sandbox or live
 // together with a tenant.
 func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (store.Scope, error) {
+	if err := needEnvironment(environment); err != nil {
+		return store.Scope{}, err
+	}
 	envs, err := c.Store.Environments(cmd.Context(), "")
 	if err != nil {
 		return store.Scope{}, err

@@ -116,7 +116,11 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	if err != nil {
 		return nil, err
 	}
-	if err := first(c.Store.CheckSchema(ctx), refuseUnsafe(ctx, c, loopback)); err != nil {
+	if err := c.Check(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if err := refuseUnsafe(ctx, c, loopback); err != nil {
 		c.Close()
 		return nil, err
 	}

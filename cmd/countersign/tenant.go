@@ -101,6 +101,9 @@ func environmentIDs(cmd *cobra.Command, c *core, tenant string) (map[models.Envi
 
 // scopeOf finds the environment by its id alone: at the command line there is no caller to be kept out.
 func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, error) {
+	if err := needEnvironment(environment); err != nil {
+		return store.Scope{}, err
+	}
 	envs, err := c.Store.Environments(cmd.Context(), "")
 	if err != nil {
 		return store.Scope{}, err
@@ -111,6 +114,14 @@ func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, erro
 		}
 	}
 	return store.Scope{}, usage("there is no environment %q: countersign tenant list shows them", environment)
+}
+
+// needEnvironment refuses to go on without the flag.
+func needEnvironment(environment string) error {
+	if environment == "" {
+		return usage("--environment is not set: give the id of an environment (env_...); countersign tenant list shows them")
+	}
+	return nil
 }
 
 // actor names the command in the audit log.

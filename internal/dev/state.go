@@ -63,9 +63,12 @@ func WriteState(dir string, s State) error {
 	return writeSecret(StatePath(dir), append(text, '\n'))
 }
 
+// MasterKeyPath is where the folder's master key is.
+func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") }
+
 // MasterKey returns the folder's master key in the form that keyring.Parse reads; it makes one where there is none.
 func MasterKey(dir string) (string, error) {
-	path := filepath.Join(dir, "master.key")
+	path := MasterKeyPath(dir)
 	text, err := os.ReadFile(path) // #nosec G304 -- a file of our own folder
 	switch {
 	case err == nil:

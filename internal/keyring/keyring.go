@@ -85,6 +85,24 @@ func Generate() string {
 // ActiveID returns the id of the key that seals, in hex. It says nothing about the key itself.
 func (k *Keyring) ActiveID() string { return hex.EncodeToString(k.masters[0].id[:]) }
 
+// Fingerprint identifies a master key without giving it away: its id, and a value of FingerprintSize bytes derived from it.
+type Fingerprint struct {
+	ID    string // hex, as in the header of what the key sealed
+	Value []byte
+}
+
+// FingerprintSize is the length of a fingerprint's value in bytes.
+const FingerprintSize = 32
+
+// Fingerprints returns the fingerprints of the keys, the active one first.
+func (k *Keyring) Fingerprints() []Fingerprint {
+	out := make([]Fingerprint, len(k.masters))
+	for i, m := range k.masters {
+		out[i] = Fingerprint{ID: hex.EncodeToString(m.id[:]), Value: m.derive("fingerprint", FingerprintSize)}
+	}
+	return out
+}
+
 // String redacts: a keyring that reaches a format verb shows how many keys it has and nothing of them.
 func (k *Keyring) String() string { return fmt.Sprintf("keyring(%d keys, redacted)", len(k.masters)) }
 

@@ -210,6 +210,27 @@ func TestDerivationIsStable(t *testing.T) {
 	require.Equal(t, "secret", string(opened))
 }
 
+func TestFingerprintsIdentifyKeysAndNothingElse(t *testing.T) {
+	t.Parallel()
+	k := ring(t, 1, 2)
+	prints := k.Fingerprints()
+	require.Len(t, prints, 2)
+	require.Equal(t, k.ActiveID(), prints[0].ID)
+	require.Equal(t, ring(t, 2).Fingerprints()[0], prints[1], "the same in any ring")
+	require.NotEqual(t, prints[0].Value, prints[1].Value)
+	// Pinned: a database recorded by an earlier version must be recognised.
+	require.Equal(t, "8d09b5798096b56bcc8dabee7cfaf8e8ad6c69c887bd480d9c9dbc335349803c", hex.EncodeToString(prints[0].Value))
+	for _, used := range [][]byte{rawKey(1), k.MAC("fingerprint"), k.MAC("credential")} {
+		require.NotEqual(t, used, prints[0].Value, "it is of no use but to compare")
+	}
+	sealed, err := ring(t, 2, 1).Seal("p", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, prints[1].ID, keyring.SealedBy(sealed))
+	for _, other := range [][]byte{nil, {0}, sealed[:keyring.Overhead-1], append([]byte{9}, sealed[1:]...)} {
+		require.Empty(t, keyring.SealedBy(other))
+	}
+}
+
 func TestPropertyMACSeparatesParts(t *testing.T) {
 	t.Parallel()
 	k := ring(t, 1)

@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -76,6 +77,14 @@ func (k *Keyring) OpenTo(dst []byte, purpose string, sealed, aad []byte) ([]byte
 // opened and sealed again before its key is taken away.
 func (k *Keyring) SealedByActive(sealed []byte) bool {
 	return len(sealed) >= headerSize && sealed[0] == sealVersion && bytes.Equal(sealed[1:headerSize], k.masters[0].id[:])
+}
+
+// SealedBy returns the id of the master key in the header of a sealed value; empty if it was not made by Seal.
+func SealedBy(sealed []byte) string {
+	if len(sealed) < Overhead || sealed[0] != sealVersion {
+		return ""
+	}
+	return hex.EncodeToString(sealed[1:headerSize])
 }
 
 // MAC returns the 32-byte HMAC-SHA256 of parts under the active key. Each part is preceded by its length, so no two

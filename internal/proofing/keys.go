@@ -6,16 +6,16 @@ package proofing
 import (
 	"context"
 	"crypto/ecdsa"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/events"
-	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/flight"
 	"github.com/countersign-dev/countersign/internal/keyring"
+	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/proof"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
@@ -31,6 +31,8 @@ const (
 	Overlap = proof.MaxTTL + proof.MaxLeeway + keySetMaxAge
 	// keySetMaxAge is the Cache-Control of the key set.
 	keySetMaxAge = 5 * time.Minute
+	// longestUse is how long after a key was chosen something that it signed may still be accepted.
+	longestUse = cacheFor + proof.MaxTTL + proof.MaxLeeway
 )
 
 // Service signs and verifies.
@@ -40,13 +42,17 @@ type Service struct {
 	clock   clock.Clock
 	baseURL string
 
-	mu   sync.RWMutex
-	envs map[string]cachedKeys
+	mu        sync.RWMutex
+	envs      map[string]cachedKeys
+	set       publishedSet
+	dropped   uint64 // counts what Forget did: what was read before it is not kept after it
+	publishes flight.Group[publishedSet]
 }
 
 type cachedKeys struct {
-	signer *proof.Signer
+	signer *proof.Signer // nil if no key can sign
 	public proof.KeySet
+	failed error // why keys did not open
 	until  time.Time
 }
 
@@ -58,11 +64,14 @@ func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) 
 // Issuer is the iss of an environment's proofs: no two environments share one.
 func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
 
-// Sign makes a proof with the environment's active key and answers the key's id beside it.
+// Sign makes a proof with the environment's signing key and returns the key's id beside it.
 func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
 	k, err := s.environment(ctx, q, scope)
 	if err != nil {
 		return "", "", err
+	}
+	if k.signer == nil {
+		return "", "", errCannotSign(scope.Environment, k.failed)
 	}
 	compact, err = k.signer.Sign(c)
 	return compact, k.signer.KeyID(), err
@@ -81,40 +90,74 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 
 // refresh loads an environment's keys, however fresh those that are cached.
 func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
-	now := s.clock.Now()
-	k, err := s.load(ctx, q, scope)
+	now, dropped := s.clock.Now(), s.droppedSoFar()
+	k, err := s.load(ctx, q, scope, now)
 	if err != nil {
 		return k, err
 	}
 	k.until = now.Add(cacheFor)
 	s.mu.Lock()
-	s.envs[scope.Environment] = k
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.dropped == dropped {
+		s.envs[scope.Environment] = k
+	}
 	return k, nil
 }
 
-func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+func (s *Service) droppedSoFar() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.dropped
+}
+
+// load opens an environment's keys. One that does not open is passed over: it cannot sign, and must not keep another from
+// signing or from verifying.
+func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
 	rows, err := q.SigningKeys(ctx, scope)
 	if err != nil {
 		return cachedKeys{}, err
 	}
 	k := cachedKeys{public: proof.KeySet{}}
+	opened := map[string]*ecdsa.PrivateKey{}
 	for _, row := range rows {
 		private, err := s.open(row)
 		if err != nil {
-			return k, err
+			k.failed = errors.Join(k.failed, err)
+			continue
 		}
-		k.public[row.KID] = &private.PublicKey
-		if row.Status == models.KeyActive {
-			if k.signer, err = proof.NewSigner(private); err != nil {
-				return k, err
+		opened[row.KID], k.public[row.KID] = private, &private.PublicKey
+	}
+	chosen, ok := choose(rows, now, func(row models.SigningKey) bool { return opened[row.KID] != nil })
+	if !ok {
+		return k, nil
+	}
+	k.signer, err = proof.NewSigner(opened[chosen.KID])
+	return k, err
+}
+
+// choose returns the key that signs: the active one, or, if it does not open, another that verifiers know. One that is
+// retiring signs only while what it signs ends before the key does.
+func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKey) bool) (models.SigningKey, bool) {
+	for _, fits := range []func(models.SigningKey) bool{
+		func(k models.SigningKey) bool { return k.Status == models.KeyActive },
+		func(k models.SigningKey) bool {
+			return k.Status == models.KeyRetiring && k.RetiringAt != nil && now.Add(longestUse).Before(k.RetiringAt.Add(Overlap))
+		},
+		func(k models.SigningKey) bool { return k.Status == models.KeyNext },
+	} {
+		for _, row := range rows {
+			if fits(row) && opens(row) {
+				return row, true
 			}
 		}
 	}
-	if k.signer == nil {
-		return k, fmt.Errorf("environment %s has no active signing key: run countersign key rotate", scope.Environment)
-	}
-	return k, nil
+	return models.SigningKey{}, false
+}
+
+// errCannotSign is of a part that is unavailable: nothing was decided, and another process may be able to sign.
+func errCannotSign(environment string, cause error) error {
+	return problem.Away("The proofs of this environment cannot be signed at present. Nothing was changed.",
+		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY and countersign key list: %w", environment, cause))
 }
 
 func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
@@ -125,72 +168,35 @@ func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
 	return proof.ParsePrivateKey(der)
 }
 
-// Establish gives a new environment its first active key and the next one.
-func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
-	for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
-		if err := s.create(ctx, q, scope, status, by{actor: actor}); err != nil {
-			return err
-		}
-	}
-	return nil
+// Opens opens the private half of a key, and returns why it cannot.
+func (s *Service) Opens(row models.SigningKey) error {
+	_, err := s.open(row)
+	return err
 }
 
-func (s *Service) create(ctx context.Context, q *store.Q, scope store.Scope, status models.KeyStatus, who by) error {
-	now := s.clock.Now()
-	row, err := s.generate(scope, status, now)
+// works opens a key as it is stored, signs with it and verifies that against the key as it is published.
+func (s *Service) works(row models.SigningKey) error {
+	private, err := s.open(row)
 	if err != nil {
 		return err
-	}
-	if err := q.CreateSigningKey(ctx, row); err != nil {
-		return err
-	}
-	return s.record(ctx, q, scope, events.SigningKeyCreated, row.KID, who, now)
-}
-
-func (s *Service) generate(scope store.Scope, status models.KeyStatus, now time.Time) (models.SigningKey, error) {
-	private, err := proof.GenerateKey()
-	if err != nil {
-		return models.SigningKey{}, err
 	}
 	signer, err := proof.NewSigner(private)
 	if err != nil {
-		return models.SigningKey{}, err
+		return err
 	}
-	der, err := proof.MarshalPrivateKey(private)
+	published, err := proof.ParseJWKS(slices.Concat([]byte(`{"keys":[`), row.PublicJWK, []byte("]}")))
 	if err != nil {
-		return models.SigningKey{}, err
+		return fmt.Errorf("signing key %s as published: %w", row.KID, err)
 	}
-	jwk, err := publicJWK(signer)
+	const typ = "trial+jws"
+	signed, err := signer.SignDocument(typ, []byte("{}"))
 	if err != nil {
-		return models.SigningKey{}, err
+		return err
 	}
-	sealed, err := s.keys.Seal(keyPurpose, der, []byte(signer.KeyID()))
-	row := models.SigningKey{
-		KID: signer.KeyID(), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Status: status, PublicJWK: jwk,
-		Sealed: sealed, CreatedAt: now,
+	if _, err := proof.VerifyDocument(signed, published, typ); err != nil {
+		return fmt.Errorf("signing key %s does not verify as published: %w", row.KID, err)
 	}
-	if status == models.KeyActive {
-		row.ActivatedAt = &now
-	}
-	return row, err
-}
-
-// publicJWK is the one key of the set as it is published.
-func publicJWK(signer *proof.Signer) (models.JSON, error) {
-	raw, err := proof.JWKS(proof.KeySet{signer.KeyID(): signer.Public()})
-	if err != nil {
-		return nil, err
-	}
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
-	}
-	if err := json.Unmarshal(raw, &set); err != nil {
-		return nil, err
-	}
-	if len(set.Keys) != 1 {
-		return nil, errors.New("a key set of one key has one key")
-	}
-	return models.JSON(set.Keys[0]), nil
+	return nil
 }
 
 // Keys lists an environment's keys, retired ones too.
@@ -198,100 +204,16 @@ func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.Signing
 	return s.store.AllSigningKeys(ctx, scope)
 }
 
-// Rotate lets the next key, published long enough to be known, sign; the active one retires behind it, and a fresh next
-// one is published. It answers the keys after the move.
-func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error) {
-	return s.rotate(ctx, scope, by{actor: actor})
-}
-
-// RotateFor is Rotate on a credential's request.
-func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models.SigningKey, error) {
-	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID})
-}
-
-// by is who makes a change, and on which request.
-type by struct{ actor, request string }
-
-func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]models.SigningKey, error) {
-	now := s.clock.Now()
-	var after []models.SigningKey
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.LockSigningKeys(ctx, scope); err != nil {
-			return err
-		}
-		rows, err := q.SigningKeys(ctx, scope)
-		if err != nil {
-			return err
-		}
-		for _, step := range []struct{ from, to models.KeyStatus }{
-			{models.KeyActive, models.KeyRetiring}, {models.KeyNext, models.KeyActive},
-		} {
-			if err := s.move(ctx, q, scope, rows, step.from, step.to, who, now); err != nil {
-				return err
-			}
-		}
-		if err := s.create(ctx, q, scope, models.KeyNext, who); err != nil {
-			return err
-		}
-		after, err = q.AllSigningKeys(ctx, scope)
-		return err
-	})
-	s.Forget()
-	return after, err
-}
-
-func (s *Service) move(ctx context.Context, q *store.Q, scope store.Scope, rows []models.SigningKey, from, to models.KeyStatus, who by, now time.Time) error {
-	for _, row := range rows {
-		if row.Status != from {
-			continue
-		}
-		if _, err := q.MoveSigningKey(ctx, row.KID, from, to, now); err != nil {
-			return err
-		}
-		if to == models.KeyActive {
-			return s.record(ctx, q, scope, events.SigningKeyActivated, row.KID, who, now)
-		}
-	}
-	return nil
-}
-
-// Retire ends keys that have been retiring for longer than any proof they signed can live, and answers how many.
-func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (int, error) {
-	now := s.clock.Now()
-	retired := 0
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.SigningKeys(ctx, scope)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			if row.Status != models.KeyRetiring || row.RetiringAt == nil || now.Sub(*row.RetiringAt) < Overlap {
-				continue
-			}
-			moved, err := q.MoveSigningKey(ctx, row.KID, models.KeyRetiring, models.KeyRetired, now)
-			if err != nil {
-				return err
-			}
-			if moved {
-				retired++
-				if err := s.record(ctx, q, scope, events.SigningKeyRetired, row.KID, by{actor: actor}, now); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	s.Forget()
-	return retired, err
-}
-
-func (s *Service) record(ctx context.Context, q *store.Q, scope store.Scope, t events.Type, kid string, who by, now time.Time) error {
-	return events.Append(ctx, q, events.Entry{Scope: scope, Type: t, At: now, Actor: who.actor, RequestID: who.request, Data: map[string]any{"kid": kid}})
-}
-
-// Forget drops the cached keys.
-func (s *Service) Forget() {
+// Forget drops the cached keys of an environment, or of all if the id is empty, and the published set.
+func (s *Service) Forget(environment string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.envs)
+	s.dropped++
+	s.set = publishedSet{}
+	s.publishes.Forget("")
+	if environment == "" {
+		clear(s.envs)
+		return
+	}
+	delete(s.envs, environment)
 }

@@ -1,11 +1,7 @@
 package proofing
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -151,29 +147,4 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 	v.Status = StatusOf(row, s.clock.Now())
 	v.ReasonCodes = append(v.ReasonCodes, deadCodes[v.Status])
 	return v, nil
-}
-
-// KeySet is the published key set with its ETag and how long it may be cached.
-type KeySet struct {
-	Body   []byte
-	ETag   string
-	MaxAge time.Duration
-}
-
-// Published is the key set of every environment: next, active and retiring keys.
-func (s *Service) Published(ctx context.Context) (KeySet, error) {
-	rows, err := s.store.PublishedKeys(ctx)
-	if err != nil {
-		return KeySet{}, err
-	}
-	keys := make([]json.RawMessage, len(rows))
-	for i, row := range rows {
-		keys[i] = json.RawMessage(row.PublicJWK)
-	}
-	var body bytes.Buffer
-	if err := json.NewEncoder(&body).Encode(map[string]any{"keys": keys}); err != nil {
-		return KeySet{}, err
-	}
-	sum := sha256.Sum256(body.Bytes())
-	return KeySet{Body: body.Bytes(), ETag: `"` + hex.EncodeToString(sum[:16]) + `"`, MaxAge: keySetMaxAge}, nil
 }

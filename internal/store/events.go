@@ -40,9 +40,10 @@ func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) erro
 const (
 	ChannelOutbox     = "cs_outbox"
 	ChannelEvents     = "cs_events"
-	ChannelPolicy     = "cs_policy"     // payload: environment id and action key, separated by a space
-	ChannelCredential = "cs_credential" // payload: credential id
-	ChannelBackground = "cs_background" // payload: version of a background; may be empty
+	ChannelPolicy     = "cs_policy"      // payload: environment id and action key, separated by a space
+	ChannelCredential = "cs_credential"  // payload: credential id
+	ChannelBackground = "cs_background"  // payload: version of a background; may be empty
+	ChannelSigningKey = "cs_signing_key" // payload: environment id
 )
 
 // InsertOutbox adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they

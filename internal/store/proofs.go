@@ -7,9 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateSigningKey inserts a key.
+// CreateSigningKey inserts a key and notifies every process.
 func (q *Q) CreateSigningKey(ctx context.Context, k models.SigningKey) error {
-	return q.with(ctx).Create(&k).Error
+	if err := q.with(ctx).Create(&k).Error; err != nil {
+		return err
+	}
+	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
 // SigningKeys are the environment's keys that are not retired, newest first.
@@ -31,19 +34,32 @@ func (q *Q) AllSigningKeys(ctx context.Context, s Scope) ([]models.SigningKey, e
 // PublishedKeys are the public keys of every environment that may still verify a proof.
 func (q *Q) PublishedKeys(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.with(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at").
+	err := q.with(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
 	return rows, err
 }
 
-// MoveSigningKey is one step of a key's life, by the state it must be in; false where it is in another.
-func (q *Q) MoveSigningKey(ctx context.Context, kid string, from, to models.KeyStatus, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update signing_keys set status = $3,
-		activated_at = case when $3 = 'active' then $4 else activated_at end,
-		retiring_at = case when $3 = 'retiring' then $4 else retiring_at end,
-		retired_at = case when $3 = 'retired' then $4 else retired_at end
-		where kid = $1 and status = $2`, kid, string(from), string(to), at)
-	return n == 1, err
+// SigningKeysInUse are the keys of every environment that are not retired, by environment, newest first.
+func (q *Q) SigningKeysInUse(ctx context.Context) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.with(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
+		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// MoveSigningKey is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
+// another state.
+func (q *Q) MoveSigningKey(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update signing_keys set status = $5,
+		activated_at = case when $5 = 'active' then $6 else activated_at end,
+		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
+		retired_at = case when $5 = 'retired' then $6 else retired_at end
+		where tenant_id = $1 and environment_id = $2 and kid = $3 and status = $4`,
+		k.TenantID, k.EnvironmentID, k.KID, string(k.Status), string(to), at)
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
 // LockSigningKeys takes the environment's row for the transaction, so that keys rotate one at a time.
@@ -66,11 +82,35 @@ func (q *Q) ConsumeProof(ctx context.Context, s Scope, jti, by string, at time.T
 	return n == 1, err
 }
 
-// RevokeProofs revokes every open proof of a subject and answers them.
-func (q *Q) RevokeProofs(ctx context.Context, s Scope, subjectUID, reason string, at time.Time) ([]models.Proof, error) {
-	var rows []models.Proof
-	err := q.with(ctx).Raw(`update proofs set status = 'revoked', revoked_at = ?, revoked_reason = ?, compact = null
-		where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active' and expires_at > ? returning *`,
-		at, reason, s.Tenant, s.Environment, subjectUID, at).Scan(&rows).Error
+// RevokeProofsOfKey voids open proofs that a signing key signed and that have not expired, at most limit of them, and says
+// which they were. A proof is no older than longest, by which it is found.
+func (q *Q) RevokeProofsOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
+	var rows []VoidedProof
+	err := q.with(ctx).Raw(`with open as (
+			select p.jti from proofs p join authorizations a on a.id = p.authorization_id
+			where a.decided_at > @since and p.tenant_id = @tenant and p.environment_id = @environment and p.kid = @kid
+			and p.status = 'active' and p.expires_at > @at limit @limit),
+		voided as (
+			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
+			from open where p.jti = open.jti and p.status = 'active' returning p.jti as id, p.authorization_id, p.subject_uid)
+		select v.id, v.authorization_id, v.subject_uid, coalesce(s.external_id, '') as subject, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id left join subjects s on s.uid = v.subject_uid order by v.id`,
+		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
+			"reason": r.Reason, "limit": r.Limit}).Scan(&rows).Error
 	return rows, err
+}
+
+// Revocation says why and as of when proofs are voided.
+type Revocation struct {
+	Reason  string
+	At      time.Time
+	Longest time.Duration // that a proof can live after its decision
+	Limit   int
+}
+
+// VoidedProof is a proof that was voided, with its subject.
+type VoidedProof struct {
+	Voided
+	SubjectUID string
+	Subject    string
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/template"
 	"github.com/countersign-dev/countersign/models"
@@ -133,6 +134,9 @@ func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, err
 	scopes, err = d.Store.KeysActiveSince(ctx, at.Add(-KeyLife), batch)
 	return each(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Rotate(ctx, s, actor)
+		if problem.Is(err, problem.RotationInProgress) { // the next key was replaced: it signs from the next time on
+			return nil
+		}
 		return err
 	})
 }

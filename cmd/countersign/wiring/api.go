@@ -61,19 +61,21 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 	}
 }
 
-// followNotices drops what is cached of a credential or a policy as soon as another replica changed it. An empty channel
+// followNotices drops what is cached of a credential, a policy or signing keys as soon as another replica changed it. An empty channel
 // means that notices may have been missed.
 func (p *Process) followNotices(ctx context.Context) {
-	p.Store.Listen(ctx, []string{store.ChannelCredential, store.ChannelPolicy}, func(channel, payload string) {
+	p.Store.Listen(ctx, []string{store.ChannelCredential, store.ChannelPolicy, store.ChannelSigningKey}, func(channel, payload string) {
 		switch channel {
 		case store.ChannelCredential:
 			p.Identity.Forget(payload)
 		case store.ChannelPolicy:
 			p.services.actions.Forget(payload)
+		case store.ChannelSigningKey:
+			p.Proofing.Forget(payload)
 		default:
 			p.Identity.Forget("")
 			p.services.actions.Forget("")
-			p.Proofing.Forget()
+			p.Proofing.Forget("")
 		}
 	})
 }

@@ -23,6 +23,9 @@ type Check struct {
 	Run       func(ctx context.Context) error
 }
 
+// errDegraded marks what a check found as no reason to be unready.
+var errDegraded = errors.New("degraded")
+
 // checkWithin bounds each check of readiness.
 const checkWithin = 2 * time.Second
 
@@ -93,7 +96,7 @@ func (o *Ops) said(ctx context.Context) (said map[string]string, status int) {
 		switch {
 		case err == nil:
 			said[c.Name] = "ok"
-		case c.Degrading:
+		case c.Degrading, errors.Is(err, errDegraded):
 			said[c.Name] = "degraded"
 		default:
 			said[c.Name], status = "away", http.StatusServiceUnavailable

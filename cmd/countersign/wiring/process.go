@@ -63,6 +63,7 @@ type Process struct {
 	options  Options
 	services services
 	upkeep   *upkeep.Service
+	keyState *keyState
 	stopTime func()
 	polls    atomic.Bool // the worker takes tasks
 }
@@ -77,11 +78,13 @@ func New(c *Core, o Options) (*Process, error) {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
 	}
 	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewClient(tc, o.Temporal.Namespace), options: o}
+	p.keyState = &keyState{core: c}
 	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {
 		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
 	}
 	poolFigures(p.Ops.Registry, c.Store)
+	p.Ops.Registry.MustRegister(p.keyState)
 	p.services = newServices(p)
 	if err := p.loadModel(); err != nil {
 		p.Temporal.Close()
@@ -101,6 +104,8 @@ func (p *Process) checks() []Check {
 		{Name: "postgres", Run: p.Store.Ping},
 		{Name: "schema", Run: p.Store.CheckSchema},
 		{Name: "temporal", Run: p.Flows.Ping, Degrading: true},
+		{Name: "master_key", Run: p.keyState.masters, Degrading: true},
+		{Name: "signing", Run: p.keyState.sign},
 	}
 	if p.options.OnlyWorks {
 		checks = append(checks, Check{Name: "worker", Run: func(context.Context) error {

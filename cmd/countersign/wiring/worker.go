@@ -28,7 +28,7 @@ func (p *Process) workerDeps() worker.Deps {
 			},
 			Upkeep: p.upkeep,
 		},
-		Background: []func(context.Context){fanOut.Run, sealer.Run, s.activation.Follow, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
+		Background: []func(context.Context){fanOut.Run, sealer.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
 }
 

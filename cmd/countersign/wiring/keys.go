@@ -1,0 +1,127 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/countersign-dev/countersign/internal/masterkey"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+)
+
+// Check compares the process with its database before it writes or listens: the schema must be one that this binary can
+// work on, and the master keys those that sealed the database.
+func (c *Core) Check(ctx context.Context) error {
+	if err := c.Store.CheckSchema(ctx); err != nil {
+		return err
+	}
+	return masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Proofing.Opens, Now: c.Clock.Now()})
+}
+
+// keysEvery bounds how often probes and scrapes have the signing keys opened; those in between get the figures from before.
+const (
+	keysEvery = 5 * time.Second
+	keysRetry = time.Second // after the database did not answer
+)
+
+// keyState is whether this process has the master keys of its database and can sign with the signing keys. The master keys
+// of a database can grow while a process runs.
+type keyState struct {
+	core *Core
+
+	mu      sync.Mutex
+	at      time.Time
+	missing bool // a master key
+	health  proofing.Health
+	err     error
+}
+
+// current returns the state, at most keysEvery old, or the error of asking for it, at most keysRetry old.
+func (k *keyState) current(ctx context.Context) (missing bool, health proofing.Health, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	keep := keysEvery
+	if k.err != nil {
+		keep = keysRetry
+	}
+	if now := k.core.Clock.Now(); k.at.IsZero() || now.Sub(k.at) >= keep || now.Before(k.at) {
+		k.at = now
+		k.missing, k.health, k.err = k.ask(ctx)
+	}
+	return k.missing, k.health, k.err
+}
+
+func (k *keyState) ask(ctx context.Context) (missing bool, health proofing.Health, err error) {
+	err = masterkey.Compare(ctx, k.core.Store.Q, k.core.Keys)
+	var mismatch *masterkey.Mismatch
+	if missing = errors.As(err, &mismatch); err != nil && !missing {
+		return false, health, err
+	}
+	health, err = k.core.Proofing.Health(ctx)
+	return missing, health, err
+}
+
+var (
+	errCannotSign  = errors.New("wiring: no environment has a signing key that can be opened")
+	errKeysMissing = errors.New("wiring: the database was also sealed with a master key that this process lacks")
+)
+
+// sign is the check of readiness: unready if this process can sign for no environment, degraded if the active key of some
+// cannot be opened. One environment's damaged key must not keep the others from being served.
+func (k *keyState) sign(ctx context.Context) error {
+	_, h, err := k.current(ctx)
+	switch {
+	case err != nil:
+		return err
+	case h.Unable > 0 && h.Able+h.StandIn == 0:
+		return errCannotSign
+	case h.Unable+h.StandIn > 0:
+		return fmt.Errorf("%w: %d environments without a signing key that can be opened, %d with another than the active one", errDegraded, h.Unable, h.StandIn)
+	}
+	return nil
+}
+
+// masters is the check of readiness for the master keys.
+func (k *keyState) masters(ctx context.Context) error {
+	missing, _, err := k.current(ctx)
+	if missing {
+		return errKeysMissing
+	}
+	return err
+}
+
+var (
+	signingEnvironments = prometheus.NewDesc("countersign_signing_environments", "Environments by what this process can sign their proofs "+
+		"with: active (the active key), stand_in (another published key), none.", []string{"key"}, nil)
+	masterKeysMissing = prometheus.NewDesc("countersign_master_keys_missing", "1 if this process lacks a master key that sealed the database.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (k *keyState) Describe(to chan<- *prometheus.Desc) {
+	to <- signingEnvironments
+	to <- masterKeysMissing
+}
+
+// Collect implements prometheus.Collector. It shows nothing while the database is unavailable, which has figures of its own.
+func (k *keyState) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkWithin)
+	defer cancel()
+	missing, h, err := k.current(ctx)
+	if err != nil {
+		return
+	}
+	for key, n := range map[string]int{"active": h.Able, "stand_in": h.StandIn, "none": h.Unable} {
+		to <- prometheus.MustNewConstMetric(signingEnvironments, prometheus.GaugeValue, float64(n), key)
+	}
+	to <- prometheus.MustNewConstMetric(masterKeysMissing, prometheus.GaugeValue, truthValue(missing))
+}
+
+// followSigningKeys drops the cached signing keys of an environment as soon as another process changed them.
+func (p *Process) followSigningKeys(ctx context.Context) {
+	p.Store.Listen(ctx, []string{store.ChannelSigningKey}, func(_, payload string) { p.Proofing.Forget(payload) })
+}
