@@ -1,9 +1,12 @@
 package proofing_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/canonical"
@@ -16,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/reason"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/storetest"
+	"github.com/countersign-dev/countersign/internal/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,15 +31,29 @@ type bench struct {
 	st       *store.Store
 	time     *clock.Fake
 	scope    store.Scope
+	keys     *keyring.Keyring
 	replicas [2]*proofing.Service
+	asked    atomic.Int64 // statements sent to Postgres
 }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (b *bench) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	b.asked.Add(1)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (b *bench) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	st := storetest.New(t)
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	b := &bench{T: t, st: st, time: clock.NewFake(storetest.Epoch), scope: storetest.Scope(storetest.Environment(t, st, models.Live))}
+	b := &bench{T: t, time: clock.NewFake(storetest.Epoch), keys: keys}
+	st, err := store.Open(context.WithoutCancel(t.Context()), testenv.Database(t), store.Options{Tracer: b})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	b.st, b.scope = st, storetest.Scope(storetest.Environment(t, st, models.Live))
 	for i := range b.replicas {
 		b.replicas[i] = proofing.New(st, keys, b.time, "https://countersign.example")
 	}
