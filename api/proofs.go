@@ -20,7 +20,7 @@ func (h *proofHandlers) keys(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, fmt.Sprintf("public, max-age=%d", int(set.MaxAge.Seconds())))
 	c.Set(fiber.HeaderETag, set.ETag)
-	if c.Get(fiber.HeaderIfNoneMatch) == set.ETag {
+	if c.Fresh() { // If-None-Match names the tag, in a list or as weak, too
 		return c.SendStatus(fiber.StatusNotModified)
 	}
 	return sendRaw(c, fiber.StatusOK, set.Body)

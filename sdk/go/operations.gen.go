@@ -706,7 +706,7 @@ func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParam
 }
 
 // RotateSigningKey: Put the next signing key into use. The key before it is kept until its last proof is dead, and the
-// one after it is published.
+// one after it is published. A next key that cannot be opened is replaced and not used: 409 `rotation_in_progress`.
 //
 // POST /api/v1/signing-keys/rotate
 func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {

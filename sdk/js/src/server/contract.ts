@@ -979,7 +979,7 @@ export interface paths {
         put?: never;
         /**
          * Put the next signing key into use
-         * @description The key before it is kept until its last proof is dead, and the one after it is published.
+         * @description The key before it is kept until its last proof is dead, and the one after it is published. A next key that cannot be opened is replaced and not used: 409 `rotation_in_progress`.
          */
         post: operations["rotateSigningKey"];
         delete?: never;

@@ -1,0 +1,207 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/proof"
+	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/internal/testenv/temporaltest"
+)
+
+const keySetPath = "/.well-known/service-proof-keys.json"
+
+// damageKeys puts what no master key opens in place of an environment's signing keys of a status, as a process with a wrong
+// master key once did. It sends the notice that every change of a key sends.
+func (w world) damageKeys(t *testing.T, statuses ...string) {
+	t.Helper()
+	for _, status := range statuses {
+		tag, err := shared.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1 and status = $2`, w.ID, status)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, tag.RowsAffected())
+	}
+	require.NoError(t, shared.Store.Notify(t.Context(), store.ChannelSigningKey, w.ID))
+}
+
+// ready is what /readyz of a process says.
+func ready(t *testing.T, p *wiring.Process) (status int, checks map[string]string) {
+	t.Helper()
+	res := httptest.NewRecorder()
+	p.Ops.Mux.ServeHTTP(res, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	var body struct{ Checks map[string]string }
+	require.NoError(t, json.Unmarshal(res.Body.Bytes(), &body))
+	return res.Code, body.Checks
+}
+
+// figure is the value of one figure at the operations port.
+func figure(t *testing.T, name string) int {
+	t.Helper()
+	res, err := http.Get(shared.opsURL + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)$`).FindSubmatch(text)
+	require.NotNil(t, found, name)
+	n, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	return n
+}
+
+// published are the keys that relying parties verify with.
+func published(t *testing.T) proof.KeySet {
+	t.Helper()
+	keys, err := proof.ParseJWKS(caller{base: shared.baseURL}.get(t, keySetPath).is(200).body)
+	require.NoError(t, err)
+	return keys
+}
+
+// statuses are an environment's signing keys by status.
+func (w world) statuses(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, k := range w.Admin.get(t, "/api/v1/signing-keys").is(200).list() {
+		out[k["status"].(string)] = k["kid"].(string)
+	}
+	return out
+}
+
+func (w world) scope() store.Scope { return store.Scope{Tenant: w.TenantID, Environment: w.ID} }
+
+func TestABrokenSigningKeyStopsNoDecision(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	allowed := func() {
+		t.Helper()
+		compact := w.authorize(t, subject, action, "allow").string("proof")
+		require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": compact}).is(200).value("valid"))
+	}
+
+	w.damageKeys(t, "next")
+	allowed()
+	before := w.statuses(t)
+	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).problem(409, "rotation_in_progress")
+	after := w.statuses(t)
+	require.Equal(t, before["active"], after["active"], "the working key signs on")
+	require.NotEqual(t, before["next"], after["next"], "the broken one was replaced")
+	allowed()
+
+	w.damageKeys(t, "active")
+	allowed()
+	eventually(t, func() bool { return figure(t, `countersign_signing_environments{key="stand_in"}`) > 0 }, "the figure of stand-ins")
+	status, checks := ready(t, shared.Process)
+	require.Equal(t, 200, status, "one environment's key does not make the service unready")
+	require.Equal(t, "degraded", checks["signing"])
+
+	_, err := shared.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
+	require.NoError(t, err)
+	require.NoError(t, shared.Store.Notify(t.Context(), store.ChannelSigningKey, w.ID))
+	eventually(t, func() bool {
+		a := w.Server.post(t, "/api/v1/authorize", request(subject, action))
+		return a.status == 503 && a.string("code") == "unavailable" && a.header.Get("Retry-After") != ""
+	}, "an allow that cannot be signed is unavailable and no fault")
+	eventually(t, func() bool { return figure(t, `countersign_signing_environments{key="none"}`) > 0 }, "the figure of what cannot be signed")
+	require.Zero(t, figure(t, "countersign_master_keys_missing"))
+
+	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).is(200)
+	allowed()
+}
+
+// What has no signing key at all is unready: another process may have the master keys that this one lacks.
+func TestReadyzSaysThatNothingCanBeSigned(t *testing.T) {
+	t.Parallel()
+	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	t.Cleanup(drop)
+	address, namespace := temporaltest.Namespace(t) // its worker must not take the others' tasks
+	p, w := apart(t, database, address, namespace)
+	_, checks := ready(t, p)
+	require.Equal(t, "ok", checks["signing"])
+	require.Equal(t, "ok", checks["master_key"])
+
+	_, err = p.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		status, checks := ready(t, p)
+		return status == 200 && checks["signing"] == "degraded"
+	}, "degraded by one of two environments")
+	_, err = p.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304'`)
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		status, checks := ready(t, p)
+		return status == 503 && checks["signing"] == "away"
+	}, "unready without any")
+
+	_, err = p.Store.Pool().Exec(t.Context(), "insert into master_keys (id, fingerprint, recorded_at) values ('0123456789abcdef', '\\x00', now())")
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		_, checks := ready(t, p)
+		return checks["master_key"] == "degraded"
+	}, "a master key that another process brought")
+}
+
+func TestKeySetIsServedFromMemoryAndFollowsRotations(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	world := caller{base: shared.baseURL}
+	set := world.get(t, keySetPath).is(200)
+	require.Equal(t, "public, max-age=300", set.header.Get("Cache-Control"))
+	tag := set.header.Get("ETag")
+	require.NotEmpty(t, tag)
+
+	other := beside(t, wiring.Settings{Log: shared.log, Clock: clock.System()})
+	world.at(other).get(t, keySetPath).is(200)
+	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).is(200)
+	next := w.statuses(t)["next"]
+	require.Contains(t, published(t), next, "at once from the process that rotated")
+	eventually(t, func() bool {
+		keys, err := proof.ParseJWKS(world.at(other).get(t, keySetPath).is(200).body)
+		require.NoError(t, err)
+		return keys[next] != nil
+	}, "and from the other, by its notice")
+	eventually(t, func() bool { // other tests rotate, too
+		tag := world.get(t, keySetPath).is(200).header.Get("ETag")
+		return world.with("If-None-Match", `"another", W/`+tag).get(t, keySetPath).status == 304
+	}, "the tag of the set")
+	world.with("If-None-Match", `"another"`).get(t, keySetPath).is(200)
+}
+
+// A signing key that others may know is taken out of use at once, with what it signed.
+func TestACompromisedSigningKeyVerifiesNothing(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	allowed := w.authorize(t, subject, action, "allow")
+	compact, id := allowed.string("proof"), allowed.string("proof_id")
+	old := w.statuses(t)["active"]
+	_, revoked, err := shared.Proofing.RetireKey(t.Context(), w.scope(), proofing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
+	require.NoError(t, err)
+	require.Equal(t, 1, revoked)
+	require.NotContains(t, published(t), old)
+	require.Equal(t, "revoked", w.Server.get(t, "/api/v1/proofs/"+id+"/status").is(200).string("status"))
+	v := w.Server.post(t, "/api/v1/verify", object{"proof": compact, "consume": true}).is(200)
+	require.Equal(t, false, v.value("valid"))
+	require.Equal(t, []string{"proof_key_unknown"}, v.strings("reason_codes"))
+	next := w.authorize(t, subject, action, "allow").string("proof")
+	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": next}).is(200).value("valid"))
+	var retired, revocations int
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), `select count(*) filter (where type = 'signing_key.retired'),
+		count(*) filter (where type = 'proof.revoked') from events where environment_id = $1`, w.ID).Scan(&retired, &revocations))
+	require.Equal(t, 1, retired)
+	require.Equal(t, 1, revocations)
+}
