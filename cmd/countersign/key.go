@@ -104,6 +104,7 @@ func keyRetireCommand() *cobra.Command {
 			}
 			return printKeys(cmd, c, keys)
 		})
+	cmd.Example = "  countersign key retire KID --environment env_...\n  countersign key retire --environment env_... -- -KID   # an id that begins with a hyphen"
 	cmd.Flags().BoolVar(&now, "now", false, "the key may be known to others: it verifies nothing from now on, and its open proofs are revoked")
 	return cmd
 }

@@ -287,3 +287,17 @@ func TestPublishedIsKeptUntilAKeyChanges(t *testing.T) {
 	b.time.Advance(2 * time.Second)
 	require.Len(t, kids(1), 2, "not kept past a key's time")
 }
+
+func TestKeyIDsDoNotLookLikeFlags(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 100 { // one id in 64 would begin with a hyphen
+		require.NoError(t, b.rotate())
+	}
+	rows, err := b.st.AllSigningKeys(t.Context(), b.scope)
+	require.NoError(t, err)
+	require.Len(t, rows, 102)
+	for _, k := range rows {
+		require.NotEqual(t, "-", k.KID[:1])
+	}
+}

@@ -2,9 +2,11 @@ package proofing
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/events"
@@ -180,11 +182,7 @@ func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) e
 
 // generate makes a key and proves that it works as it will be stored.
 func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
-	private, err := proof.GenerateKey()
-	if err != nil {
-		return models.SigningKey{}, err
-	}
-	signer, err := proof.NewSigner(private)
+	private, signer, err := newKey()
 	if err != nil {
 		return models.SigningKey{}, err
 	}
@@ -208,6 +206,21 @@ func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
 		row.ActivatedAt = &c.now
 	}
 	return row, c.works(row)
+}
+
+// newKey makes a key whose id does not begin with a hyphen: an operator can then name it at the command line, where it would be
+// taken for a flag.
+func newKey() (*ecdsa.PrivateKey, *proof.Signer, error) {
+	for {
+		private, err := proof.GenerateKey()
+		if err != nil {
+			return nil, nil, err
+		}
+		signer, err := proof.NewSigner(private)
+		if err != nil || !strings.HasPrefix(signer.KeyID(), "-") {
+			return private, signer, err
+		}
+	}
 }
 
 // publicJWK is the one key of the set as it is published.
