@@ -94,7 +94,7 @@ func TestConfirmRefusesAWrongMasterKey(t *testing.T) {
 	require.True(t, m.Foreign)
 	require.Equal(t, []string{id(t, right)}, m.Missing)
 	require.Equal(t, []string{id(t, right)}, d.recorded(), "a wrong key is not recorded")
-	mismatch(t, masterkey.Compare(t.Context(), d.st.Q, ring(t, wrong)))
+	_ = mismatch(t, masterkey.Compare(t.Context(), d.st.Q, ring(t, wrong)))
 	require.ErrorContains(t, masterkey.At("/data/master.key", d.start(wrong)), "/data/master.key does not hold")
 	require.Equal(t, errors.ErrUnsupported, masterkey.At("x", errors.ErrUnsupported))
 	for _, secret := range []string{right, wrong} {
@@ -140,7 +140,7 @@ func TestConfirmTakesTheKeysOfTheFirstOfManyProcesses(t *testing.T) {
 			started++
 			continue
 		}
-		mismatch(t, err)
+		_ = mismatch(t, err)
 	}
 	require.Equal(t, 1, started)
 	require.Len(t, d.recorded(), 1)
@@ -176,7 +176,7 @@ func TestConfirmOfADatabaseFromBefore(t *testing.T) {
 			}
 			require.ElementsMatch(t, want, d.recorded())
 			if c.recorded == nil {
-				mismatch(t, err)
+				_ = mismatch(t, err)
 				return
 			}
 			require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestRetireAMasterKey(t *testing.T) {
 	require.ErrorContains(t, d.retire(id(t, old), true, old), "is the master key that seals")
 	require.NoError(t, d.start(fresh, old))
 	require.ErrorContains(t, d.retire("0123456789abcdef", false, fresh, old), "no master key 0123456789abcdef")
-	mismatch(t, d.retire(id(t, old), true, wrong))
+	_ = mismatch(t, d.retire(id(t, old), true, wrong))
 	require.ErrorContains(t, d.retire(id(t, old), false, fresh, old), "still needed (2 in signing_keys)")
 
 	for range 2 { // the new master key seals the signing keys of two rotations

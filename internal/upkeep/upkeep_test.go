@@ -25,11 +25,14 @@ var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 const by = "upkeep/test"
 
 // keys hears which environments' keys were rotated and retired.
-type keys struct{ rotated, retired []store.Scope }
+type keys struct {
+	rotated, retired []store.Scope
+	err              error // of a rotation
+}
 
 func (k *keys) Rotate(_ context.Context, s store.Scope, _ string) ([]models.SigningKey, error) {
 	k.rotated = append(k.rotated, s)
-	return nil, nil
+	return nil, k.err
 }
 
 func (k *keys) Retire(_ context.Context, s store.Scope, _ string) (int, error) {
@@ -146,6 +149,13 @@ func TestSigningKeysRotateWhenTheyAreOld(t *testing.T) {
 	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "whether it is time is for the service to say")
 	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
 	require.Equal(t, []store.Scope{b.Scope}, b.keys.rotated)
+
+	// A next key that was replaced signs from the next run of the task on. Trying again at once would not let verifiers know it.
+	b.keys.err = problem.New(problem.RotationInProgress, "replaced")
+	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
+	b.keys.err = errors.New("away")
+	_, _, err := b.service.Run(t.Context(), "signing-keys", now.Add(upkeep.KeyLife+time.Second), by)
+	require.ErrorIs(t, err, b.keys.err)
 }
 
 func TestABatchThatFailsIsToldOf(t *testing.T) {
