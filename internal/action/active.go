@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/countersign-dev/countersign/internal/flight"
 	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -19,18 +17,26 @@ import (
 // cacheFor bounds how stale an active policy may be where the notice of a change was lost.
 const cacheFor = 5 * time.Second
 
+// cacheMax bounds what is cached, in bytes of stored schemas; a compiled schema is some fifty times as large. The fixed part of an
+// action counts for cacheEach.
+const (
+	cacheMax  = 4 << 20
+	cacheEach = 2 << 10
+)
+
 // InForce is an action with the contract that decides for it.
 type InForce struct {
 	Action   models.Action
 	Version  int
 	Hash     string
 	Contract policy.Contract
-	schema   *jsonschema.Schema
+	schema   contextSchema
+	weight   int // in the cache
 }
 
 // ContextFaults lists what a request's context breaks of the contract's context_schema.
 func (f *InForce) ContextFaults(context map[string]any) []problem.Field {
-	return contextFaults(f.schema, context)
+	return f.schema.faults(context)
 }
 
 // AudienceAllowed reports whether the audience may receive proofs.
@@ -53,8 +59,9 @@ func contains(list []string, s string) bool {
 }
 
 type cache struct {
-	mu   sync.RWMutex
-	rows map[string]cachedInForce // by notice
+	mu     sync.RWMutex
+	rows   map[string]cachedInForce // by notice
+	weight int                      // of rows; never more than cacheMax
 
 	lookups flight.Group[*InForce]
 }
@@ -98,10 +105,29 @@ func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name strin
 	if err != nil {
 		return nil, err
 	}
-	s.cache.mu.Lock()
-	s.cache.rows[name] = cachedInForce{f, now.Add(cacheFor)}
-	s.cache.mu.Unlock()
+	s.cache.put(name, cachedInForce{f, now.Add(cacheFor)})
 	return f, nil
+}
+
+// put caches a row. When there is no room everything goes: what is in use is read again, once.
+func (c *cache) put(name string, row cachedInForce) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(name)
+	if c.weight+row.weight > cacheMax {
+		clear(c.rows)
+		c.weight = 0
+	}
+	c.rows[name] = row
+	c.weight += row.weight
+}
+
+// drop removes a row; the caller has the lock.
+func (c *cache) drop(name string) {
+	if row, ok := c.rows[name]; ok {
+		c.weight -= row.weight
+		delete(c.rows, name)
+	}
 }
 
 // At answers an action with one particular version of its contract.
@@ -114,11 +140,11 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 	if err != nil {
 		return nil, err
 	}
-	schema, err := compileSchema(v.ContextSchema)
+	schema, err := compileStored(v.ContextSchema)
 	if err != nil {
 		return nil, err
 	}
-	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, schema: schema}, nil
+	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
 }
 
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
@@ -130,7 +156,8 @@ func (s *Service) Forget(name string) {
 	s.cache.lookups.Forget(name)
 	if strings.TrimSpace(name) == "" {
 		clear(s.cache.rows)
+		s.cache.weight = 0
 		return
 	}
-	delete(s.cache.rows, name)
+	s.cache.drop(name)
 }

@@ -16,6 +16,7 @@ import (
 const (
 	maxSchemaBytes = 16 << 10
 	maxSchemaDepth = 16
+	maxSubschemas  = 1000 // compiling looks at each pair of them
 )
 
 const schemaURL = "urn:countersign:context"
@@ -45,7 +46,10 @@ func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 	if t, given := doc["type"]; given && t != "object" {
 		return nil, invalidSchema(`context_schema describes an object: its type must be "object".`, "value_error")
 	}
-	if _, err := compileSchema(raw); err != nil {
+	var complexity *complexError
+	if _, err := compileSchema(raw); errors.As(err, &complexity) {
+		return nil, invalidSchema("context_schema costs too much to check: "+complexity.why+".", "schema_too_complex")
+	} else if err != nil {
 		return nil, invalidSchema("context_schema is not valid JSON Schema 2020-12: "+firstLine(err), "json_schema_invalid")
 	}
 	return models.JSON(raw), nil
@@ -55,49 +59,76 @@ func invalidSchema(msg, typ string) error {
 	return problem.Invalid([]any{"body", "context_schema"}, msg, typ)
 }
 
-// compileSchema compiles a schema that stands alone. The default draft is 2020-12.
-func compileSchema(raw []byte) (*jsonschema.Schema, error) {
+// contextSchema is a compiled context_schema. One that was stored before it could cost too much says why it is not used.
+type contextSchema struct {
+	schema *jsonschema.Schema
+	graph  *graph
+	refuse *complexError
+}
+
+// compileSchema compiles a schema that stands alone. The default draft is 2020-12. A schema that costs too much is a complexError.
+func compileSchema(raw []byte) (contextSchema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, err
+		return contextSchema{}, err
+	}
+	t := tally{anchors: map[string]int{}}
+	if t.count(doc); t.schemas > maxSubschemas {
+		return contextSchema{}, &complexError{fmt.Sprintf("it has %d subschemas, and %d are allowed", t.schemas, maxSubschemas)}
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
+	engine := &patterns{compiled: map[string]*pattern{}}
+	c.UseRegexpEngine(engine.compile)
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, err
+		return contextSchema{}, err
 	}
-	return c.Compile(schemaURL)
+	schema, err := c.Compile(schemaURL)
+	if engine.refusal != nil {
+		return contextSchema{}, engine.refusal
+	}
+	if err != nil {
+		return contextSchema{}, err
+	}
+	engine.sealed = true
+	g, err := newGraph(schema, t.anchors)
+	return contextSchema{schema: schema, graph: g}, err
 }
 
-// contextFaults holds a context against a compiled schema and lists what it breaks, as items of a 422.
-func contextFaults(schema *jsonschema.Schema, context map[string]any) []problem.Field {
-	err := schema.Validate(any(context))
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return nil
+// compileStored compiles a schema that was registered. What it would be refused for today is kept as the reason of its refusal, so
+// that a decision that checks no context can still be made under it.
+func compileStored(raw []byte) (contextSchema, error) {
+	schema, err := compileSchema(raw)
+	var complexity *complexError
+	if errors.As(err, &complexity) {
+		return contextSchema{refuse: complexity}, nil
 	}
-	var fields []problem.Field
-	collect(invalid, &fields)
-	return fields
+	return schema, err
 }
 
-func collect(e *jsonschema.ValidationError, out *[]problem.Field) {
-	if len(e.Causes) == 0 {
-		loc := []any{"body", "context"}
-		for _, step := range e.InstanceLocation {
-			loc = append(loc, step)
+// tally counts what may be a subschema in a document, and its dynamic anchors.
+type tally struct {
+	schemas int
+	anchors map[string]int
+}
+
+func (t *tally) count(v any) {
+	switch v := v.(type) {
+	case bool:
+		t.schemas++
+	case []any:
+		for _, item := range v {
+			t.count(item)
 		}
-		unit := e.DetailedOutput()
-		msg := "context breaks the action's context_schema"
-		if unit != nil && unit.Error != nil {
-			msg += ": " + unit.Error.String()
+	case map[string]any:
+		t.schemas++
+		if name, ok := v["$dynamicAnchor"].(string); ok {
+			t.anchors[name]++
 		}
-		*out = append(*out, problem.Field{Loc: loc, Msg: msg + ".", Type: "context_schema"})
-		return
-	}
-	for _, cause := range e.Causes {
-		collect(cause, out)
+		for _, item := range v {
+			t.count(item)
+		}
 	}
 }
 

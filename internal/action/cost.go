@@ -1,0 +1,176 @@
+package action
+
+import (
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+)
+
+// maxSteps is what checking one context may cost: some 40 ms, and some 20 MB of errors before they are cut.
+const maxSteps = 4_000_000
+
+// affordable reports whether validating the value stays within maxSteps. It goes the validator's way without validating: every
+// subschema that may apply is counted, and the count ends as soon as it passes the limit, so it costs no more than that itself.
+func (g *graph) affordable(v any) bool {
+	m := meter{left: maxSteps, tracks: g.tracks}
+	m.visit(g.root, v, 0, 0)
+	return m.left >= 0
+}
+
+// meter counts steps down.
+type meter struct {
+	left   int
+	tracks bool
+}
+
+// visit counts a subschema that meets a value. Level is how deep the value lies, and chain how many subschemas have been applied
+// to it on the way here: an error repeats the one, and the search for circles the other.
+func (m *meter) visit(n *node, v any, level, chain int) {
+	m.left -= n.fixed + 4*level + chain
+	if m.left < 0 || n.trivial {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		m.object(n, v, level)
+	case []any:
+		m.array(n, v, level)
+	case string:
+		m.text(n, v)
+	case float64:
+		m.number(n, v)
+	}
+	for _, sub := range n.same {
+		if m.visit(sub, v, level, chain+1); m.left < 0 {
+			return
+		}
+	}
+}
+
+func (m *meter) object(n *node, v map[string]any, level int) {
+	m.left -= len(v) * stepsProperty
+	if m.tracks {
+		m.left -= len(v) * stepsTracked
+	}
+	if n.named == nil && n.matched == nil && n.others == nil && n.keys == nil {
+		return
+	}
+	for name, value := range v {
+		if m.left < 0 {
+			return
+		}
+		if sub, ok := n.named[name]; ok {
+			m.visit(sub, value, level+1, 0)
+		} else {
+			for _, sub := range n.others {
+				m.visit(sub, value, level+1, 0)
+			}
+		}
+		for _, other := range n.matched {
+			m.left -= match(other.program, name)
+			m.visit(other.node, value, level+1, 0)
+		}
+		if n.keys != nil {
+			m.visit(n.keys, name, level+1, 0)
+		}
+	}
+}
+
+func (m *meter) array(n *node, v []any, level int) {
+	if m.tracks {
+		m.left -= len(v) * stepsTracked
+	}
+	if n.unique {
+		m.left -= distinct(v)
+	}
+	for i, sub := range n.leading {
+		if i == len(v) || m.left < 0 {
+			return
+		}
+		m.visit(sub, v[i], level+1, 0)
+	}
+	for _, sub := range n.each {
+		for _, item := range v {
+			if m.left < 0 {
+				return
+			}
+			m.visit(sub, item, level+1, 0)
+		}
+	}
+}
+
+func (m *meter) text(n *node, v string) {
+	if n.length {
+		m.left -= len(v) / 8
+	}
+	if n.program > 0 {
+		m.left -= match(n.program, v)
+	}
+}
+
+func (m *meter) number(n *node, v float64) {
+	m.left -= stepsEqualNum * n.numbers
+	switch {
+	case !n.number:
+	case math.Abs(v) < 1e15:
+		m.left -= stepsNumber
+	default:
+		m.left -= stepsExponent
+	}
+}
+
+// match is the most that matching a text can cost: every instruction at every character.
+func match(program int, text string) int { return 1 + program*(len(text)+1)/8 }
+
+// pairwise is the most items that the validator compares each with each; of more it compares those with the same hash.
+const pairwise = 20
+
+// distinct is what finding out that no two items of a list are equal costs.
+func distinct(items []any) int {
+	total := 0
+	for _, item := range items {
+		total += equal(item)
+	}
+	if len(items) <= pairwise {
+		return total * len(items)
+	}
+	// The hash leaves out the sign of a number and where a list, an object or a text ends: different items can share one, and are
+	// compared.
+	steps, seen := total, map[uint64]int{}
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	for _, item := range items {
+		h.Reset()
+		flatten(&h, item)
+		steps += seen[h.Sum64()] * equal(item)
+		seen[h.Sum64()]++
+	}
+	return steps
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// flatten writes what the validator hashes of a value.
+func flatten(h *maphash.Hash, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		_ = h.WriteByte(0)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			flatten(h, name)
+			flatten(h, v[name])
+		}
+	case []any:
+		_ = h.WriteByte(1)
+		for _, item := range v {
+			flatten(h, item)
+		}
+	case string:
+		_ = h.WriteByte(4)
+		_, _ = h.WriteString(v)
+	case float64:
+		maphash.WriteComparable(h, math.Abs(v)) // the validator's hash knows no sign
+	default:
+		maphash.WriteComparable(h, v)
+	}
+}

@@ -1,0 +1,327 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Steps are the unit of what validating costs, some 10 ns each. Their prices were measured and follow the validator: it visits every
+// subschema that applies to a value, and looks at every property of an object on each visit.
+const (
+	stepsVisit    = 128 // a subschema meets a value, with the error it may make
+	stepsTrivial  = 64  // so does true or false
+	stepsRequired = 8   // one name of required
+	stepsEqual    = 2   // two values are compared
+	stepsEqualNum = 140 // two numbers are compared: as fractions, whatever their size
+	stepsProperty = 6   // one property of the value
+	stepsTracked  = 20  // one property or item of the value, if the schema has unevaluated... anywhere
+	stepsNumber   = 100 // a number is held against a bound
+	stepsExponent = 250 // the same, of a number beyond 1e15
+)
+
+// maxExpansion is how many subschemas a schema may have with every reference written out.
+const maxExpansion = 10_000
+
+// node is one subschema, with what it costs to validate a value against it and the subschemas that it applies to the value and
+// to the value's parts. It is read only.
+type node struct {
+	trivial bool // true, false or {}
+	fixed   int  // steps of a visit, whatever the value
+	number  bool // compares numbers
+	numbers int  // of enum and const: a number is compared with each
+	length  bool // looks at the length or format of a text
+	unique  bool
+	program int // instructions of pattern
+
+	same    []*node          // apply to the same value: $ref, allOf, if, ...
+	named   map[string]*node // properties
+	matched []matched        // patternProperties
+	others  []*node          // apply to every property that is not in named
+	keys    *node            // propertyNames
+	leading []*node          // prefixItems
+	each    []*node          // apply to every item
+}
+
+type matched struct {
+	program int
+	node    *node
+}
+
+// graph is a compiled schema as nodes.
+type graph struct {
+	root   *node
+	tracks bool // has unevaluatedProperties or unevaluatedItems
+}
+
+// complexError says why a schema is refused for what it costs.
+type complexError struct{ why string }
+
+func (e *complexError) Error() string { return e.why }
+
+// newGraph makes the nodes of a compiled schema and refuses what could not be checked at a bounded cost. Anchors are how often the
+// document gives each $dynamicAnchor.
+func newGraph(root *jsonschema.Schema, anchors map[string]int) (*graph, error) {
+	b := builder{nodes: map[*jsonschema.Schema]*node{}, anchors: map[string]int{}}
+	g := &graph{root: b.of(root)}
+	for len(b.todo) > 0 {
+		s := b.todo[len(b.todo)-1]
+		b.todo = b.todo[:len(b.todo)-1]
+		b.fill(b.nodes[s], s)
+	}
+	for _, anchor := range b.dynamic {
+		b.recursive = b.recursive || anchors[anchor] > 1 || b.anchors[anchor] > 1
+	}
+	if b.recursive {
+		return nil, &complexError{"the target of a $dynamicRef or $recursiveRef is known only when a value is checked: use $ref"}
+	}
+	g.tracks = b.tracks
+	if hasCircle(g.root) {
+		return nil, &complexError{"a $ref leads back to itself without descending into the value"}
+	}
+	if n := (expansion{sizes: map[*node]int{}, open: map[*node]bool{}}).of(g.root); n > maxExpansion {
+		return nil, &complexError{fmt.Sprintf("with its references written out it has more than %d subschemas", maxExpansion)}
+	}
+	return g, nil
+}
+
+// builder makes each subschema's node once.
+type builder struct {
+	nodes     map[*jsonschema.Schema]*node
+	todo      []*jsonschema.Schema
+	anchors   map[string]int // how often each $dynamicAnchor is reached
+	dynamic   []string       // the anchors that a $dynamicRef looks for
+	tracks    bool
+	recursive bool // a reference has no fixed target
+}
+
+func (b *builder) of(s *jsonschema.Schema) *node {
+	if s == nil {
+		return nil
+	}
+	if n, ok := b.nodes[s]; ok {
+		return n
+	}
+	n := &node{}
+	b.nodes[s] = n
+	b.todo = append(b.todo, s)
+	return n
+}
+
+// add appends the nodes of the subschemas that are there.
+func (b *builder) add(to []*node, schemas ...*jsonschema.Schema) []*node {
+	for _, s := range schemas {
+		if s != nil {
+			to = append(to, b.of(s))
+		}
+	}
+	return to
+}
+
+func (b *builder) fill(n *node, s *jsonschema.Schema) {
+	if s.Bool != nil {
+		n.trivial, n.fixed = true, stepsTrivial
+		return
+	}
+	if s.DynamicAnchor != "" {
+		b.anchors[s.DynamicAnchor]++
+	}
+	n.fixed = stepsVisit + stepsRequired*len(s.Required)
+	n.number = s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil || s.MultipleOf != nil
+	n.length = s.MinLength != nil || s.MaxLength != nil || s.Format != nil
+	n.unique = s.UniqueItems
+	n.program = program(s.Pattern)
+	if s.Const != nil {
+		n.constants(*s.Const)
+	}
+	if s.Enum != nil {
+		n.constants(s.Enum.Values...)
+	}
+	b.fillSame(n, s)
+	b.fillObject(n, s)
+	b.fillArray(n, s)
+}
+
+func (b *builder) fillSame(n *node, s *jsonschema.Schema) {
+	n.same = b.add(n.same, s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else)
+	n.same = b.add(n.same, s.AllOf...)
+	n.same = b.add(n.same, s.AnyOf...)
+	n.same = b.add(n.same, s.OneOf...)
+	for _, dependent := range s.DependentSchemas {
+		n.same = b.add(n.same, dependent)
+	}
+	for _, dependent := range s.Dependencies {
+		switch d := dependent.(type) {
+		case *jsonschema.Schema:
+			n.same = b.add(n.same, d)
+		case []string:
+			n.fixed += stepsRequired * (1 + len(d))
+		}
+	}
+	for _, names := range s.DependentRequired {
+		n.fixed += stepsRequired * (1 + len(names))
+	}
+	b.recursive = b.recursive || (s.RecursiveRef != nil && s.RecursiveRef.RecursiveAnchor)
+	if d := s.DynamicRef; d != nil {
+		if d.Anchor != "" && d.Ref.DynamicAnchor == d.Anchor {
+			b.dynamic = append(b.dynamic, d.Anchor)
+		}
+		n.same = b.add(n.same, d.Ref)
+	}
+}
+
+func (b *builder) fillObject(n *node, s *jsonschema.Schema) {
+	if len(s.Properties) > 0 {
+		n.named = make(map[string]*node, len(s.Properties))
+	}
+	for name, sub := range s.Properties {
+		n.named[name] = b.of(sub)
+	}
+	for re, sub := range s.PatternProperties {
+		n.matched = append(n.matched, matched{program(re), b.of(sub)})
+	}
+	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		n.others = b.add(n.others, sub)
+	}
+	n.others = b.add(n.others, s.UnevaluatedProperties)
+	n.keys = b.of(s.PropertyNames)
+	b.tracks = b.tracks || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
+}
+
+func (b *builder) fillArray(n *node, s *jsonschema.Schema) {
+	n.leading = b.add(n.leading, s.PrefixItems...)
+	n.each = b.add(n.each, s.Items2020, s.Contains, s.UnevaluatedItems)
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		n.each = b.add(n.each, items)
+	case []*jsonschema.Schema:
+		n.leading = b.add(n.leading, items...)
+	}
+	if sub, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+		n.each = b.add(n.each, sub)
+	}
+}
+
+func program(re jsonschema.Regexp) int {
+	if p, ok := re.(*pattern); ok {
+		return p.size
+	}
+	return 0
+}
+
+// constants prices values that every value is compared with. A number costs its price only where a number meets it.
+func (n *node) constants(values ...any) {
+	for _, v := range values {
+		if _, ok := v.(json.Number); ok {
+			n.numbers++
+			n.fixed += stepsEqual
+			continue
+		}
+		n.fixed += equal(v)
+	}
+}
+
+// equal is what comparing a value with another can cost.
+func equal(v any) int {
+	steps := stepsEqual
+	switch v := v.(type) {
+	case json.Number, float64:
+		steps = stepsEqualNum
+	case string:
+		steps += len(v) / 64
+	case []any:
+		for _, item := range v {
+			steps += equal(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			steps += stepsEqual + equal(item)
+		}
+	}
+	return steps
+}
+
+// parts are the subschemas that apply to the parts of a value.
+func (n *node) parts(visit func(*node)) {
+	for _, sub := range n.named {
+		visit(sub)
+	}
+	for _, m := range n.matched {
+		visit(m.node)
+	}
+	for _, list := range [][]*node{n.others, n.leading, n.each} {
+		for _, sub := range list {
+			visit(sub)
+		}
+	}
+	if n.keys != nil {
+		visit(n.keys)
+	}
+}
+
+// hasCircle finds a subschema that applies to the same value again, over any number of others.
+func hasCircle(root *node) bool {
+	const open, done = 1, 2
+	state := map[*node]int{}
+	var circle func(n *node) bool
+	circle = func(n *node) bool {
+		if state[n] != 0 {
+			return state[n] == open
+		}
+		state[n] = open
+		for _, sub := range n.same {
+			if circle(sub) {
+				return true
+			}
+		}
+		state[n] = done
+		return false
+	}
+	found := false
+	seen := map[*node]bool{}
+	var each func(n *node)
+	each = func(n *node) {
+		if found || seen[n] {
+			return
+		}
+		seen[n] = true
+		found = circle(n)
+		for _, sub := range n.same {
+			each(sub)
+		}
+		n.parts(each)
+	}
+	each(root)
+	return found
+}
+
+// expansion counts subschemas with every reference written out, not further than maxExpansion. One that contains itself (a tree
+// described by its branches) is counted once on each way: how often it applies depends on the value and is bounded there.
+type expansion struct {
+	sizes map[*node]int
+	open  map[*node]bool
+}
+
+func (e expansion) of(n *node) int {
+	if size, ok := e.sizes[n]; ok {
+		return size
+	}
+	if e.open[n] {
+		return 0
+	}
+	e.open[n] = true
+	total := 1
+	count := func(sub *node) {
+		if total <= maxExpansion {
+			total += e.of(sub)
+		}
+	}
+	for _, sub := range n.same {
+		count(sub)
+	}
+	n.parts(count)
+	delete(e.open, n)
+	e.sizes[n] = min(total, maxExpansion+1)
+	return e.sizes[n]
+}

@@ -1,0 +1,105 @@
+package action
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxPatternWork bounds the regular expressions of a schema together: their characters, what their Unicode classes unfold to,
+// and the instructions of their programs. Matching is linear in the text, and in the program too: x{1000} is seven characters
+// and a thousand instructions, and a few hundred of those would match for minutes.
+const maxPatternWork = 10_000
+
+// classWork is what one Unicode class (\pL) counts for: it unfolds to some hundreds of ranges.
+const classWork = 100
+
+// pattern is a compiled regular expression with the number of its instructions.
+type pattern struct {
+	*regexp.Regexp
+	size int
+}
+
+// patterns compiles the regular expressions of one schema, within maxPatternWork. It is used by one goroutine until it is
+// sealed; afterwards it only checks the syntax of a text (format: regex of older drafts) and can be shared.
+type patterns struct {
+	compiled map[string]*pattern
+	work     int
+	refusal  *complexError // of the first one beyond the bound; the compiler words it as a syntax error
+	sealed   bool
+}
+
+// compile is a jsonschema.RegexpEngine.
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	if p.sealed {
+		_, err := syntax.Parse(text, syntax.Perl)
+		return nil, err
+	}
+	if done, ok := p.compiled[text]; ok {
+		return done, nil
+	}
+	// The text is weighed before it is parsed, and its program before it is made: each may be large.
+	if err := p.spend(len(text)+classWork*unicodeClasses(text), text); err != nil {
+		return nil, err
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	size := instructions(tree)
+	if err := p.spend(size, text); err != nil {
+		return nil, err
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	made := &pattern{Regexp: re, size: size}
+	p.compiled[text] = made
+	return made, nil
+}
+
+func (p *patterns) spend(work int, text string) error {
+	if p.work += work; p.work > maxPatternWork {
+		p.refusal = &complexError{fmt.Sprintf("its regular expressions are larger than %d instructions together, at %q", maxPatternWork, clip(text, 80))}
+		return p.refusal
+	}
+	return nil
+}
+
+func unicodeClasses(text string) int {
+	return strings.Count(text, `\p`) + strings.Count(text, `\P`)
+}
+
+// instructions is about the number of instructions of the program of a regular expression, not more than maxPatternWork+1.
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpRepeat:
+		times := max(re.Max, re.Min+1) // Max is -1 for no end
+		n = 1 + times*(1+instructions(re.Sub[0]))
+	default:
+		for _, sub := range re.Sub {
+			if n += 1 + instructions(sub); n > maxPatternWork {
+				break
+			}
+		}
+	}
+	return min(n, maxPatternWork+1)
+}
+
+// clip bounds a text that is echoed.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return s
+}
