@@ -34,6 +34,9 @@ type validationBody struct {
 func (s *server) answerError(c *fiber.Ctx, err error) error {
 	if requestID(c) == "" {
 		s.identify(c) // what cannot be read as HTTP comes here without having passed the chain
+		if !errors.Is(err, fiber.ErrRequestTimeout) {
+			leftUnread(c) // a client that was too slow has had its time
+		}
 	}
 	p := toProblem(err)
 	kind := problem.Of(p.Code)

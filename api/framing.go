@@ -14,6 +14,7 @@ import (
 func (s *server) plainly(c *fiber.Ctx) error {
 	if !plain(c.Request().Header.RawHeaders(), c.Request().Header.IsHTTP11()) {
 		c.Response().SetConnectionClose()
+		leftUnread(c)
 		return problem.New(problem.BadRequest, "The request's length, encoding or host is given twice or not as HTTP/1.1 has it.")
 	}
 	return c.Next()

@@ -13,6 +13,7 @@ type param struct {
 	name, in string
 	required bool
 	integer  bool
+	anyText  bool // x-any-text: what is not recognised is no fault, NUL and bad UTF-8 included
 	schema   *jsonschema.Schema
 }
 
@@ -28,7 +29,7 @@ func (op *operation) compileParams(c *jsonschema.Compiler, doc map[string]any) e
 		if err != nil {
 			return fmt.Errorf("parameter %s: %w", name, err)
 		}
-		out := param{name: text(node, "name"), in: text(node, "in"), required: node["required"] == true, schema: sch}
+		out := param{name: text(node, "name"), in: text(node, "in"), required: node["required"] == true, anyText: node["x-any-text"] == true, schema: sch}
 		for target := sch; target != nil; target = target.Ref {
 			if target.Types != nil {
 				out.integer = target.Types.String() == "[integer]"
@@ -72,6 +73,9 @@ func (c *Contract) ValidateParams(operationID string, path map[string]string, qu
 
 // check validates one value as it stands in the URL.
 func (p *param) check(raw string) []Violation {
+	if p.anyText {
+		return nil
+	}
 	var v any = raw
 	if p.integer {
 		n, err := strconv.ParseInt(raw, 10, 64)

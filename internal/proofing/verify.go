@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
+	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/proof"
 	"github.com/countersign-dev/countersign/internal/reason"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -31,6 +32,9 @@ func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
 
 // Status answers the state of a proof; one that is not on record in the scope is unknown. Asking consumes nothing.
 func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (Status, error) {
+	if !ids.Has(ids.Proof, jti) { // any text may be asked about, and a database does not take every text
+		return Status{JTI: jti, Status: models.ProofUnknown}, nil
+	}
 	p, err := s.store.Proof(ctx, scope, jti)
 	if errors.Is(err, store.ErrNotFound) {
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
