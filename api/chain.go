@@ -118,11 +118,20 @@ func (s *server) admit(c *fiber.Ctx, access Access) error {
 }
 
 func (s *server) authenticate(c *fiber.Ctx) (identity.Principal, error) {
-	scheme, key, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return identity.Principal{}, problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+	key, err := bearer(c)
+	if err != nil {
+		return identity.Principal{}, err
 	}
 	return s.identity.Authenticate(requestContext(c), utils.CopyString(key))
+}
+
+// bearer is the key that the request carries.
+func bearer(c *fiber.Ctx) (string, error) {
+	scheme, key, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return "", problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+	}
+	return key, nil
 }
 
 // takeQuota counts the request and answers the quota headers. A limiter that cannot be asked lets the request pass: what

@@ -23,7 +23,7 @@ func listening(t *testing.T, pages func(app *fiber.App)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- app.Listener(l) }()
+	go func() { served <- app.Listener(Lingering(l)) }()
 	t.Cleanup(func() {
 		require.NoError(t, app.Shutdown())
 		require.NoError(t, <-served)

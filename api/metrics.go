@@ -12,13 +12,14 @@ import (
 
 // Metrics are the HTTP face's own figures. Labels are bounded: routes are operation ids, never paths.
 type Metrics struct {
-	requests *prometheus.HistogramVec
-	refused  prometheus.Counter
-	blind    prometheus.Counter
-	shed     prometheus.Counter
-	frames   *prometheus.CounterVec
-	decision *prometheus.HistogramVec
-	stage    *prometheus.HistogramVec
+	requests  *prometheus.HistogramVec
+	refused   prometheus.Counter
+	blind     prometheus.Counter
+	shed      prometheus.Counter
+	overShare prometheus.Counter
+	frames    *prometheus.CounterVec
+	decision  *prometheus.HistogramVec
+	stage     *prometheus.HistogramVec
 }
 
 // decisionBuckets are in seconds, fine where a decision ought to be.
@@ -40,6 +41,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "countersign_shed_total", Help: "Requests answered 503 because too many were being worked on.",
 		}),
+		overShare: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "countersign_shed_share_total", Help: "Of those answered 503, requests whose tenant had its share of the queue.",
+		}),
 		frames: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "countersign_frames_total", Help: "Frames of evidence answered, by status and the first reason.",
 		}, []string{"status", "reason"}),
@@ -52,7 +56,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: decisionBuckets,
 		}, []string{"stage"}),
 	}
-	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.frames, m.decision, m.stage)
+	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.overShare, m.frames, m.decision, m.stage)
 	return m
 }
 

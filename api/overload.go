@@ -2,83 +2,91 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/gofiber/fiber/v2/utils"
 
+	"github.com/countersign-dev/countersign/internal/gate"
 	"github.com/countersign-dev/countersign/internal/problem"
 )
 
-// How many requests are worked on at once, and how many more may wait for how long. A process has some 16 database
-// connections: what is worked on beyond a few times that only waits for one, and would time out at random once Postgres
-// is slow. What waits for a run or for somebody's receiver holds no connection and is counted apart, so that a slow
-// Temporal does not keep decisions out.
+// How many requests are worked on at once, of one tenant and of all, and how many more may wait for how long. A process has some 16
+// database connections: what is worked on beyond a few times that only waits for one, and would time out at random once Postgres
+// is slow. What waits for a workflow, a receiver or an export's place holds no connection and is counted apart, so that a slow
+// Temporal does not keep decisions out. A third of the places is out of the reach of any one tenant. Credentials that this process
+// does not know yet are looked up before, within a bound of their own (internal/identity): until then it is not known whose
+// request it is.
 const (
-	worksAtOnce = 64
-	awaitAtOnce = 256
-	queueFactor = 4
+	worksAtOnce = 96
+	worksEach   = 64
+	worksQueue  = 256
+	awaitAtOnce = 384
+	awaitEach   = 256
+	awaitQueue  = 1024
 	queueWait   = 500 * time.Millisecond
 )
 
-// awaits are the operations that wait for a run or a receiver.
+// awaits are the operations that wait for a workflow, a receiver or a place among the exports.
 var awaits = map[string]bool{
 	"completeChallenge": true, "cancelChallenge": true, "reviewAuthorization": true, "completeEnrollment": true, "closeEvaluation": true,
-	"testWebhookEndpoint": true,
+	"testWebhookEndpoint": true, "exportSubject": true,
 }
 
-// gate lets so many in at once.
-type gate struct {
-	inside  chan struct{}
-	waiting chan struct{}
-	shed    prometheus.Counter
+// gates bound what is under way in the process.
+type gates struct {
+	working  *gate.Gate
+	awaiting *gate.Gate
 }
 
-func newGate(atOnce int, shed prometheus.Counter) *gate {
-	return &gate{inside: make(chan struct{}, atOnce), waiting: make(chan struct{}, atOnce*queueFactor), shed: shed}
+func newGates() gates {
+	return gates{working: gate.New(worksAtOnce, worksEach, worksQueue), awaiting: gate.New(awaitAtOnce, awaitEach, awaitQueue)}
 }
-
-// enter takes a place, waiting for one where the queue is not full either. It reports false for who has to come again.
-func (g *gate) enter(ctx context.Context) bool {
-	select {
-	case g.inside <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case g.waiting <- struct{}{}:
-		defer func() { <-g.waiting }()
-	default:
-		return false
-	}
-	patience := time.NewTimer(queueWait)
-	defer patience.Stop()
-	select {
-	case g.inside <- struct{}{}:
-		return true
-	case <-patience.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-func (g *gate) leave() { <-g.inside }
 
 // shedding puts the gate of its kind before a route's chain. What needs no credential (keys, documents) always passes.
 func (s *server) shedding(r Route, next fiber.Handler) fiber.Handler {
 	if r.Access == AccessOpen {
 		return next
 	}
-	g := s.working
+	g := s.gates.working
 	if awaits[r.Operation] {
-		g = s.awaiting
+		g = s.gates.awaiting
 	}
 	return func(c *fiber.Ctx) error {
-		if !g.enter(requestContext(c)) {
-			g.shed.Inc()
-			return problem.Away("The service is busy. Nothing was done.", nil)
+		tenant, err := s.tenantOf(c)
+		if err != nil {
+			return err
 		}
-		defer g.leave()
+		if err := s.enter(requestContext(c), g, tenant); err != nil {
+			return err
+		}
+		defer g.Leave(tenant)
 		return next(c)
 	}
+}
+
+func (s *server) enter(ctx context.Context, g *gate.Gate, tenant string) error {
+	err := g.Enter(ctx, tenant, queueWait)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, gate.ErrShare):
+		s.metrics.overShare.Inc()
+	}
+	s.metrics.shed.Inc()
+	return problem.Away("The service is busy. Nothing was done.", nil)
+}
+
+// tenantOf is whose share the request counts against. A credential that this process does not know yet is looked up first.
+func (s *server) tenantOf(c *fiber.Ctx) (string, error) {
+	key, err := bearer(c)
+	if err != nil {
+		return "", err
+	}
+	if tenant, known := s.identity.TenantOf(key); known {
+		return tenant, nil
+	}
+	p, err := s.identity.Authenticate(requestContext(c), utils.CopyString(key))
+	return p.TenantID, err
 }

@@ -57,8 +57,7 @@ type server struct {
 	contract   *openapi.Contract
 	operations map[string]openapi.Operation
 	methods    map[string][]string
-	working    *gate
-	awaiting   *gate
+	gates      gates
 
 	handlers
 }
@@ -66,6 +65,9 @@ type server struct {
 // maxHeaders caps request line and headers, as most proxies do. Every connection holds so much for as long as it is open, an
 // event stream's too.
 const maxHeaders = 8 << 10
+
+// writeWithin bounds how long a client may take to read an answer. Streams and exports set deadlines of their own as they go on.
+const writeWithin = 60 * time.Second
 
 // New builds the application. Requests end when base does.
 func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
@@ -82,6 +84,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		UnescapePath:          true,
 		BodyLimit:             s.config.MaxFrameBytes + maxBody, // beyond it nothing is read; below, the chain answers in words
 		ReadTimeout:           30 * time.Second,
+		WriteTimeout:          writeWithin,
 		IdleTimeout:           2 * time.Minute,
 		ReadBufferSize:        maxHeaders,
 		ErrorHandler:          s.answerError,
@@ -116,7 +119,7 @@ func newServer(base context.Context, config Config, d Deps) (*server, error) {
 		s.tracing = noop.NewTracerProvider()
 	}
 	s.tracer = s.tracing.Tracer("github.com/countersign-dev/countersign/api")
-	s.working, s.awaiting = newGate(worksAtOnce, d.Metrics.shed), newGate(awaitAtOnce, d.Metrics.shed)
+	s.gates = newGates()
 	for _, op := range contract.Operations() {
 		s.operations[op.ID] = op
 	}

@@ -1,6 +1,10 @@
 package api
 
 import (
+	"io"
+	"net"
+	"time"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/store"
@@ -136,10 +140,44 @@ func (h *subjectHandlers) export(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	// Whoever reads the body closes it: the server, also where the client goes away.
+	// The server closes the body when it is read, and also if the client goes away.
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	c.Status(fiber.StatusOK).Response().SetBodyStream(e.Body, int(e.Size))
+	c.Status(fiber.StatusOK).Response().SetBodyStream(paced(e.Body, c.Context().Conn(), e.Size, exportPause), int(e.Size))
 	return nil
+}
+
+// An export holds a database connection until it is taken, so a client has to take it: it may pause for exportPause, and be no slower
+// than exportPace over all.
+const (
+	exportPause = 20 * time.Second
+	exportPace  = 64 << 10 // bytes a second
+)
+
+func timeToTake(size int64, pause time.Duration) time.Duration {
+	return pause + time.Duration(size/exportPace)*time.Second
+}
+
+// pacedBody is read by the server, which writes what it read before it reads on: each read sets the deadline of the write after it.
+type pacedBody struct {
+	io.ReadCloser
+	conn  net.Conn
+	pause time.Duration
+	ends  time.Time
+}
+
+func paced(body io.ReadCloser, conn net.Conn, size int64, pause time.Duration) *pacedBody {
+	return &pacedBody{ReadCloser: body, conn: conn, pause: pause, ends: time.Now().Add(timeToTake(size, pause))} //nolint:forbidigo // a socket's deadline
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(b.pause) //nolint:forbidigo // a socket's deadline
+	if deadline.After(b.ends) {
+		deadline = b.ends
+	}
+	if err := b.conn.SetWriteDeadline(deadline); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
 }
 
 func (h *subjectHandlers) consent(c *fiber.Ctx) error {

@@ -23,6 +23,7 @@ type Environment struct {
 	PageOrigin          *string // where the hosted pages live; nil is the service's own address
 	ReturnOrigins       Strings // where they may send people back to, beside RPOrigins
 	FrameAncestors      Strings // who may show them in a frame
+	RateLimitCeiling    *int    // requests an hour that admins may give a key; nil is the default of the kind
 	CreatedAt           time.Time
 }
 

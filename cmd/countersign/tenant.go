@@ -17,7 +17,7 @@ import (
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make and list tenants", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand())
+	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand())
 	return cmd
 }
 

@@ -16,7 +16,7 @@ import (
 type Issue struct {
 	Scope     models.Scope
 	Name      string
-	RateLimit *int // requests an hour; nil for the default
+	RateLimit *int // requests an hour, at most the environment's ceiling; nil for the default
 	ExpiresAt *time.Time
 }
 
@@ -36,6 +36,9 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		env, err := q.Environment(ctx, scope)
 		if err != nil {
+			return err
+		}
+		if err := checkCeiling(in.RateLimit, env, actor); err != nil {
 			return err
 		}
 		key := newKey(secretPrefix(in.Scope, env.Kind))

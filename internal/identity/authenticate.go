@@ -8,16 +8,11 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/flight"
+	"github.com/countersign-dev/countersign/internal/gate"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
-)
-
-// Quotas, requests an hour (SPEC section 8).
-const (
-	SandboxQuota = 1000
-	LiveQuota    = 10000
 )
 
 const (
@@ -27,6 +22,10 @@ const (
 	cacheMax = 10000
 	// touchEvery matches the bucket of last_used_at.
 	touchEvery = 15 * time.Minute
+	// How many keys that are not cached are looked up at once, how many more may wait, and for how long.
+	lookupsAtOnce = 16
+	lookupsQueue  = 256
+	lookupsWait   = time.Second
 )
 
 // Service authenticates callers and administers credentials.
@@ -38,6 +37,7 @@ type Service struct {
 	mu      sync.RWMutex
 	cache   map[string]cached // by the active key's MAC
 	lookups flight.Group[cached]
+	places  *gate.Gate // of lookups
 }
 
 type cached struct {
@@ -48,7 +48,7 @@ type cached struct {
 
 // New makes the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}}
+	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, places: gate.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
 }
 
 // errRefused is the one answer to every credential that is not good: which check failed is nobody's business.
@@ -81,6 +81,10 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 }
 
 func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time) (cached, error) {
+	if err := s.places.Enter(ctx, "", lookupsWait); err != nil {
+		return cached{}, problem.Away("The service is busy. Nothing was done.", err)
+	}
+	defer s.places.Leave("")
 	macs := s.keys.MACs(macPurpose, []byte(key))
 	find := s.findCredential
 	if k.client {
@@ -117,7 +121,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 	return cached{
 		principal: Principal{
 			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
-			Publishable: c.Scope == models.ScopeClient, RateLimit: quota(c.RateLimit, env.Kind),
+			Publishable: c.Scope == models.ScopeClient, RateLimit: quota(c.RateLimit, c.CreatedBy, env),
 		},
 		expires: earlier(c.ExpiresAt, ck.ExpiresAt),
 	}, env, nil
@@ -134,7 +138,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	return cached{
 		principal: Principal{
 			CredentialID: t.CredentialID, TenantID: t.TenantID, EnvironmentID: t.EnvironmentID, Kind: env.Kind,
-			Scope: models.ScopeClient, RateLimit: quota(nil, env.Kind),
+			Scope: models.ScopeClient, RateLimit: quota(nil, "", env),
 			Client: &ClientGrant{TokenID: t.ID, SubjectUID: t.SubjectUID, Origin: t.Origin},
 		},
 		expires: &t.ExpiresAt,
@@ -159,17 +163,6 @@ func (s *Service) Forget(credentialID string) {
 			delete(s.cache, mac)
 			s.lookups.Forget(mac)
 		}
-	}
-}
-
-func quota(override *int, kind models.EnvironmentKind) int {
-	switch {
-	case override != nil:
-		return *override
-	case kind == models.Live:
-		return LiveQuota
-	default:
-		return SandboxQuota
 	}
 }
 

@@ -62,6 +62,12 @@ func (q *Q) SetEnvironmentPages(ctx context.Context, e models.Environment) error
 	return err
 }
 
+// SetRateLimitCeiling sets the most requests an hour that a key of the environment may be given; nil is the default of its kind.
+func (q *Q) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
+	_, err := q.exec(ctx, "update environments set rate_limit_ceiling = $3 where tenant_id = $1 and id = $2", s.Tenant, s.Environment, ceiling)
+	return err
+}
+
 // CreateCredential inserts a credential with its first key.
 func (q *Q) CreateCredential(ctx context.Context, c models.Credential, k models.CredentialKey) error {
 	if err := q.with(ctx).Create(&c).Error; err != nil {

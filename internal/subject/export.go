@@ -21,8 +21,13 @@ const ExportSchema = "1"
 // exportWithin bounds an export from its first row to the last byte that the caller takes.
 const exportWithin = 5 * time.Minute
 
-// exportsAtOnce is how many exports a process makes at a time: each holds a database connection until it is taken.
-const exportsAtOnce = 2
+// How many exports a process makes at a time, and for one tenant: each holds a database connection until it is taken. More wait, for
+// as long as their requests may.
+const (
+	exportsAtOnce = 4
+	exportsEach   = 2
+	exportsQueue  = 64
+)
 
 // Opener opens what is stored sealed of a subject (internal/assurance).
 type Opener interface {
@@ -49,10 +54,8 @@ type exportHead struct {
 // vectors are given opened, their cells by name. However much there is, a row of it at a time is in memory: it is read twice,
 // once for the digest and the size and once to be sent.
 func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (Export, error) {
-	select {
-	case s.exports <- struct{}{}:
-	case <-ctx.Done():
-		return Export{}, problem.Away("Other exports are under way. Ask again.", ctx.Err())
+	if err := s.exports.Enter(ctx, p.TenantID, exportWithin); err != nil {
+		return Export{}, problem.Away("Other exports are under way. Ask again.", err)
 	}
 	// The caller's deadline is for an answer to begin; this one is for it to end.
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportWithin)
@@ -64,7 +67,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 	go func() {
 		defer func() {
 			cancel()
-			<-s.exports
+			s.exports.Leave(p.TenantID)
 		}()
 		err := s.store.Read(long, func(q *store.Q) error {
 			var err error

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/events"
+	"github.com/countersign-dev/countersign/internal/gate"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/keyring"
@@ -29,13 +30,13 @@ type Service struct {
 	open     Opener
 	clock    clock.Clock
 	research *research.Service // to forget and to export; it keeps nothing here
-	exports  chan struct{}     // a place for each export under way
+	exports  *gate.Gate        // a place for each export under way
 }
 
 // New makes the service.
 func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
-		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: make(chan struct{}, exportsAtOnce),
+		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: gate.New(exportsAtOnce, exportsEach, exportsQueue),
 	}
 }
 
