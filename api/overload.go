@@ -15,17 +15,17 @@ import (
 // How many requests are worked on at once, of one tenant and of all, and how many more may wait for how long. A process has some 16
 // database connections: what is worked on beyond a few times that only waits for one, and would time out at random once Postgres
 // is slow. What waits for a workflow, a receiver or an export's place holds no connection and is counted apart, so that a slow
-// Temporal does not keep decisions out. A third of the places is out of the reach of any one tenant. Credentials that this process
-// does not know yet are looked up before, within a bound of their own (internal/identity): until then it is not known whose
-// request it is.
+// Temporal does not keep decisions out. Half of the places is out of the reach of any one tenant: more would not only leave fewer to
+// the others, but have them wait longer for a connection too. Credentials that this process does not know yet are looked up before,
+// within a bound of their own (internal/identity): until then it is not known whose request it is.
 const (
-	worksAtOnce = 96
-	worksEach   = 64
+	worksAtOnce = 64
+	worksEach   = 32
 	worksQueue  = 256
-	awaitAtOnce = 384
-	awaitEach   = 256
+	awaitAtOnce = 256
+	awaitEach   = 128
 	awaitQueue  = 1024
-	queueWait   = 500 * time.Millisecond
+	queueWait   = time.Second
 )
 
 // awaits are the operations that wait for a workflow, a receiver or a place among the exports.
