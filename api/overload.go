@@ -25,7 +25,7 @@ const (
 	awaitAtOnce = 256
 	awaitEach   = 128
 	awaitQueue  = 1024
-	queueWait   = time.Second
+	queueWait   = 2 * time.Second
 )
 
 // awaits are the operations that wait for a workflow, a receiver or a place among the exports.

@@ -313,8 +313,9 @@ func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string
 
 // Authorize: Decide: may this subject do this now?. A repeat with the same `idempotency_key` and body is answered byte
 // for byte as before. Besides the schema, `requested_at` must be within 300 seconds of ours (`stale_request`),
-// `resource.type` the action's (`resource_type_mismatch`), and `context` must follow the action's `context_schema`;
-// all of these are 422. An unknown subject, action or session is 404.
+// `resource.type` the action's (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at
+// most 20 faults are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
+// subject, action or session is 404.
 //
 // POST /api/v1/authorize
 func (c *Client) Authorize(ctx context.Context, body AuthorizeRequest, options ...RequestOption) (*AuthorizeResponse, error) {

@@ -12,7 +12,8 @@ type ActionCreate struct {
 	AllowedCallers []string `json:"allowed_callers,omitzero"`
 	// Plain-language statement of what happens if the wrong person performs the action.
 	Consequence string `json:"consequence"`
-	// JSON Schema (object) describing the `context` field of authorize requests.
+	// JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000
+	// subschemas, 10,000 with its references written out; what would cost more to check is 422 `schema_too_complex`.
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
 	// Dotted lower-case key.
 	Key string `json:"key"`
@@ -550,7 +551,8 @@ type CredentialCreate struct {
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
 	// A name for people.
 	Name string `json:"name,omitzero"`
-	// Requests an hour where not the environment's default.
+	// Requests an hour where not the environment's default. More than the environment's ceiling, which the operator sets,
+	// is 422 `rate_limit_ceiling`.
 	RateLimit int64 `json:"rate_limit,omitzero"`
 	// What it may do; `client` makes a publishable key.
 	Scope string `json:"scope"`
