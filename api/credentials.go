@@ -125,12 +125,15 @@ func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// token makes a browser credential for one subject and one origin.
+// token makes a browser credential for one subject and one origin, and for the purposes and the session that are named.
 func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	in, err := bind[struct {
 		Subject    string `json:"subject"`
 		Origin     string `json:"origin"`
 		TTLSeconds *int   `json:"ttl_seconds"`
+
+		Purposes []string `json:"purposes"`
+		Session  string   `json:"session"`
 	}](c)
 	if err != nil {
 		return err
@@ -147,12 +150,19 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	key, t, err := h.Identity.ClientToken(requestContext(c), p, row, in.Origin, time.Duration(ttl)*time.Second)
+	key, t, err := h.Identity.ClientToken(requestContext(c), p, identity.TokenRequest{
+		Subject: row, Origin: in.Origin, TTL: time.Duration(ttl) * time.Second, Purposes: in.Purposes, Session: in.Session,
+	})
 	if err != nil {
 		return err
 	}
+	purposes := in.Purposes
+	if len(purposes) == 0 {
+		purposes = []string{identity.PurposeScore, identity.PurposeEnroll}
+	}
 	return send(c, fiber.StatusCreated, map[string]any{
 		"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000, "ttl_seconds": ttl, "origin": t.Origin,
+		"purposes": purposes, "session": t.SessionID,
 	})
 }
 

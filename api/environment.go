@@ -25,6 +25,8 @@ type environmentView struct {
 	ReturnOrigins       []string               `json:"return_origins"`
 	FrameAncestors      []string               `json:"frame_ancestors"`
 	CreatedAt           string                 `json:"created_at"`
+
+	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
 }
 
 func viewEnvironment(e models.Environment) environmentView {
@@ -32,6 +34,7 @@ func viewEnvironment(e models.Environment) environmentView {
 		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: listed(e.RPOrigins),
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: wire.Time(e.CreatedAt),
+		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/enrollment"
+	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/wire"
@@ -163,12 +164,22 @@ type enrollmentView struct {
 	CreatedAt       string                  `json:"created_at"`
 	CompletedAt     *string                 `json:"completed_at"`
 	Limitations     []string                `json:"limitations"`
+	RefusedSessions []refusedSession        `json:"refused_sessions"`
+}
+
+// refusedSession is a session of an enrollment that was not learned from, and the reason code why.
+type refusedSession struct {
+	Session string `json:"session"`
+	Reason  string `json:"reason"`
 }
 
 func viewEnrollment(v enrollment.View) enrollmentView {
 	out := enrollmentView{
 		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: v.Status, WindowsAccepted: v.WindowsAccepted,
-		CreatedAt: wire.Time(v.CreatedAt), Limitations: listed(v.Limitations),
+		CreatedAt: wire.Time(v.CreatedAt), Limitations: listed(v.Limitations), RefusedSessions: []refusedSession{},
+	}
+	for _, id := range v.RefusedSessions {
+		out.RefusedSessions = append(out.RefusedSessions, refusedSession{id, scoring.ReasonInconsistent})
 	}
 	if v.Status == models.EnrollmentCompleted {
 		out.CompletedAt = wire.OptionalTime(v.CompletedAt)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/events/stream"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -17,14 +18,19 @@ import (
 // streamHandlers answer for the event stream (server-sent events, WHATWG HTML section 9.2).
 type streamHandlers struct {
 	Hub       *stream.Hub
-	Heartbeat time.Duration // default 15 s
-	Patience  time.Duration // how long a client may leave what was sent to it unread; default 30 s
+	Clock     clock.Clock
+	Identity  *identity.Service // asked whether a key still holds; nil for streams that are followed without one
+	Heartbeat time.Duration     // default 15 s
+	Patience  time.Duration     // how long a client may leave what was sent to it unread; default 30 s
+	Life      time.Duration     // how long a stream lives at most; default an hour
 }
 
 const (
 	heartbeat = 15 * time.Second
 	// patience is how long a client may leave what was sent to it unread before its stream is cut.
 	patience = 30 * time.Second
+	// streamLife is how long a stream lives at most, whatever its credential: what may be followed is asked again after it.
+	streamLife = time.Hour
 	// readWait bounds one reading of the log for a stream that catches up.
 	readWait = 10 * time.Second
 	// shareWait is how long a client should wait that found its environment's share of streams used up.
@@ -39,11 +45,20 @@ func (h *streamHandlers) follow(c *fiber.Ctx) error {
 	}
 	p := principal(c)
 	f := stream.Filter{Type: query(c, "type"), Subject: query(c, "subject"), Action: query(c, "action")}
-	return h.open(c, p, p.CredentialID, f, 0)
+	life := streamLife
+	if p.ExpiresAt != nil {
+		life = min(life, p.ExpiresAt.Sub(h.Clock.Now()))
+	}
+	return h.open(c, p, p.CredentialID, f, life)
 }
 
-// open starts the stream under a key by which it can be ended. Where life is not 0, it ends by itself after that.
+// open starts the stream under a key by which it can be ended. It ends by itself after its life, which is an hour at most.
 func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f stream.Filter, life time.Duration) error {
+	most := h.Life
+	if most <= 0 {
+		most = streamLife
+	}
+	life = min(life, most)
 	sub, err := h.Hub.Subscribe(requestContext(c), p.Store(), key, f, string(c.Request().Header.Peek("Last-Event-ID")))
 	switch {
 	case errors.Is(err, stream.ErrShare):
@@ -55,6 +70,9 @@ func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f 
 		return problem.Away("This process takes no more streams just now.", err)
 	case err != nil:
 		return err
+	}
+	if p.KeyID() != "" && !sub.Hold(requestContext(c), h.holder(p)) {
+		return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // a proxy in front must not hold events back
@@ -68,12 +86,15 @@ func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f 
 	}
 	c.Context().SetBodyStreamWriter(func(out *bufio.Writer) {
 		defer sub.Close()
-		if life > 0 {
-			defer time.AfterFunc(life, sub.Close).Stop()
-		}
+		defer time.AfterFunc(life, sub.Close).Stop()
 		w.run(out, sub)
 	})
 	return nil
+}
+
+// holder is the caller's key, for as long as it holds as it did when the stream began.
+func (h *streamHandlers) holder(p identity.Principal) stream.Holder {
+	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return h.Identity.Holds(ctx, p) }}
 }
 
 // streamWriter writes one stream to one connection.
@@ -98,6 +119,8 @@ func (s streamWriter) run(w *bufio.Writer, sub *stream.Subscription) {
 		m, ok, err := sub.Next(ctx, s.beat)
 		cancel()
 		if err != nil {
+			_, _ = w.WriteString(retryHint) // the client is to connect again, and is told how soon
+			_ = w.Flush()
 			return
 		}
 		if !ok {

@@ -13,9 +13,16 @@ type Subject struct {
 	AdaptationFrozen bool
 	ResearchConsent  bool
 	ClaimCapUntil    *time.Time // after a recovery without anchor, claims are capped at likely until then
-	CreatedAt        time.Time
-	UpdatedAt        time.Time
-	RevokedAt        *time.Time
+	// EnrollmentAskedAt is when the next enrollment was first asked for by name; nil since the last one or a recovery.
+	EnrollmentAskedAt *time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+	RevokedAt         *time.Time
+}
+
+// Capped reports whether the subject's claims are capped at likely at a time.
+func (s Subject) Capped(at time.Time) bool {
+	return s.ClaimCapUntil != nil && at.Before(*s.ClaimCapUntil)
 }
 
 // Session is one observation session; State is the running assurance (internal/scoring).
@@ -88,6 +95,7 @@ type Enrollment struct {
 	Force           bool
 	WindowsAccepted int
 	Limitations     Strings
+	RefusedSessions Strings // did not fit the others, and were not learned from
 	CreatedAt       time.Time
 	CompletedAt     *time.Time
 }

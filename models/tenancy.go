@@ -24,7 +24,9 @@ type Environment struct {
 	ReturnOrigins       Strings // where they may send people back to, beside RPOrigins
 	FrameAncestors      Strings // who may show them in a frame
 	RateLimitCeiling    *int    // requests an hour that admins may give a key; nil is the default of the kind
-	CreatedAt           time.Time
+	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
+	EnrollmentGrantRequired bool
+	CreatedAt               time.Time
 }
 
 // Credential is an API key's identity; its keys are CredentialKey rows.
@@ -60,6 +62,8 @@ type ClientToken struct {
 	CredentialID  string
 	SubjectUID    string `gorm:"column:subject_uid"`
 	Origin        string
+	Purposes      Strings // of frames; none are both
+	SessionID     *string // nil is any session of the subject
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	RevokedAt     *time.Time

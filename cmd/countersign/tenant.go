@@ -54,6 +54,8 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&spec.Name, "name", "", "the tenant's name, shown to people who complete challenges")
 	cmd.Flags().StringVar(&spec.RPID, "rp-id", "", "WebAuthn relying party id, a host name such as bank.example")
 	cmd.Flags().StringSliceVar(&spec.Origins, "origin", nil, "origin that passkeys are used from, such as https://bank.example; repeatable")
+	cmd.Flags().BoolVar(&spec.RequireEnrollmentGrant, "require-enrollment-grant", false,
+		"in live, take enrollment frames only from client tokens that name the purpose enroll")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
 }

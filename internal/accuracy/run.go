@@ -52,6 +52,7 @@ func protocols() []protocol {
 		{"gallery", recordings.Keystrokes, runGallery},
 		{"days", recordings.Keystrokes, runDays},
 		{"claims", recordings.Keystrokes, runClaims},
+		{"enrollment", recordings.Keystrokes, runEnrollment},
 		{"leave-one-out", recordings.Keystrokes, runLeaveOneOut},
 		{"attacks", recordings.Keystrokes, runAttacks},
 		{"fusion", recordings.Keystrokes, runFusion},

@@ -186,8 +186,7 @@ func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads
 			return p, err
 		}
 	}
-	capped := subject.ClaimCapUntil != nil && now.Before(*subject.ClaimCapUntil)
-	p.Profile = a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: capped})
+	p.Profile = a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)})
 	return p, nil
 }
 

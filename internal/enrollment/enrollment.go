@@ -6,6 +6,7 @@ package enrollment
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/assurance"
@@ -188,19 +189,28 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		return "", err
 	}
 	device := session.Session.DeviceClass
-	sessions, windows, err := s.collected(ctx, q, sub.UID, device)
+	c, err := s.collected(ctx, q, sub.UID, device)
 	if err != nil {
 		return "", err
 	}
-	templates, limitations, err := s.assessor.Model().Train(sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
-	status := models.EnrollmentCompleted
+	c.refuseMisfits(s.assessor.Model())
+	templates, limitations, err := s.assessor.Model().Train(c.sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
+	e.Status, e.WindowsAccepted, e.RefusedSessions = models.EnrollmentCompleted, c.windows(), c.refused
 	if errors.Is(err, scoring.ErrTooLittle) || sub.Status != models.SubjectActive {
-		status, templates = models.EnrollmentFailed, nil
+		e.Status, templates = models.EnrollmentFailed, nil
 	} else if err != nil {
 		return "", err
 	}
-	names := append(models.Strings{}, limitations...)
-	if _, err := q.SettleEnrollment(ctx, e.ID, status, windows, names, step.At); err != nil {
+	e.Limitations = append(models.Strings{}, limitations...)
+	if len(c.refused) > 0 && !slices.Contains(limitations, scoring.ReasonInconsistent) {
+		e.Limitations = append(e.Limitations, scoring.ReasonInconsistent)
+	}
+	if granted, err := s.granted(ctx, q, scope, sub); err != nil {
+		return "", err
+	} else if !granted {
+		e.Limitations = append(e.Limitations, scoring.ReasonNotGranted)
+	}
+	if _, err := q.SettleEnrollment(ctx, e, step.At); err != nil {
 		return "", err
 	}
 	modalities := []string{}
@@ -210,37 +220,75 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		}
 		modalities = append(modalities, string(t.Modality))
 	}
-	if status == models.EnrollmentCompleted {
-		if err := q.SetEnrollment(ctx, scope, sub.UID, models.EnrollmentEnrolled, step.At); err != nil {
-			return "", err
-		}
-		if err := recovery.CompleteByEnrollment(ctx, q, scope, sub.UID, step.At); err != nil {
+	if e.Status == models.EnrollmentCompleted {
+		if err := enrolled(ctx, q, scope, sub.UID, step.At); err != nil {
 			return "", err
 		}
 	}
-	return status, s.tell(ctx, q, scope, sub, e, status, windows, names, modalities, step)
+	return e.Status, s.tell(ctx, q, scope, sub, e, modalities, step)
 }
 
-// collected reads what was collected, session by session.
-func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) ([]scoring.SessionFrames, int, error) {
+// enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.
+func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
+	if err := q.SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
+		return err
+	}
+	if err := q.EndEnrollmentGrant(ctx, scope, uid); err != nil {
+		return err
+	}
+	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
+}
+
+// granted reports whether the enrollment was asked for by name, or need not be.
+func (s *Service) granted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
+	terms, err := q.EnrollmentTerms(ctx, scope, sub.UID)
+	return !terms.GrantRequired || terms.AskedAt != nil, err
+}
+
+// collection is what was collected for an enrollment, session by session.
+type collection struct {
+	ids      []string // of the sessions
+	sessions []scoring.SessionFrames
+	refused  models.Strings // ids of sessions that did not fit the others
+}
+
+func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
+	var c collection
 	rows, err := q.EnrollFrames(ctx, uid, device)
 	if err != nil {
-		return nil, 0, err
+		return c, err
 	}
-	var out []scoring.SessionFrames
-	last := ""
 	for _, r := range rows {
 		var f features.Frame
 		if err := f.UnmarshalBinary(r.Vector); err != nil {
-			return nil, 0, err
+			return c, err
 		}
-		if r.SessionID != last {
-			out, last = append(out, scoring.SessionFrames{}), r.SessionID
+		if n := len(c.ids); n == 0 || c.ids[n-1] != r.SessionID {
+			c.ids, c.sessions = append(c.ids, r.SessionID), append(c.sessions, scoring.SessionFrames{})
 		}
-		current := &out[len(out)-1]
+		current := &c.sessions[len(c.sessions)-1]
 		current.AtMS, current.Frames = r.ReceivedAt.UnixMilli(), append(current.Frames, f)
 	}
-	return out, len(rows), nil
+	return c, nil
+}
+
+// refuseMisfits takes out the sessions that do not fit the others.
+func (c *collection) refuseMisfits(model *scoring.Model) {
+	misfits := model.Misfits(c.sessions)
+	for i := len(misfits) - 1; i >= 0; i-- {
+		at := misfits[i]
+		c.refused = append(c.refused, c.ids[at])
+		c.ids, c.sessions = slices.Delete(c.ids, at, at+1), slices.Delete(c.sessions, at, at+1)
+	}
+	slices.Reverse(c.refused)
+}
+
+// windows is how many frames the sessions have.
+func (c *collection) windows() (n int) {
+	for _, s := range c.sessions {
+		n += len(s.Frames)
+	}
+	return n
 }
 
 // keep puts a template in force.
@@ -258,16 +306,16 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, 
 	})
 }
 
-func (s *Service) tell(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, status models.EnrollmentStatus, windows int, limitations models.Strings, modalities []string, step Step) error {
+func (s *Service) tell(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, modalities []string, step Step) error {
 	t := events.EnrollmentCompleted
-	if status == models.EnrollmentFailed {
+	if e.Status == models.EnrollmentFailed {
 		t = events.EnrollmentFailed
 	}
 	return events.Append(ctx, q, events.Entry{
 		Scope: scope, Type: t, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID,
 		WorkflowID: step.WorkflowID, Data: map[string]any{
-			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": windows,
-			"limitations": []string(limitations), "modalities": modalities,
+			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": e.WindowsAccepted,
+			"limitations": []string(e.Limitations), "modalities": modalities, "refused_sessions": append([]string{}, e.RefusedSessions...),
 		},
 	})
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/events"
@@ -129,22 +130,67 @@ func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requ
 	return err
 }
 
-// ClientToken makes a token by which one browser origin may submit evidence for one subject.
-func (s *Service) ClientToken(ctx context.Context, p Principal, subject models.Subject, origin string, ttl time.Duration) (string, models.ClientToken, error) {
+// TokenRequest describes a client token to be made.
+type TokenRequest struct {
+	Subject  models.Subject
+	Origin   string
+	TTL      time.Duration
+	Purposes []string // of the frames that it may send; none are both
+	Session  string   // the one session that it may send them to; empty is any of the subject
+}
+
+// ClientToken makes a token by which one browser origin may submit evidence for one subject. A token that names the purpose
+// enroll asks for the subject's next enrollment.
+func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest) (string, models.ClientToken, error) {
 	key := newKey("ct_" + p.Kind.Mode() + "_")
 	now := s.clock.Now()
 	t := models.ClientToken{
 		MAC: s.keys.MAC(macPurpose, []byte(key)), ID: ids.New(ids.ClientToken), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID,
-		CredentialID: p.CredentialID, SubjectUID: subject.UID, Origin: origin, CreatedAt: now, ExpiresAt: now.Add(ttl),
+		CredentialID: p.CredentialID, SubjectUID: in.Subject.UID, Origin: in.Origin, Purposes: in.Purposes, CreatedAt: now,
+		ExpiresAt: now.Add(in.TTL),
+	}
+	data := map[string]any{"client_token": t.ID, "origin": in.Origin}
+	if len(in.Purposes) > 0 {
+		data["purposes"] = in.Purposes
+	}
+	if in.Session != "" {
+		t.SessionID, data["session"] = &in.Session, in.Session
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := s.mayHaveToken(ctx, q, p.Store(), in); err != nil {
+			return err
+		}
+		if slices.Contains(in.Purposes, PurposeEnroll) {
+			if err := q.AskEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
+				return err
+			}
+		}
 		if err := q.CreateClientToken(ctx, t); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.ClientTokenCreated, At: now, SubjectUID: subject.UID, Subject: subject.ExternalID,
-			Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"client_token": t.ID, "origin": origin},
+			Scope: p.Store(), Type: events.ClientTokenCreated, At: now, SubjectUID: in.Subject.UID, Subject: in.Subject.ExternalID,
+			Actor: p.Actor(), RequestID: p.RequestID, Data: data,
 		})
 	})
 	return key, t, err
+}
+
+// mayHaveToken holds the subject, so that a revocation or recovery at the same time sees the token or is seen here, and checks
+// that the session is the subject's.
+func (s *Service) mayHaveToken(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
+	subject, err := q.HoldSubject(ctx, scope, in.Subject.UID)
+	if err == nil && subject.Status != models.SubjectActive {
+		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
+	}
+	if err == nil && in.Session != "" {
+		var session store.SubjectSession
+		if session, err = q.Session(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
+			return problem.Absent()
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return problem.Absent()
+	}
+	return err
 }

@@ -36,6 +36,7 @@ type Service struct {
 
 	mu      sync.RWMutex
 	cache   map[string]cached // by the active key's MAC
+	epoch   int               // of the cache; a lookup that began in an earlier one is not kept
 	lookups flight.Group[cached]
 	places  *gate.Gate // of lookups
 }
@@ -66,13 +67,14 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 	mac := string(s.keys.MAC(macPurpose, []byte(key)))
 	s.mu.RLock()
 	hit, ok := s.cache[mac]
+	epoch := s.epoch
 	s.mu.RUnlock()
 	if !ok || now.After(hit.until) {
 		var err error
 		if hit, err = s.lookups.Do(ctx, mac, func(ctx context.Context) (cached, error) { return s.lookup(ctx, key, k, now) }); err != nil {
 			return Principal{}, err
 		}
-		s.keep(mac, hit)
+		s.keep(mac, hit, epoch)
 	}
 	if hit.expires != nil && !now.Before(*hit.expires) {
 		return Principal{}, errRefused()
@@ -105,6 +107,22 @@ func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time)
 	return found, nil
 }
 
+// Holds asks the database whether the key by which the caller was authenticated is still in force as it was then: not revoked,
+// not expired, and with the same end. It is for what outlives its request.
+func (s *Service) Holds(ctx context.Context, p Principal) (bool, error) {
+	now := s.clock.Now()
+	found, _, err := s.findCredential(ctx, [][]byte{[]byte(p.keyMAC)}, now)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	then, ends := p.ExpiresAt, found.expires
+	same := then == nil && ends == nil || then != nil && ends != nil && then.Equal(*ends)
+	return same && (ends == nil || now.Before(*ends)), nil
+}
+
 func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Time) (cached, models.Environment, error) {
 	c, env, ck, err := s.store.CredentialByMAC(ctx, macs)
 	if err != nil {
@@ -118,46 +136,59 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 			return cached{}, env, err
 		}
 	}
+	expires := earlier(c.ExpiresAt, ck.ExpiresAt)
 	return cached{
 		principal: Principal{
 			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
 			Publishable: c.Scope == models.ScopeClient, RateLimit: quota(c.RateLimit, c.CreatedBy, env),
+			ExpiresAt: expires, keyMAC: string(ck.MAC),
 		},
-		expires: earlier(c.ExpiresAt, ck.ExpiresAt),
+		expires: expires,
 	}, env, nil
 }
 
+// findClientToken finds a token that is in force itself and whose issuer is.
 func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Time) (cached, models.Environment, error) {
-	t, env, err := s.store.ClientTokenByMAC(ctx, macs)
+	t, issuer, env, err := s.store.ClientTokenByMAC(ctx, macs)
 	if err != nil {
 		return cached{}, env, err
 	}
-	if t.RevokedAt != nil {
+	if t.RevokedAt != nil || issuer.RevokedAt != nil {
 		return cached{}, env, store.ErrNotFound
+	}
+	grant := &ClientGrant{TokenID: t.ID, SubjectUID: t.SubjectUID, Origin: t.Origin, Purposes: t.Purposes, CreatedAt: t.CreatedAt}
+	if t.SessionID != nil {
+		grant.SessionID = *t.SessionID
 	}
 	return cached{
 		principal: Principal{
 			CredentialID: t.CredentialID, TenantID: t.TenantID, EnvironmentID: t.EnvironmentID, Kind: env.Kind,
 			Scope: models.ScopeClient, RateLimit: quota(nil, "", env),
-			Client: &ClientGrant{TokenID: t.ID, SubjectUID: t.SubjectUID, Origin: t.Origin},
+			Client: grant,
 		},
-		expires: &t.ExpiresAt,
+		expires: earlier(&t.ExpiresAt, issuer.ExpiresAt),
 	}, env, nil
 }
 
-func (s *Service) keep(mac string, c cached) {
+// keep caches what a lookup found, unless something was forgotten since it began: it may have read what holds no more.
+func (s *Service) keep(mac string, c cached, epoch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if epoch != s.epoch {
+		return
+	}
 	if len(s.cache) >= cacheMax {
 		clear(s.cache)
 	}
 	s.cache[mac] = c
 }
 
-// Forget drops what is cached of a credential; of all where the id is empty. It answers notices of revocation.
+// Forget drops what is cached of a credential and of the client tokens that it issued; of all if the id is empty. Notices of
+// revocation call it.
 func (s *Service) Forget(credentialID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.epoch++
 	for mac, c := range s.cache {
 		if credentialID == "" || c.principal.CredentialID == credentialID {
 			delete(s.cache, mac)

@@ -4,6 +4,9 @@
 package identity
 
 import (
+	"slices"
+	"time"
+
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -20,15 +23,40 @@ type Principal struct {
 	Person        string       // set for a signed-in person of the console
 	Page          string       // set for a visitor of a hosted page, who holds a ticket or a grant and no credential
 	RateLimit     int          // requests an hour
+	ExpiresAt     *time.Time   // of the credential or of the key, whichever is first; nil is never
 	RequestID     string
 	TraceID       string
+	keyMAC        string // of the API key, as stored; empty for everybody without one
 }
+
+// KeyID tells the caller's key from every other, the old one of a rotation from the new one; empty for a caller without a key.
+func (p Principal) KeyID() string { return p.keyMAC }
+
+// Purposes of a frame of evidence.
+const (
+	PurposeScore  = "score"
+	PurposeEnroll = "enroll"
+)
 
 // ClientGrant is what a client token is bound to.
 type ClientGrant struct {
 	TokenID    string
 	SubjectUID string
 	Origin     string
+	Purposes   []string // of frames; none are both
+	SessionID  string   // empty is any session of the subject
+	CreatedAt  time.Time
+}
+
+// Names reports whether the token was made for the purpose by name.
+func (g ClientGrant) Names(purpose string) bool { return slices.Contains(g.Purposes, purpose) }
+
+// Permits reports whether the token may send frames of the purpose.
+func (g ClientGrant) Permits(purpose string) bool { return len(g.Purposes) == 0 || g.Names(purpose) }
+
+// Reaches reports whether the token may send frames of the subject's session.
+func (g ClientGrant) Reaches(subjectUID, session string) bool {
+	return g.SubjectUID == subjectUID && (g.SessionID == "" || g.SessionID == session)
 }
 
 // Store is the scope of every query made for the caller.

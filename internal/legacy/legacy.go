@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/recovery"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -72,17 +73,41 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	if err != nil {
 		return Trust{}, err
 	}
-	heads, err := s.Store.TemplateHeads(ctx, scope, v.Subject.UID)
+	now := s.Clock.Now()
+	heads, err := s.heads(ctx, scope, v)
 	if err != nil {
 		return Trust{}, err
 	}
-	profile := s.Assessor.Model().Assess(state, s.Assessor.Heads(heads), s.Clock.Now(), scoring.AssessOptions{})
+	profile := s.Assessor.Model().Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
 	t := scoring.LegacyTrust(state, profile)
 	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
+	limit, err := recovery.Limitation(ctx, s.Store.Q, v.Subject, now)
+	if err != nil {
+		return Trust{}, err
+	}
+	if limit == recovery.LimitationCooling {
+		out.Reasons = append(out.Reasons, limit)
+	}
+	if v.Subject.Status != models.SubjectActive {
+		out = Trust{State: scoring.TrustBroken, Reasons: []string{reason.SubjectRevoked}}
+	}
 	if v.Session.Status != models.SessionActive {
 		out.State = ended
 	}
 	return out, nil
+}
+
+// heads are the templates that the session was held against: none if a recovery retired them since it began.
+func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectSession) (scoring.Templates, error) {
+	r, err := s.Store.NewestRecovery(ctx, scope, v.Subject.UID)
+	if err == nil && v.Session.StartedAt.Before(r.CreatedAt) {
+		return nil, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	rows, err := s.Store.TemplateHeads(ctx, scope, v.Subject.UID)
+	return s.Assessor.Heads(rows), err
 }
 
 // Enrolled is how far /enrol has come.
@@ -91,7 +116,7 @@ type Enrolled struct {
 	Enrolled bool
 }
 
-// Enrol adds a sample of the phrase.
+// Enrol adds a sample of the phrase. Before a recovery of the user is ready it is refused.
 func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64, consent bool) (Enrolled, error) {
 	if !consent {
 		return Enrolled{}, problem.New(problem.ConsentRequired, "consent must be true: a template is personal data.")
@@ -103,6 +128,9 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	err := s.Store.Write(ctx, func(q *store.Q) error {
 		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), user))
 		if err != nil {
+			return err
+		}
+		if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.Clock.Now()); err != nil {
 			return err
 		}
 		f, err := s.open(ctx, q, p.Store(), sub.UID)
@@ -125,7 +153,8 @@ type Verdict struct {
 	Reasons    []string
 }
 
-// Auth compares a sample with what was enrolled. A user who is not enrolled at all is absent.
+// Auth compares a sample with what was enrolled. A user who is not enrolled at all is absent. It knows no likely: what a
+// recovery limits is challenged and not accepted.
 func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64) (Verdict, error) {
 	now := s.Clock.Now()
 	var out Verdict
@@ -137,14 +166,11 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 		if err != nil {
 			return err
 		}
-		f, err := s.open(ctx, q, p.Store(), sub.UID)
+		limit, err := recovery.Limitation(ctx, q, sub, now)
 		if err != nil {
 			return err
 		}
-		if len(f.Samples) == 0 {
-			return problem.Absent()
-		}
-		if out, err = verify(f, reactions, intervals); err != nil {
+		if out, err = s.judge(ctx, q, sub, limit, reactions, intervals); err != nil {
 			return err
 		}
 		if sub.Status != models.SubjectActive {
@@ -155,6 +181,25 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 			Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"confidence": out.Confidence, "reason_codes": out.Reasons},
 		})
 	})
+	return out, err
+}
+
+// judge is the verdict on a sample under what a recovery limits the subject by. Before it is ready there is no template.
+func (s *Service) judge(ctx context.Context, q *store.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
+	if limit == recovery.LimitationCooling {
+		return Verdict{Decision: "challenge", Reasons: []string{limit}}, nil
+	}
+	f, err := s.open(ctx, q, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if len(f.Samples) == 0 {
+		return Verdict{}, problem.Absent()
+	}
+	out, err := verify(f, reactions, intervals)
+	if err == nil && limit != "" && out.Decision == "accept" {
+		out.Decision, out.Reasons = "challenge", append(out.Reasons, limit)
+	}
 	return out, err
 }
 

@@ -15,6 +15,7 @@ const (
 	CallerNotAllowed     Code = "caller_not_allowed"
 	AudienceNotAllowed   Code = "audience_not_allowed"
 	OriginNotAllowed     Code = "origin_not_allowed"
+	PurposeNotGranted    Code = "purpose_not_granted"
 	ConsentRequired      Code = "consent_required"
 	SelfReview           Code = "self_review"
 	SandboxOnly          Code = "sandbox_only"
@@ -84,6 +85,7 @@ var catalogue = map[Code]Kind{
 	CallerNotAllowed:     {http.StatusForbidden, "This credential may not authorize the action"},
 	AudienceNotAllowed:   {http.StatusForbidden, "The audience may not receive proofs of this action"},
 	OriginNotAllowed:     {http.StatusForbidden, "The client token is bound to another origin"},
+	PurposeNotGranted:    {http.StatusForbidden, "The client token does not grant the purpose of the frame"},
 	ConsentRequired:      {http.StatusForbidden, "Consent is required"},
 	SelfReview:           {http.StatusForbidden, "The reviewer must not be the one who asked"},
 	SandboxOnly:          {http.StatusForbidden, "Only available in a sandbox environment"},

@@ -10,6 +10,7 @@ var remedies = map[Code]string{
 	CallerNotAllowed:     "Add the credential to allowed_callers in a new policy version, or use one that is listed.",
 	AudienceNotAllowed:   "Add the audience to allowed_audiences in a new policy version, or ask for one that is listed.",
 	OriginNotAllowed:     "Make the client token for the origin of the page that sends the evidence.",
+	PurposeNotGranted:    "Make a client token whose purposes name the frame's purpose; to enroll again, make a new one.",
 	ConsentRequired:      "Ask the person, and send consent: true.",
 	SelfReview:           "Let another credential or person review it.",
 	SandboxOnly:          "In live, complete the challenge with a passkey.",

@@ -39,6 +39,8 @@ var evidenceEntries = []Entry{
 	{"single_session_enrollment", KindEnrollment, "The enrollment stands on one session only.", "Enroll on further days."},
 	{"enrollment_inconsistent", KindEnrollment, "Sessions of the enrollment do not agree with each other.", "Re-enroll; make sure one person typed all of it."},
 	{"recovery_cap", KindEnrollment, "After a recovery claims are capped at likely for a while.", "Wait for the cap to end."},
+	{"recovery_cooling_down", KindEnrollment, "A recovery of the subject is cooling down; nothing is learned from evidence of this time.", "Wait until the time in ready_at, then enroll."},
+	{"enrollment_not_granted", KindEnrollment, "The environment requires that enrolling is granted by name, and it was not.", "Make a client token whose purposes name enroll, and collect with it."},
 	{"device_unknown", KindEnrollment, "The class of device is unknown.", "Send device_class when the session starts."},
 	{"template_adapted", KindEnrollment, "The template has adapted to confirmed sessions since enrollment.", "None needed."},
 	{"agent_mandate_unsupported", KindMandate, "Agent mandates are not supported.", "None."},

@@ -89,6 +89,22 @@ func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subj
 	return events.Append(ctx, q, e)
 }
 
+// Limitation is the reason code of what a recovery limits the subject by at a time: LimitationCooling, LimitationCap, or
+// nothing.
+func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
+	r, err := q.OpenRecovery(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	case err == nil && at.Before(r.ReadyAt):
+		return LimitationCooling, nil
+	case sub.Capped(at):
+		return LimitationCap, nil
+	default:
+		return "", nil
+	}
+}
+
 // EnsureEnrollable refuses an enrollment, with recovery_not_ready, while a recovery of the subject is cooling down.
 func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
 	r, err := q.OpenRecovery(ctx, scope, subjectUID)

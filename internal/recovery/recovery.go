@@ -1,5 +1,5 @@
 // Package recovery lets a subject whose template can no longer be trusted start over. A recovery voids what is open for
-// the subject at once, then waits: the weaker what vouches for the person, the longer. A new enrollment completes it.
+// the subject at once, ends the channels that its evidence comes in by, then waits: the weaker what vouches for the person, the longer. A new enrollment completes it.
 //
 // The waiting is a run in package workflows; this package makes the moves, each one conditional UPDATE that names the
 // state it expects. It may not train templates or read evidence, and it keeps of the relying party's evidence reference
@@ -27,6 +27,9 @@ import (
 // LimitationCap is the limitation of a recovery with anchor none: claims of the subject are capped at likely for a while.
 // It is the reason code that assessments then carry.
 const LimitationCap = "recovery_cap"
+
+// LimitationCooling is the reason code of evidence, and of answers of the earlier operations, before a recovery is ready.
+const LimitationCooling = "recovery_cooling_down"
 
 // Service keeps recoveries.
 type Service struct {
@@ -112,13 +115,16 @@ func opened(p identity.Principal, sub models.Subject, in Begin, now time.Time) m
 	return r
 }
 
-// startOver voids what is open, resets the template and has the run started.
+// startOver voids what is open, ends the channels that evidence comes in by, resets the templates and has the run started.
 func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
 	void := subject.Void{Subject: sub, Reason: subject.ReasonRecovery, At: r.CreatedAt, Actor: p.Actor(), RequestID: p.RequestID}
 	if _, err := void.Proofs(ctx, q); err != nil {
 		return err
 	}
 	if _, err := void.Challenges(ctx, q); err != nil {
+		return err
+	}
+	if err := void.Channels(ctx, q); err != nil {
 		return err
 	}
 	if err := resetTemplates(ctx, q, p, sub, r); err != nil {
@@ -140,6 +146,17 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
 	retired, err := q.RetireTemplatesOfSubject(ctx, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
+		return err
+	}
+	// What /enrol learned is a template too.
+	timing, err := q.DropTimingTemplate(ctx, p.Store(), sub.UID, r.CreatedAt)
+	if err != nil {
+		return err
+	}
+	if timing {
+		retired++
+	}
+	if err := q.EndEnrollmentGrant(ctx, p.Store(), sub.UID); err != nil {
 		return err
 	}
 	if err := q.SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {

@@ -18,6 +18,8 @@ const (
 	ReasonSingleSession      = "single_session_enrollment"
 	ReasonInconsistent       = "enrollment_inconsistent"
 	ReasonRecoveryCap        = "recovery_cap"
+	ReasonRecoveryCooling    = "recovery_cooling_down"
+	ReasonNotGranted         = "enrollment_not_granted"
 	ReasonVetoAutomation     = "vetoed_by_automation"
 	ReasonVetoReplay         = "vetoed_by_replay"
 	ReasonAutomationTyping   = "automation_typing_pattern"
@@ -101,6 +103,8 @@ func continuityReasons() []Reason {
 		{ReasonSingleSession, enrolment, "The enrollment stands on one session only.", "Enroll on further days."},
 		{ReasonInconsistent, enrolment, "Sessions of the enrollment do not agree with each other.", "Re-enroll; make sure one person typed all of it."},
 		{ReasonRecoveryCap, enrolment, "After a recovery claims are capped at likely for a while.", "Wait for the cap to end."},
+		{ReasonRecoveryCooling, enrolment, "A recovery of the subject is cooling down; nothing is learned from evidence of this time.", "Wait until the time in ready_at, then enroll."},
+		{ReasonNotGranted, enrolment, "The environment requires that enrolling is granted by name, and it was not.", "Make a client token whose purposes name enroll, and collect with it."},
 		{ReasonDeviceUnknown, enrolment, "The class of device is unknown.", "Send device_class when the session starts."},
 		{ReasonAdapted, enrolment, "The template has adapted to confirmed sessions since enrollment.", "None needed."},
 		{ReasonMandates, "mandate", "Agent mandates are not supported.", "None."},

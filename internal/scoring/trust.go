@@ -1,6 +1,9 @@
 package scoring
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Trust states of the legacy endpoints. ENDED is the caller's: it knows when a session ends.
 const (
@@ -34,6 +37,9 @@ func LegacyTrust(s State, p Profile) Trust {
 		t.Reasons = union(p.Claim(ClaimAutomation).ReasonCodes, p.Claim(ClaimReplay).ReasonCodes)
 	case c.Status == Insufficient:
 		t.State = TrustLearning
+	case (c.Status == Confirmed || c.Status == Likely) && slices.Contains(c.Limitations, ReasonRecoveryCap):
+		// The earlier endpoints tell likely and confirmed not apart: while claims are capped there is no trust to be stable.
+		t.Score, t.Reasons = math.Min(t.Score, .5), append(t.Reasons, ReasonRecoveryCap)
 	case c.Status == Confirmed || c.Status == Likely:
 		t.State = TrustStable
 	case c.Status == NotConfirmed && p.Claim(ClaimChange).Status == Detected:

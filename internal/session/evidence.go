@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/recovery"
 	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/scoring"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -41,10 +42,11 @@ type Ack struct {
 	ReasonCodes     []string `json:"reason_codes"`
 }
 
-const purposeEnroll = "enroll"
+const purposeEnroll = identity.PurposeEnroll
 
 // Evidence takes one frame in. A frame id that the session has seen answers what it answered before and counts no more. A
-// client token reaches its own subject's sessions only; another's is absent to it.
+// client token reaches its own subject's sessions only, or the one it was made for; another is absent to it. It sends frames
+// of its purposes only.
 func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string, in Frame) (Ack, error) {
 	if in.Purpose == "" {
 		in.Purpose = "score"
@@ -85,11 +87,14 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		o, err := q.Observe(ctx, p.Store(), id, store.FrameLookup{ID: f.FrameID, Digest: elsewhere, Templates: len(f.digest) > 0})
-		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && p.Client.SubjectUID != o.Session.SubjectUID {
+		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
+		}
+		if p.Client != nil && !p.Client.Permits(f.Purpose) {
+			return problem.Newf(problem.PurposeNotGranted, "The client token was made for other purposes than %s.", f.Purpose)
 		}
 		if Effective(o.Session, f.now) != models.SessionActive {
 			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
@@ -106,6 +111,13 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 
 // take scores a new frame and stores it with what it changed.
 func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f incoming) (Ack, error) {
+	counts := false // for the next enrollment
+	if f.Purpose == purposeEnroll {
+		var err error
+		if counts, err = s.enrolling(ctx, q, o.Subject, f); err != nil {
+			return Ack{}, err
+		}
+	}
 	sess := o.Session
 	sess.LastActivityAt = f.now
 	status, reasons := string(f.parsed.Status), f.parsed.Reasons
@@ -121,14 +133,17 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 		}
 		status, reasons = string(taken.Status), taken.Reasons
 	}
-	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
 	accepted := status == string(features.Accepted)
+	if f.Purpose == purposeEnroll && accepted && !counts {
+		reasons = append(reasons[:len(reasons):len(reasons)], recovery.LimitationCooling)
+	}
+	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
 	if f.ResearchOptin && accepted {
 		if err := s.keep(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {
 			return Ack{}, err
 		}
 	}
-	if f.Purpose != purposeEnroll || !accepted {
+	if !counts || !accepted {
 		return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
 	}
 	var err error
@@ -143,6 +158,30 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	}
 	_, err = q.SaveSession(ctx, sess)
 	return answer(sess, status, reasons), err
+}
+
+// enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
+// ready it does not. If the environment requires that enrolling is granted by name, a grant is for one enrollment: a token
+// made before the next one was asked for may not enroll. A server key asks by its first frame.
+func (s *Service) enrolling(ctx context.Context, q *store.Q, sub models.Subject, f incoming) (counts bool, err error) {
+	p := f.principal
+	terms, err := q.EnrollmentTerms(ctx, p.Store(), sub.UID)
+	if err != nil {
+		return false, err
+	}
+	if p.Client == nil {
+		if terms.AskedAt == nil {
+			err = q.AskEnrollment(ctx, p.Store(), sub.UID, f.now)
+		}
+	} else if terms.GrantRequired {
+		switch {
+		case !p.Client.Names(purposeEnroll):
+			err = problem.New(problem.PurposeNotGranted, "This environment requires that enrolling is granted by name: the purposes of the client token do not name enroll.")
+		case terms.AskedAt == nil || p.Client.CreatedAt.Before(*terms.AskedAt):
+			err = problem.New(problem.PurposeNotGranted, "The enrollment that the client token was made for is over.")
+		}
+	}
+	return terms.ReadyAt == nil || !f.now.Before(*terms.ReadyAt), err
 }
 
 // keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
@@ -184,7 +223,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	sess.LastEvidenceAt = &f.now
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
-	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{})
+	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{CapLikely: o.Subject.Capped(f.now)})
 	if err := s.warn(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
 		return taken, err
 	}

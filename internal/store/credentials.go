@@ -50,8 +50,9 @@ func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins 
 
 // SetEnvironmentSettings changes what a relying party may set of its environment to what e has.
 func (q *Q) SetEnvironmentSettings(ctx context.Context, e models.Environment) error {
-	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6
-		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds)
+	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
+		enrollment_grant_required = $7 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds,
+		e.HoldTTLSeconds, e.EnrollmentGrantRequired)
 	return err
 }
 
@@ -163,15 +164,17 @@ func (q *Q) CreateClientToken(ctx context.Context, t models.ClientToken) error {
 	return q.with(ctx).Create(&t).Error
 }
 
-// ClientTokenByMAC finds a client token and its environment; expired and revoked ones too.
-func (q *Q) ClientTokenByMAC(ctx context.Context, macs [][]byte) (models.ClientToken, models.Environment, error) {
-	var t models.ClientToken
-	if err := q.with(ctx).Where("mac in ?", macs).Take(&t).Error; err != nil {
-		_, err = one(t, err)
-		return t, models.Environment{}, err
+// ClientTokenByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
+func (q *Q) ClientTokenByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
+	if t, err = one(t, q.with(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
+		return t, issuer, e, err
 	}
-	e, err := q.Environment(ctx, Scope{t.TenantID, t.EnvironmentID})
-	return t, e, err
+	scope := Scope{t.TenantID, t.EnvironmentID}
+	if issuer, err = q.Credential(ctx, scope, t.CredentialID); err != nil {
+		return t, issuer, e, err
+	}
+	e, err = q.Environment(ctx, scope)
+	return t, issuer, e, err
 }
 
 // TakeQuota takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it

@@ -40,10 +40,10 @@ func (q *Q) Enrollments(ctx context.Context, s Scope, subjectUID string, p Page)
 	return rows, next, nil
 }
 
-// SettleEnrollment ends a pending enrollment; false where it is not pending.
-func (q *Q) SettleEnrollment(ctx context.Context, id string, to models.EnrollmentStatus, windows int, limitations models.Strings, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, completed_at = $5
-		where id = $1 and status = 'pending'`, id, string(to), windows, limitations, at)
+// SettleEnrollment ends a pending enrollment as e says at a time; false where it is not pending.
+func (q *Q) SettleEnrollment(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, refused_sessions = $5, completed_at = $6
+		where id = $1 and status = 'pending'`, e.ID, string(e.Status), e.WindowsAccepted, e.Limitations, e.RefusedSessions, at)
 	return n > 0, err
 }
 

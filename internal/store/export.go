@@ -27,9 +27,9 @@ var exportSections = []exportSection{
 	{"challenges", "id authorization_id status methods display display_digest action_hash failures @created_at @expires_at @settled_at " +
 		"method_used strength child_authorization_id",
 		"challenges where subject_uid = $1 order by created_at, id"},
-	{"client_tokens", "id credential_id origin @created_at @expires_at @revoked_at",
+	{"client_tokens", "id credential_id origin purposes session_id @created_at @expires_at @revoked_at",
 		"client_tokens where subject_uid = $1 order by created_at, id"},
-	{"enrollments", "id session_id anchor status force windows_accepted limitations @created_at @completed_at",
+	{"enrollments", "id session_id anchor status force windows_accepted limitations refused_sessions @created_at @completed_at",
 		"enrollments where subject_uid = $1 order by created_at, id"},
 	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
 		"events where subject_uid = $1 order by txid, seq"},

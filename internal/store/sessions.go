@@ -82,6 +82,15 @@ func (q *Q) EndSession(ctx context.Context, s Scope, id string, at time.Time) (b
 	return n > 0, err
 }
 
+// EndSessionsOfSubject ends the active sessions of a subject and returns their ids.
+func (q *Q) EndSessionsOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]string, error) {
+	var ids []string
+	err := q.with(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
+		and subject_uid = @uid and status = 'active' returning id`,
+		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Scan(&ids).Error
+	return ids, err
+}
+
 // SaveSession stores what a frame changed of an active session.
 func (q *Q) SaveSession(ctx context.Context, r models.Session) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
@@ -108,17 +117,25 @@ type EnrollFrame struct {
 // that never stops must not make every acknowledgement dearer than the one before.
 const enrollFrames = 1000
 
-// EnrollFrames are the accepted enrollment frames of a subject on a class of device since the last completed enrollment
-// and the last recovery, session by session in order of arrival; of more than a thousand the newest.
+// enrollFloor is the time up to which frames of a subject count for no enrollment (a frame counts if it came later): the
+// last completed enrollment, the end of every recovery's cool-down, and, if the environment wants enrolling to be granted by
+// name, just before it was asked for; if it was not, no frame counts.
+const enrollFloor = `coalesce(greatest(
+	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
+	(select max(ready_at) from recoveries r where r.subject_uid = @uid),
+	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
+		join environments v on v.id = s.environment_id where s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
+
+// EnrollFrames are the accepted enrollment frames of a subject on a class of device above the floor, session by session in
+// order of arrival; of more than a thousand the newest.
 func (q *Q) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
 	err := q.with(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
 		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
-		where f.subject_uid = ? and s.device_class = ? and f.purpose = 'enroll' and f.status = 'accepted' and f.vector is not null
-		and f.received_at > coalesce(greatest(
-			(select max(completed_at) from enrollments e where e.subject_uid = f.subject_uid and e.status = 'completed'),
-			(select max(created_at) from recoveries r where r.subject_uid = f.subject_uid)), '-infinity')
-		order by f.received_at desc limit ?) newest
-		order by started_at, session_id, received_at`, subjectUID, device, enrollFrames).Scan(&rows).Error
+		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
+		and f.vector is not null and f.received_at > `+enrollFloor+`
+		order by f.received_at desc limit @most) newest
+		order by started_at, session_id, received_at`,
+		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
 	return rows, err
 }

@@ -46,6 +46,14 @@ func (q *Q) LockSubjectByUID(ctx context.Context, s Scope, uid string) (models.S
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
+// HoldSubject is the subject by our own id, kept from being revoked, recovered or erased until the transaction ends. Rows that
+// refer to it can still be written.
+func (q *Q) HoldSubject(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
+		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+}
+
 // SubjectFilter narrows a list of subjects; empty fields filter nothing.
 type SubjectFilter struct {
 	Status     string
@@ -93,6 +101,38 @@ func (q *Q) SetEnrollment(ctx context.Context, s Scope, uid string, state models
 	_, err := q.exec(ctx, `update subjects set enrollment = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment <> $4`, s.Tenant, s.Environment, uid, string(state), at)
 	return err
+}
+
+// AskEnrollment notes that the subject's next enrollment was asked for by name; the first time counts.
+func (q *Q) AskEnrollment(ctx context.Context, s Scope, uid string, at time.Time) error {
+	_, err := q.exec(ctx, `update subjects set enrollment_asked_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
+	return err
+}
+
+// EndEnrollmentGrant ends what AskEnrollment noted: the enrollment is over, or a recovery began.
+func (q *Q) EndEnrollmentGrant(ctx context.Context, s Scope, uid string) error {
+	_, err := q.exec(ctx, `update subjects set enrollment_asked_at = null
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid)
+	return err
+}
+
+// EnrollmentTerms are what a frame that is sent to enroll by is held against.
+type EnrollmentTerms struct {
+	GrantRequired bool       // the environment wants enrolling to be granted by name
+	AskedAt       *time.Time // when the next enrollment was asked for by name
+	ReadyAt       *time.Time // when the cool-down of the subject's last recovery ends
+}
+
+// EnrollmentTerms reads the terms of a subject.
+func (q *Q) EnrollmentTerms(ctx context.Context, s Scope, uid string) (EnrollmentTerms, error) {
+	var t EnrollmentTerms
+	err := q.queryRow(ctx, `select e.enrollment_grant_required, s.enrollment_asked_at,
+		(select max(ready_at) from recoveries r where r.tenant_id = $1 and r.environment_id = $2 and r.subject_uid = $3)
+		from subjects s join environments e on e.tenant_id = s.tenant_id and e.id = s.environment_id
+		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, uid).
+		Scan(&t.GrantRequired, &t.AskedAt, &t.ReadyAt)
+	return one(t, err)
 }
 
 // SetClaimCap caps the subject's claims until t; an earlier cap is never shortened.

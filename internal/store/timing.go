@@ -13,6 +13,13 @@ func (q *Q) TimingTemplate(ctx context.Context, s Scope, uid string) ([]byte, er
 	return one(sealed, err)
 }
 
+// DropTimingTemplate forgets what /enrol learned of a subject; false if there was nothing.
+func (q *Q) DropTimingTemplate(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update subjects set timing_template = null, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and timing_template is not null`, s.Tenant, s.Environment, uid, at)
+	return n == 1, err
+}
+
 // SetTimingTemplate stores what /enrol learned of a subject, sealed.
 func (q *Q) SetTimingTemplate(ctx context.Context, s Scope, uid string, sealed []byte, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set timing_template = $4, updated_at = $5

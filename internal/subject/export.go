@@ -116,16 +116,18 @@ type exportedSubject struct {
 	ResearchConsent  bool            `json:"research_consent"`
 	ClaimCapUntil    *string         `json:"claim_cap_until"`
 	TimingTemplate   json.RawMessage `json:"timing_template"` // what /enrol learned; null where nothing was
-	CreatedAt        string          `json:"created_at"`
-	UpdatedAt        string          `json:"updated_at"`
-	RevokedAt        *string         `json:"revoked_at"`
+
+	EnrollmentAskedAt *string `json:"enrollment_asked_at"`
+	CreatedAt         string  `json:"created_at"`
+	UpdatedAt         string  `json:"updated_at"`
+	RevokedAt         *string `json:"revoked_at"`
 }
 
 func exportedOf(row models.Subject, timing json.RawMessage) exportedSubject {
 	return exportedSubject{
 		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
 		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: wire.OptionalTime(row.ClaimCapUntil),
-		TimingTemplate: timing, CreatedAt: wire.Time(row.CreatedAt), UpdatedAt: wire.Time(row.UpdatedAt),
+		TimingTemplate: timing, EnrollmentAskedAt: wire.OptionalTime(row.EnrollmentAskedAt), CreatedAt: wire.Time(row.CreatedAt), UpdatedAt: wire.Time(row.UpdatedAt),
 		RevokedAt: wire.OptionalTime(row.RevokedAt),
 	}
 }

@@ -109,7 +109,7 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 	})
 }
 
-// Revoke ends a subject: open proofs and client tokens are void, and every decision from here on is deny. Open challenges
+// Revoke ends a subject: open proofs and client tokens are void, its sessions end, and every decision from here on is deny. Open challenges
 // stay as they are: completing one is decided again, and so denied. Revoking again changes nothing.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
@@ -122,7 +122,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		if err != nil {
 			return err
 		}
-		if err := void.ClientTokens(ctx, q); err != nil {
+		if err := void.Channels(ctx, q); err != nil {
 			return err
 		}
 		data := withReason(map[string]any{"proofs_revoked": proofs}, reason)

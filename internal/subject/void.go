@@ -76,6 +76,30 @@ func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 	return events.Append(ctx, q, e)
 }
 
+// Sessions ends the subject's sessions that are under way. Nothing is learned from them.
+func (v Void) Sessions(ctx context.Context, q *store.Q) error {
+	ended, err := q.EndSessionsOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	if err != nil {
+		return err
+	}
+	for _, id := range ended {
+		e := v.entry(events.SessionEnded, store.Voided{})
+		e.Data = map[string]any{"session": id, "reason": v.Reason}
+		if err := events.Append(ctx, q, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Channels ends everything by which evidence of the subject comes in: client tokens and sessions.
+func (v Void) Channels(ctx context.Context, q *store.Q) error {
+	if err := v.ClientTokens(ctx, q); err != nil {
+		return err
+	}
+	return v.Sessions(ctx, q)
+}
+
 func (v Void) entry(t events.Type, r store.Voided) events.Entry {
 	return events.Entry{
 		Scope: scopeOf(v.Subject), Type: t, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,

@@ -28,6 +28,7 @@ const (
 	WhyNoTemplate   = "no_template"
 	WhyNotConfirmed = "not_confirmed"
 	WhyTooSoon      = "too_soon"
+	WhyRecovery     = "before_recovery"
 )
 
 // AfterSession asks for a session that ended to be taken in, in the transaction that ends it. A session too short to be
@@ -108,6 +109,9 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if did {
 		return Outcome{Status: Adapted}, nil
 	}
+	if before, err := beganBeforeRecovery(ctx, q, scope, session); err != nil || before {
+		return unchanged(WhyRecovery), err
+	}
 	e, why, err := s.examine(ctx, q, scope, sub, session)
 	if err != nil || why != "" {
 		return unchanged(why), err
@@ -123,6 +127,16 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		return s.takeIn(ctx, q, scope, sub, session, e, step)
 	}
 	return unchanged(why), s.remember(ctx, q, e, step.At)
+}
+
+// beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
+// recovery: nothing is learned from those.
+func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, session models.Session) (bool, error) {
+	r, err := q.NewestRecovery(ctx, scope, session.SubjectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return session.StartedAt.Before(r.ReadyAt), err
 }
 
 // examined is a session with what the templates in force say of it as of its last frame.
@@ -154,8 +168,8 @@ func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, su
 	}
 	// The session may have been scored against templates that were replaced or rolled back since.
 	e.state = e.model.Rescore(e.state, e.templates)
-	capped := sub.ClaimCapUntil != nil && session.LastEvidenceAt.Before(*sub.ClaimCapUntil)
-	e.profile = e.model.Assess(e.state, e.templates, *session.LastEvidenceAt, scoring.AssessOptions{CapLikely: capped})
+	at := *session.LastEvidenceAt
+	e.profile = e.model.Assess(e.state, e.templates, at, scoring.AssessOptions{CapLikely: sub.Capped(at)})
 	return e, "", nil
 }
 

@@ -18,6 +18,8 @@ type Settings struct {
 	Origins             []string `json:"origins"`
 	ChallengeTTLSeconds *int     `json:"challenge_ttl_seconds"` // 30..900, of challenges opened from now on
 	HoldTTLSeconds      *int     `json:"hold_ttl_seconds"`      // 60..2592000, of holds opened from now on
+	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose, from now on.
+	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
 }
 
 // Environment answers the environment of the scope.
@@ -43,6 +45,7 @@ func (s *Service) Change(ctx context.Context, scope store.Scope, in Settings, ac
 		return events.Append(ctx, q, events.Entry{
 			Scope: scope, Type: events.EnvironmentUpdated, At: s.clock.Now(), Actor: actor, RequestID: requestID, Data: map[string]any{
 				"rp_name": env.RPName, "origins": env.RPOrigins, "challenge_ttl_seconds": env.ChallengeTTLSeconds, "hold_ttl_seconds": env.HoldTTLSeconds,
+				"enrollment_grant_required": env.EnrollmentGrantRequired,
 			},
 		})
 	})
@@ -56,6 +59,9 @@ func (in Settings) apply(env *models.Environment) error {
 		if change.given != nil {
 			*change.to = *change.given
 		}
+	}
+	if in.EnrollmentGrantRequired != nil {
+		env.EnrollmentGrantRequired = *in.EnrollmentGrantRequired
 	}
 	if in.RPName != nil {
 		env.RPName = *in.RPName

@@ -47,6 +47,8 @@ type Spec struct {
 	Origins []string
 	// AllowLocal lets the live environment have a local origin too: for development.
 	AllowLocal bool
+	// RequireEnrollmentGrant has the live environment require that enrolling is granted by name.
+	RequireEnrollmentGrant bool
 }
 
 // Made is a tenant with its environments.
@@ -69,6 +71,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
+	out.Live.EnrollmentGrantRequired = in.RequireEnrollmentGrant
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.CreateTenant(ctx, out.Tenant); err != nil {
 			return err

@@ -50,6 +50,7 @@ const (
 	CodeOutcomeConflict            = "outcome_conflict"
 	CodePasskeyExists              = "passkey_exists"
 	CodePolicyNotDraft             = "policy_not_draft"
+	CodePurposeNotGranted          = "purpose_not_granted"
 	CodeRateLimited                = "rate_limited"
 	CodeRecoveryInProgress         = "recovery_in_progress"
 	CodeRecoveryNotReady           = "recovery_not_ready"
@@ -143,6 +144,8 @@ const (
 	ReasonDeviceUnknown = "device_unknown"
 	// Sessions of the enrollment do not agree with each other.
 	ReasonEnrollmentInconsistent = "enrollment_inconsistent"
+	// The environment requires that enrolling is granted by name, and it was not.
+	ReasonEnrollmentNotGranted = "enrollment_not_granted"
 	// The subject is enrolled on another class of device.
 	ReasonNoTemplateForDevice = "no_template_for_device"
 	// The subject has no template.
@@ -151,6 +154,8 @@ const (
 	ReasonProvisionalEnrollment = "provisional_enrollment"
 	// After a recovery claims are capped at likely for a while.
 	ReasonRecoveryCap = "recovery_cap"
+	// A recovery of the subject is cooling down; nothing is learned from evidence of this time.
+	ReasonRecoveryCoolingDown = "recovery_cooling_down"
 	// The enrollment stands on one session only.
 	ReasonSingleSessionEnrollment = "single_session_enrollment"
 	// The template has adapted to confirmed sessions since enrollment.

@@ -359,7 +359,8 @@ func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string
 	return one[PasskeyAssertionOptions](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
 }
 
-// CreateClientToken: Make a browser credential. An unknown subject is 404.
+// CreateClientToken: Make a browser credential. An unknown subject is 404, and so is a `session` that is not the
+// subject's.
 //
 // POST /api/v1/client-tokens
 func (c *Client) CreateClientToken(ctx context.Context, body ClientTokenCreate, options ...RequestOption) (*ClientTokenCreated, error) {
@@ -662,7 +663,8 @@ func (c *Client) EndSession(ctx context.Context, sessionID string, options ...Re
 
 // SubmitEvidence: Submit a frame of evidence. The raw body is capped (256 KiB unless the deployment says otherwise).
 // Content that cannot be is answered 200 with status `rejected` and reason codes. With a client token the `Origin`
-// must be the token's, and another subject's session is 404.
+// must be the token's, another subject's session, or another than the token's one, is 404, and a `purpose` that the
+// token does not grant is 403 `purpose_not_granted`.
 //
 // POST /api/v1/sessions/{session_id}/evidence
 func (c *Client) SubmitEvidence(ctx context.Context, sessionID string, body FeatureFrameRequest, options ...RequestOption) (*EvidenceAck, error) {
@@ -810,7 +812,8 @@ func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params Li
 }
 
 // CompleteEnrollment: Train the template from what was collected. Too little evidence and no `force` is status
-// `failed` with the limitation named. 202 with status `pending` where the training has not finished within the wait.
+// `failed` with the limitation named. Sessions that do not fit the others are left out and named in
+// `refused_sessions`. 202 with status `pending` where the training has not finished within the wait.
 //
 // POST /api/v1/subjects/{subject_id}/enrollments/complete
 func (c *Client) CompleteEnrollment(ctx context.Context, subjectID string, body EnrollmentComplete, options ...RequestOption) (*Enrollment, error) {

@@ -494,6 +494,11 @@ const (
 type ClientTokenCreate struct {
 	// The page's origin, e.g. https://app.example.com.
 	Origin string `json:"origin"`
+	// Extension: the purposes of the frames that the token may send; both if it is left out. Naming `enroll` asks for the
+	// subject's next enrollment.
+	Purposes []string `json:"purposes,omitzero"`
+	// Extension: the one session that the token may send frames to; any of the subject if it is left out.
+	Session string `json:"session,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
 	// Life in seconds.
@@ -508,6 +513,10 @@ type ClientTokenCreated struct {
 	ExpiresAt float64 `json:"expires_at"`
 	// The origin it is bound to.
 	Origin string `json:"origin"`
+	// Extension: the purposes of the frames that it may send.
+	Purposes []string `json:"purposes,omitzero"`
+	// Extension: the one session that it may send frames to; null is any of the subject.
+	Session string `json:"session,omitzero"`
 	// Its life in seconds.
 	TTLSeconds int64 `json:"ttl_seconds"`
 }
@@ -644,6 +653,8 @@ type Enrollment struct {
 	ID string `json:"id"`
 	// What limits the template.
 	Limitations []string `json:"limitations,omitzero"`
+	// Extension: the sessions that did not fit the others and were not learned from.
+	RefusedSessions []RefusedSession `json:"refused_sessions,omitzero"`
 	// Where it stands.
 	Status string `json:"status"`
 	// Id of the subject.
@@ -676,6 +687,8 @@ type Environment struct {
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
+	// Client tokens send enrollment frames only if their `purposes` name `enroll`.
+	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
 	// Who may show hosted pages in a frame.
 	FrameAncestors []string `json:"frame_ancestors"`
 	// How long a hold waits for a review (seconds).
@@ -704,6 +717,8 @@ type Environment struct {
 type EnvironmentUpdate struct {
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
+	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
+	EnrollmentGrantRequired bool `json:"enrollment_grant_required,omitzero"`
 	// How long a hold waits for a review (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
 	// Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone.
@@ -1604,6 +1619,14 @@ type RecoveryBegin struct {
 	Anchor string `json:"anchor"`
 	// The relying party's reference to that evidence; needed for every anchor but none.
 	AnchorEvidenceRef string `json:"anchor_evidence_ref,omitzero"`
+}
+
+// RefusedSession: A session of an enrollment that was not learned from.
+type RefusedSession struct {
+	// Reason code.
+	Reason string `json:"reason"`
+	// Id of the session.
+	Session string `json:"session"`
 }
 
 // RegistrationResponseJSON: WebAuthn Level 3, RegistrationResponseJSON, as `PublicKeyCredential.toJSON()` gives it.

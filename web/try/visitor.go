@@ -122,17 +122,26 @@ func (p *Page) forget(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, map[string]string{"erasure": receipt.Erasure, "status": receipt.Status})
 }
 
-// token gives the collector a client token of the visitor's subject for this page's origin.
+// token gives the collector a client token for the one session that it observes, the one purpose that it observes for, and this
+// page's origin.
 func (p *Page) token(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	v, in, err := visited[struct {
+		Session string `json:"session"`
+		Purpose string `json:"purpose"`
+	}](p, c)
 	if err != nil {
 		return err
+	}
+	if in.Session == "" || in.Purpose != identity.PurposeScore && in.Purpose != identity.PurposeEnroll {
+		return problem.New(problem.BadRequest, "The session or the purpose is missing.")
 	}
 	origin := c.Get(fiber.HeaderOrigin)
 	if origin == "" {
 		return problem.New(problem.BadRequest, "The request has no Origin.")
 	}
-	key, t, err := p.Identity.ClientToken(api.RequestContext(c), v.Principal, v.subject, origin, tokenLife)
+	key, t, err := p.Identity.ClientToken(api.RequestContext(c), v.Principal, identity.TokenRequest{
+		Subject: v.subject, Origin: origin, TTL: tokenLife, Session: in.Session, Purposes: []string{in.Purpose},
+	})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 // Run follows the log until ctx ends, then ends every stream.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.Stop()
-	go h.store.Listen(ctx, []string{store.ChannelEvents, store.ChannelCredential}, h.heard)
+	go h.store.Listen(ctx, []string{store.ChannelEvents, store.ChannelCredential}, func(channel, payload string) { h.heard(ctx, channel, payload) })
 	tick := time.NewTicker(h.options.Every)
 	defer tick.Stop()
 	for {
@@ -108,10 +108,13 @@ func (h *Hub) Count() int {
 	return len(h.subs)
 }
 
-func (h *Hub) heard(channel, payload string) {
-	if channel == store.ChannelCredential {
-		h.endCredential(payload)
-		return
+// heard takes a notice. An empty channel means that notices may have been missed: every stream's right is asked for again.
+func (h *Hub) heard(ctx context.Context, channel, payload string) {
+	switch channel {
+	case store.ChannelCredential:
+		go h.recheck(ctx, func(s *Subscription) bool { return s.credential == payload })
+	case "":
+		go h.recheck(ctx, func(*Subscription) bool { return true })
 	}
 	select {
 	case h.wake <- struct{}{}:
@@ -119,15 +122,46 @@ func (h *Hub) heard(channel, payload string) {
 	}
 }
 
-// endCredential ends the streams of a credential that was revoked or rotated; a client whose key still holds reconnects.
-func (h *Hub) endCredential(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.subs {
-		if s.credential == id {
+// recheckWithin bounds the time in which a right is asked for; a stream whose right cannot be found out ends.
+const recheckWithin = 5 * time.Second
+
+// recheck ends those of the streams whose right no longer holds, such as that of a key that was revoked or rotated.
+func (h *Hub) recheck(ctx context.Context, concerned func(*Subscription) bool) {
+	for by, subs := range h.rights(concerned) {
+		if by.Check != nil {
+			ctx, cancel := context.WithTimeout(ctx, recheckWithin)
+			holds, err := by.Check(ctx)
+			cancel()
+			if err == nil && holds {
+				continue
+			}
+		}
+		h.mu.Lock()
+		for _, s := range subs {
 			h.drop(s)
 		}
+		h.mu.Unlock()
 	}
+}
+
+// rights are the streams concerned by whose right they are followed, one holder for those with the same key.
+func (h *Hub) rights(concerned func(*Subscription) bool) map[*Holder][]*Subscription {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first, out := map[string]*Holder{}, map[*Holder][]*Subscription{}
+	for s := range h.subs {
+		if !concerned(s) {
+			continue
+		}
+		by := first[s.holder.Key]
+		if by == nil || by.Check == nil || s.holder.Check == nil {
+			holder := s.holder
+			by = &holder
+			first[holder.Key] = by
+		}
+		out[by] = append(out[by], s)
+	}
+	return out
 }
 
 // Stop ends every stream and takes no more: a process that stops calls it before it waits for its requests.

@@ -30,6 +30,7 @@ type Subscription struct {
 	hub        *Hub
 	scope      store.Scope
 	credential string
+	holder     Holder // set by Hold, under the hub's lock
 	filter     Filter
 	live       chan Message
 	lagged     atomic.Bool
@@ -38,6 +39,29 @@ type Subscription struct {
 	cursor   store.Position // behind the last event handed out or passed over
 	ready    []Message      // read from the database, not yet handed out
 	catching bool           // the database has more than was read
+}
+
+// Holder is by whose right a stream is followed.
+type Holder struct {
+	// Key is the same for streams that one check answers for.
+	Key string
+	// Check reports whether the right still holds. If it is nil, the stream ends when the question arises.
+	Check func(ctx context.Context) (bool, error)
+}
+
+// Hold says by whose right the stream is followed, and asks at once: what was taken back before the stream began was told to
+// nobody who would have ended it. It reports false, and the stream has ended, if the right no longer holds.
+func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
+	s.hub.mu.Lock()
+	s.holder = by
+	s.hub.mu.Unlock()
+	s.hub.recheck(ctx, func(other *Subscription) bool { return other == s })
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Subscribe starts a stream behind the event lastID, or from now where lastID is empty. An id that is unknown in the
@@ -98,6 +122,11 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
+		select {
+		case <-s.done: // before what is ready: a stream whose right has ended shows no more
+			return Message{}, false, ErrEnded
+		default:
+		}
 		if len(s.ready) > 0 {
 			m := s.ready[0]
 			s.ready = s.ready[1:]

@@ -311,7 +311,7 @@ export interface paths {
         put?: never;
         /**
          * Train the template from what was collected
-         * @description Too little evidence and no `force` is status `failed` with the limitation named. 202 with status `pending` where the training has not finished within the wait.
+         * @description Too little evidence and no `force` is status `failed` with the limitation named. Sessions that do not fit the others are left out and named in `refused_sessions`. 202 with status `pending` where the training has not finished within the wait.
          */
         post: operations["completeEnrollment"];
         delete?: never;
@@ -534,7 +534,7 @@ export interface paths {
         put?: never;
         /**
          * Make a browser credential
-         * @description An unknown subject is 404.
+         * @description An unknown subject is 404, and so is a `session` that is not the subject's.
          */
         post: operations["createClientToken"];
         delete?: never;
@@ -627,8 +627,8 @@ export interface paths {
         /**
          * Submit a frame of evidence
          * @description The raw body is capped (256 KiB unless the deployment says otherwise). Content that cannot be is answered 200 with status
-         *     `rejected` and reason codes. With a client token the `Origin` must be the token's, and another subject's session is
-         *     404.
+         *     `rejected` and reason codes. With a client token the `Origin` must be the token's, another subject's session, or another
+         *     than the token's one, is 404, and a `purpose` that the token does not grant is 403 `purpose_not_granted`.
          */
         post: operations["submitEvidence"];
         delete?: never;
@@ -2385,6 +2385,8 @@ export interface components {
             /** @description Who may show hosted pages in a frame. */
             frame_ancestors: string[];
             created_at: components["schemas"]["Timestamp"];
+            /** @description Client tokens send enrollment frames only if their `purposes` name `enroll`. */
+            enrollment_grant_required: boolean;
         };
         /** @description A background model, which a person is told apart from. */
         Background: {
@@ -2413,6 +2415,8 @@ export interface components {
             challenge_ttl_seconds?: number;
             /** @description How long a hold waits for a review (seconds). */
             hold_ttl_seconds?: number;
+            /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
+            enrollment_grant_required?: boolean;
         };
         /**
          * @description What a credential may do.
@@ -2489,6 +2493,10 @@ export interface components {
              * @default 900
              */
             ttl_seconds?: number;
+            /** @description Extension: the purposes of the frames that the token may send; both if it is left out. Naming `enroll` asks for the subject's next enrollment. */
+            purposes?: ("score" | "enroll")[];
+            /** @description Extension: the one session that the token may send frames to; any of the subject if it is left out. */
+            session?: string;
         };
         /** @description The token, shown this once. */
         ClientTokenCreated: {
@@ -2500,6 +2508,10 @@ export interface components {
             ttl_seconds: number;
             /** @description The origin it is bound to. */
             origin: string;
+            /** @description Extension: the purposes of the frames that it may send. */
+            purposes?: ("score" | "enroll")[];
+            /** @description Extension: the one session that it may send frames to; null is any of the subject. */
+            session?: string | null;
         };
         /** @description What this deployment can do. */
         Meta: {
@@ -2737,6 +2749,15 @@ export interface components {
             completed_at?: components["schemas"]["TimestampOrNull"];
             /** @description What limits the template. */
             limitations?: string[];
+            /** @description Extension: the sessions that did not fit the others and were not learned from. */
+            refused_sessions?: components["schemas"]["RefusedSession"][];
+        };
+        /** @description A session of an enrollment that was not learned from. */
+        RefusedSession: {
+            /** @description Id of the session. */
+            session: string;
+            /** @description Reason code. */
+            reason: string;
         };
         /** @description One version of what was learned of a subject in one modality on one class of device. */
         Template: {
