@@ -69,8 +69,8 @@ const (
 	adaptStep           = 0.5 // most deviations of day-to-day change one adaptation may move a cell from the anchors
 	galleryFrames       = 64
 	inconsistentSession = -7
-	misfitSession       = -7 // log-likelihood ratio of a session against the others of its enrolment; below, it is not learned from
-	judgedSessions      = 20 // newest sessions of an enrolment that are held against each other; bounds the cost
+	misfitSession       = -10 // log-likelihood ratio of a session against the others of its enrolment; below, it is not learned from
+	judgedSessions      = 20  // newest sessions of an enrolment that are held against each other; bounds the cost
 )
 
 // Replay: mean absolute difference of two frames in deviations, over the cells both have.

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/clock"
@@ -68,6 +69,8 @@ type Hub struct {
 	options Options
 	wake    chan struct{}
 
+	listening atomic.Bool // notices have been listened to before
+
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
 	share    map[string]int // streams by environment
@@ -114,7 +117,9 @@ func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	case store.ChannelCredential:
 		go h.recheck(ctx, func(s *Subscription) bool { return s.credential == payload })
 	case "":
-		go h.recheck(ctx, func(*Subscription) bool { return true })
+		// What has just begun to listen for the first time can have missed little: what cannot be asked lives on.
+		again := h.listening.Swap(true)
+		go h.recheck(ctx, func(s *Subscription) bool { return again || s.holder.Check != nil })
 	}
 	select {
 	case h.wake <- struct{}{}:

@@ -208,6 +208,14 @@ test('a refused token is asked for again, once', async () => {
   assert.deepEqual(seen.states.at(-1), ['ended', 'unauthorized'])
 })
 
+test('a token is asked for by its session and purpose', async () => {
+  const asked: unknown[] = []
+  const { page } = start({ purpose: 'enroll', token: (ask) => { asked.push(ask); return 'token' } })
+  page.type(text(60))
+  await settled()
+  assert.deepEqual(asked[0], { session: 'ses_1', purpose: 'enroll' })
+})
+
 test('a token about to expire is renewed before it is refused', async () => {
   let n = 0
   const page = new TestPage()

@@ -109,7 +109,7 @@ class Try {
       session: this.session,
       purpose,
       consent: true, // given by the button that began this
-      token: () => post<{ client_token: string; expires_at: number }>("/try/token", { session: this.session, purpose }),
+      token: (ask) => post<{ client_token: string; expires_at: number }>("/try/token", ask),
       onFrame: (frame) => this.frame(frame),
       onAck: (ack, frame) => void this.acked(ack, frame),
       onState: (state, reason) => {

@@ -25,7 +25,7 @@ export class Collector {
     this.recorder = new Recorder(limits, (cut) => this.hand(cut))
     this.sender = new Sender(host, {
       url: `${o.baseURL.replace(/\/+$/, '')}/api/v1/sessions/${encodeURIComponent(o.session)}/evidence`,
-      token: o.token, queueLimit: bounded(o.queueLimit, 30, 1, 100),
+      token: () => o.token({ session: o.session, purpose: o.purpose ?? 'score' }), queueLimit: bounded(o.queueLimit, 30, 1, 100),
       acked: (ack, frame) => o.onAck?.(ack, frame),
       failed: (error) => o.onError?.(error),
       ended: (reason) => this.end(reason),

@@ -3,6 +3,12 @@ import type { Features } from '../features/frame.js'
 /** A client token, as POST /api/v1/client-tokens answers it. A bare string is taken too. */
 export type ClientToken = string | { client_token: string; expires_at?: number }
 
+/** What a collector asks a token for: the narrowest that it can work with. */
+export interface TokenAsk {
+  session: string
+  purpose: 'score' | 'enroll'
+}
+
 /** What POST /api/v1/sessions/{id}/evidence is sent: FeatureFrameRequest. */
 export interface Frame {
   frame_id: string
@@ -49,7 +55,7 @@ export interface CollectorOptions {
   /** The session that the evidence belongs to. */
   session: string
   /** Called for the first token, shortly before one expires, and when the service refuses one. It asks your backend. */
-  token: () => Promise<ClientToken> | ClientToken
+  token: (ask: TokenAsk) => Promise<ClientToken> | ClientToken
   /** enroll while the person enrolls; score otherwise. Default score. */
   purpose?: 'score' | 'enroll'
   /** true where the person has already agreed. Otherwise nothing is listened to before grantConsent(). Default false. */

@@ -8,4 +8,5 @@ export { CountersignError, ProblemError, TimeoutError, UnreachableError, Validat
 export type { CallOptions, TransportOptions } from './http.js'
 export { ProofError, ProofVerifier, type ProofClaims, type ProofExpectation, type ProofVerifierOptions } from './proof.js'
 export type { ServiceEvent } from './stream.js'
+export { collectorToken, type CollectorTokenAsk } from './tokens.js'
 export { WebhookError, verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhooks.js'

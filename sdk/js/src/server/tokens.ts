@@ -1,0 +1,24 @@
+import type { Countersign } from './client.js'
+import type { components } from './contract.js'
+import type { CallOptions } from './http.js'
+
+/** What a collector in a page is to send. */
+export interface CollectorTokenAsk {
+  subject: string
+  /** The one session that the page observes. */
+  session: string
+  /** The page's origin, such as https://app.example.com. */
+  origin: string
+  /** enroll asks for the subject's next enrollment: pass it on only if your backend means it. Default score. */
+  purpose?: 'score' | 'enroll'
+  /** 60 to 3600; default 900. */
+  ttlSeconds?: number
+}
+
+/** The narrowest client token that a collector can work with: one subject, one session, one origin, one purpose. */
+export function collectorToken(
+  client: Countersign, ask: CollectorTokenAsk, call?: CallOptions,
+): Promise<components['schemas']['ClientTokenCreated']> {
+  const { subject, session, origin, purpose = 'score', ttlSeconds = 900 } = ask
+  return client.createClientToken({ body: { subject, session, origin, purposes: [purpose], ttl_seconds: ttlSeconds } }, call)
+}
