@@ -142,3 +142,15 @@ func TestStreamSaysResync(t *testing.T) {
 	_, res := b.connect("?type=no.such", "")
 	require.Equal(t, http.StatusTeapot, res.StatusCode)
 }
+
+// A stream ends by itself, cleanly, and tells its client to connect again.
+func TestStreamHasALifeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b := setupStreams(t, &streamHandlers{Heartbeat: time.Minute, Life: 50 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond})
+	next, res := b.connect("", "")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "retry: 2000", next())
+	require.Equal(t, "retry: 2000", next(), "the end")
+	require.Equal(t, "end", next())
+	require.Equal(t, time.Hour, streamLife)
+}

@@ -210,7 +210,9 @@ func TestBeginVoidsWhatIsOpenAndResetsTheTemplate(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	at := b.clock.Now()
-	b.exec(t, "update subjects set enrollment = 'enrolled'")
+	b.exec(t, `update subjects set enrollment = 'enrolled', timing_template = '\x04', enrollment_asked_at = $1`, at)
+	b.exec(t, `insert into sessions (id, tenant_id, environment_id, subject_uid, device_class, status, started_at, last_activity_at)
+		values ('ses_1', $1, $2, $3, 'desktop', 'active', $4, $4)`, b.env.TenantID, b.env.ID, b.subject.UID, at)
 	for i, status := range []string{"active", "superseded"} {
 		b.exec(t, `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 			values ($1, $2, $3, $4, 'keystroke', 'desktop', $5, $6, 'm1', '\x04', $7, $7)`,
@@ -235,7 +237,9 @@ func TestBeginVoidsWhatIsOpenAndResetsTheTemplate(t *testing.T) {
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where compact is null and revoked_reason = 'recovery'"))
 	require.Equal(t, []string{"retired", "retired"}, b.texts(t, "select status from templates"))
 	require.Equal(t, models.EnrollmentNone, b.row(t).Enrollment)
-	require.Equal(t, []string{"proof.revoked", "challenge.cancelled", "template.reset", "recovery.started"}, b.events(t))
+	require.Equal(t, []string{"proof.revoked", "challenge.cancelled", "session.ended", "template.reset", "recovery.started"}, b.events(t))
+	require.Equal(t, []string{"ended"}, b.texts(t, "select status from sessions"))
+	require.Equal(t, []string{"sub"}, b.texts(t, "select 'sub' from subjects where timing_template is null and enrollment_asked_at is null"))
 	require.Equal(t, []string{"challenge.settled", "recovery.start"}, b.texts(t, "select topic from outbox order by id"))
 }
 

@@ -372,3 +372,19 @@ func FuzzTemplateUnmarshal(f *testing.F) {
 		requireHonest(t, m.Assess(s, Templates{tmpl}, testStart, AssessOptions{}))
 	})
 }
+
+// The earlier endpoints know no likely: under the cap of a recovery nobody's trust is stable.
+func TestLegacyTrustObeysTheCap(t *testing.T) {
+	t.Parallel()
+	m := Default()
+	owner := drawPerson(m.Background(features.Keystroke), 3)
+	ts := enrolled(m, owner)
+	s, at := run(m, owner, ts, 6, NewState(Desktop), testStart.AddDate(0, 0, 9))
+	free := LegacyTrust(s, m.Assess(s, ts, at, AssessOptions{}))
+	require.Equal(t, TrustStable, free.State)
+	require.Greater(t, free.Score, .5)
+	capped := LegacyTrust(s, m.Assess(s, ts, at, AssessOptions{CapLikely: true}))
+	require.Equal(t, TrustWatch, capped.State)
+	require.LessOrEqual(t, capped.Score, .5)
+	require.Contains(t, capped.Reasons, ReasonRecoveryCap)
+}

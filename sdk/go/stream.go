@@ -32,7 +32,7 @@ type StreamedEvent struct {
 }
 
 // StreamEvents follows the environment's events (GET /api/v1/events/stream) until the context ends, the caller stops, or
-// the connection does; the last element then has the error. It does not connect again by itself: the caller knows
+// the connection does, which is after an hour at most or with the key; the last element then has the error. It does not connect again by itself: the caller knows
 // whether the events it has seen are dealt with, and resumes after the last of these.
 func (c *Client) StreamEvents(ctx context.Context, params StreamParams) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {

@@ -41,6 +41,8 @@ type healthView struct {
 	Away    string
 	Links   int64
 	Now     stamp
+	// Granted is whether the environment requires that enrolling is granted by name.
+	Granted bool
 }
 
 // late is from how long on a queue's oldest entry is worth a look.
@@ -48,7 +50,7 @@ const late = time.Minute
 
 func (c *console) health(v *visit) error {
 	now := stamps{c.Clock.Now()}
-	view := healthView{Now: now.at(now.now)}
+	view := healthView{Now: now.at(now.now), Granted: v.grant.Environment.EnrollmentGrantRequired}
 	for _, k := range c.Checks(v.ctx) {
 		view.Names = append(view.Names, k.Name)
 		view.Checks = append(view.Checks, tagOf(k.State))

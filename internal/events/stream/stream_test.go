@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,4 +266,54 @@ func TestEnds(t *testing.T) {
 	require.ErrorIs(t, err, stream.ErrEnded)
 	_, err = b.hub.Subscribe(t.Context(), mine, "crd_1", stream.Filter{}, "")
 	require.ErrorIs(t, err, stream.ErrEnded)
+}
+
+// A notice, and the loss of notices, end the streams whose right no longer holds and no others.
+func TestHoldersAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, stream.Options{})
+	var revoked atomic.Bool
+	asked := map[string]*atomic.Int64{"crd_2": {}, "crd_3": {}}
+	follow := func(credential string, holds func() (bool, error)) *stream.Subscription {
+		sub, err := b.hub.Subscribe(t.Context(), mine, credential, stream.Filter{}, "")
+		require.NoError(t, err)
+		t.Cleanup(sub.Close)
+		require.True(t, sub.Hold(t.Context(), stream.Holder{Key: credential, Check: func(context.Context) (bool, error) {
+			asked[credential].Add(1)
+			return holds()
+		}}))
+		return sub
+	}
+	ends := func(sub *stream.Subscription) bool {
+		_, _, err := sub.Next(t.Context(), time.Millisecond)
+		return err != nil
+	}
+	held := follow("crd_2", func() (bool, error) { return true, nil })
+	lost := follow("crd_3", func() (bool, error) { return !revoked.Load(), nil })
+	revoked.Store(true)
+	// Until the hub listens, a notification is lost; it is sent until it is heard.
+	require.Eventually(t, func() bool {
+		require.NoError(t, b.st.Notify(t.Context(), store.ChannelCredential, "crd_3"))
+		return ends(lost)
+	}, 20*time.Second, time.Millisecond, "its key was revoked")
+	require.False(t, ends(held))
+
+	before := asked["crd_2"].Load()
+	require.Eventually(t, func() bool {
+		_, err := b.st.Pool().Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+			where datname = current_database() and query like 'listen %'`)
+		require.NoError(t, err)
+		return asked["crd_2"].Load() > before
+	}, 20*time.Second, 100*time.Millisecond, "a reconnected listener asks about every stream")
+	require.False(t, ends(held), "and ends none whose right holds")
+
+	sub, err := b.hub.Subscribe(t.Context(), mine, "crd_4", stream.Filter{}, "")
+	require.NoError(t, err)
+	require.False(t, sub.Hold(t.Context(), stream.Holder{Key: "crd_4", Check: func(context.Context) (bool, error) { return false, nil }}),
+		"what was revoked between the request's authentication and the stream is seen")
+	require.True(t, ends(sub))
+	sub, err = b.hub.Subscribe(t.Context(), mine, "crd_5", stream.Filter{}, "")
+	require.NoError(t, err)
+	require.False(t, sub.Hold(t.Context(), stream.Holder{Key: "crd_5", Check: func(context.Context) (bool, error) { return true, io.ErrUnexpectedEOF }}),
+		"what cannot be found out does not hold")
 }
