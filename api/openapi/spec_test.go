@@ -91,6 +91,9 @@ func specRules() map[string][]rule {
 			is("subject", "string", required),
 			is("origin", "string", required, between(1, 2048)),
 			is("ttl_seconds", "integer", between(60, 3600), defaults(900.0)),
+			{field: "purposes", kind: "list", low: ptr(1), accepts: []any{[]any{"score"}, []any{"enroll"}, []any{"enroll", "score"}},
+				refuses: []any{[]any{"spy"}, []any{"score", "score"}, []any{"score", "enroll", "score"}, []any{nil}}, values: []string{"score"}},
+			is("session", "string", between(1, 128)),
 		},
 		"completeEnrollment": {
 			is("session", "string", required),
@@ -159,6 +162,7 @@ func specRules() map[string][]rule {
 			{field: "origins", kind: "list", low: ptr(1), high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
 			is("challenge_ttl_seconds", "integer", between(30, 900)),
 			is("hold_ttl_seconds", "integer", between(60, 2592000)),
+			is("enrollment_grant_required", "boolean"),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

@@ -179,9 +179,12 @@ func (w *walker) size(keyword string, s node, p place) {
 func (w *walker) items(s node, n int) []any {
 	_, item := w.doc.resolve(s["items"].(node))
 	out := make([]any, n)
+	names, _ := item["enum"].([]any)
 	for i := range out {
 		out[i] = w.doc.sample(item)
-		if s["uniqueItems"] == true {
+		if i < len(names) {
+			out[i] = names[i]
+		} else if s["uniqueItems"] == true {
 			out[i] = "a" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i)) + ".b"
 		}
 	}
