@@ -1,5 +1,5 @@
 // Package countersign is the Go client of a Countersign service: typed calls with deadlines and safe retries, pages, and
-// refusals as Go errors. Package proof verifies Proofs of Agency, package webhook verifies events, and package protect
+// refusals as Go errors. An answer that is not one of the contract is a *ProtocolError and never half a result. Package proof verifies Proofs of Agency, package webhook verifies events, and package protect
 // puts an action in front of a net/http or Fiber route.
 //
 // The package keeps no state but its connections, logs nothing, and sends nothing but what it is called with.
@@ -12,15 +12,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
-
-// maxAnswer bounds what is read of an answer, in bytes. The greatest answers are exports of a subject.
-const maxAnswer = 256 << 20
 
 // Client calls one environment of a service. It is safe for concurrent use. Make it with New.
 type Client struct {
@@ -35,7 +31,8 @@ type Client struct {
 // Option changes a client that New makes.
 type Option func(*Client)
 
-// WithHTTPClient sends through h instead of a client of its own. Its Timeout, where set, bounds every try.
+// WithHTTPClient sends through h instead of a client of its own. Its Timeout, where set, bounds every try. Redirects are not
+// followed whatever its CheckRedirect says: the key, and the question, are for the service alone.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithTimeout bounds one try of a call; the context bounds all of them. The default is 5 s, above any wait of the service.
@@ -57,12 +54,14 @@ func New(base, key string, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c)
 	}
-	if c.http == nil {
-		c.http = &http.Client{
-			Transport:     transport(),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
+	own := http.Client{}
+	if c.http != nil {
+		own = *c.http
+	} else {
+		own.Transport = transport()
 	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &own
 	return c, nil
 }
 
@@ -92,19 +91,21 @@ func Traceparent(value string) RequestOption {
 
 // request is one call before it is sent.
 type request struct {
-	method string
-	path   string
-	query  url.Values
-	body   any  // nil: none
-	keyed  bool // takes an Idempotency-Key
+	operation string // of the contract, such as authorize: what its answer is held against
+	method    string
+	path      string
+	query     url.Values
+	body      any  // nil: none
+	keyed     bool // takes an Idempotency-Key
 }
 
 // repeatable says that sending the request twice does no more than sending it once.
 func (r request) repeatable() bool {
-	return r.keyed || r.method == http.MethodGet || r.path == "/api/v1/authorize" // whose body has its key
+	return r.keyed || r.method == http.MethodGet || r.operation == "authorize" // whose body has its key
 }
 
-// do sends r until it is answered, refused for good, or out of retries, and decodes the answer into out.
+// do sends r until it is answered, refused for good, or out of retries, holds the answer against the contract, and decodes it
+// into out.
 func (c *Client) do(ctx context.Context, r request, out any, options []RequestOption) (http.Header, error) {
 	body, header, err := c.prepare(r, options)
 	if err != nil {
@@ -163,18 +164,15 @@ func (c *Client) try(ctx context.Context, r request, body []byte, header http.He
 		return nil, &lost{fmt.Errorf("countersign: %s %s: %w", r.method, r.path, err)}
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
+	text, err := read(r, res)
+	if err != nil && ctx.Err() != nil {
 		return nil, &lost{fmt.Errorf("countersign: %s %s: %w", r.method, r.path, err)}
 	}
-	if res.StatusCode >= 300 {
-		return nil, refusal(res, text)
+	if err != nil {
+		return nil, err
 	}
-	if out == nil || len(text) == 0 {
-		return res.Header, nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return nil, fmt.Errorf("countersign: the answer of %s %s: %w", r.method, r.path, err)
+	if err := understand(r, res, text, out); err != nil {
+		return nil, err
 	}
 	return res.Header, nil
 }

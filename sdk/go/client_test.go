@@ -54,6 +54,7 @@ func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) 
 
 func answer(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
 		}
@@ -62,14 +63,20 @@ func answer(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
+// subject is a Subject of the contract.
+func subject(id string) string {
+	return `{"id":"` + id + `","environment":"env_1","status":"active","enrollment":"none","adaptation_frozen":false,"research_consent":false,` +
+		`"passkeys":[],"created_at":"2026-11-21T09:30:00.000Z","updated_at":"2026-11-21T09:30:00.000Z","revoked_at":null}`
+}
+
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	c, got := served(t, nil, hangUp, answer(503, `{"code":"unavailable"}`), answer(201, `{"id":"user-1"}`))
-	subject, err := c.CreateSubject(t.Context(), &SubjectCreate{ID: "user-1"})
+	c, got := served(t, nil, hangUp, answer(503, `{"code":"unavailable"}`), answer(201, subject("user-1")))
+	made, err := c.CreateSubject(t.Context(), &SubjectCreate{ID: "user-1"})
 	require.NoError(t, err)
-	require.Equal(t, "user-1", subject.ID)
+	require.Equal(t, "user-1", made.ID)
 	require.Len(t, got(), 3)
 	require.NotEmpty(t, got()[0].key)
 	for _, s := range got() {
@@ -101,6 +108,9 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"the same key is at work":            {keyed, answer(409, `{"code":"idempotency_in_flight"}`), 3},
 		"a conflict":                         {keyed, answer(409, `{"code":"subject_exists"}`), 1},
 		"a fault of ours":                    {keyed, answer(422, `{"detail":[{"loc":["body","id"],"msg":"id is too long","type":"string_too_long"}]}`), 1},
+		"a portal's page for a read":         {read, answer(200, `<html>`, "Content-Type", "text/html"), 3},
+		"the same, without a key, again":     {unkeyed, answer(200, `<html>`, "Content-Type", "text/html"), 1},
+		"a redirect":                         {read, answer(302, ``, "Location", "/elsewhere"), 1},
 		"a fault of theirs":                  {read, answer(500, `{"code":"internal_error"}`), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +125,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 func TestRetryAfterIsTheLeastPause(t *testing.T) {
 	t.Parallel()
 	var pauses []time.Duration
-	c, _ := served(t, &pauses, answer(429, `{"code":"rate_limited"}`, "Retry-After", "3"), answer(200, `{"id":"user-1"}`))
+	c, _ := served(t, &pauses, answer(429, `{"code":"rate_limited"}`, "Retry-After", "3"), answer(200, subject("user-1")))
 	_, err := c.GetSubject(t.Context(), "user-1")
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{3 * time.Second}, pauses)
@@ -163,8 +173,8 @@ func TestPathsAndQueriesAreEscaped(t *testing.T) {
 func TestPagesAreFollowedToTheLast(t *testing.T) {
 	t.Parallel()
 	c, got := served(t, nil,
-		answer(200, `[{"id":"a"},{"id":"b"}]`, "Link", `<https://elsewhere.example/api/v1/subjects?limit=2&cursor=two>; rel="next"`),
-		answer(200, `[{"id":"c"}]`))
+		answer(200, "["+subject("a")+","+subject("b")+"]", "Link", `<https://elsewhere.example/api/v1/subjects?limit=2&cursor=two>; rel="next"`),
+		answer(200, "["+subject("c")+"]"))
 	var ids []string
 	for subject, err := range c.AllSubjects(t.Context(), ListSubjectsParams{Limit: 2, Status: "active"}) {
 		require.NoError(t, err)
@@ -197,7 +207,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	c, got := served(t, nil, answer(307, ``, "Location", "/elsewhere"))
 	_, err := c.GetSubject(t.Context(), "user-1")
-	require.True(t, IsCode(err, "http_307"))
+	var garbled *ProtocolError
+	require.ErrorAs(t, err, &garbled)
+	require.Equal(t, 307, garbled.Status)
 	require.Len(t, got(), 1)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -47,11 +48,13 @@ func IsCode(err error, code string) bool {
 	return errors.As(err, &refused) && refused.Code == code
 }
 
-// Unavailable reports whether err says that the service did not decide: it could not be reached, did not answer in time, or
-// said that it is away. What to do then is the caller's policy; see package protect.
+// Unavailable reports whether err says that there is no decision to go by: the service could not be reached, did not answer in
+// time, said that it is unavailable, or what came back is not an answer of the contract (*ProtocolError). What to do then is the
+// caller's policy; see package protect.
 func Unavailable(err error) bool {
 	var gone *lost
-	if errors.As(err, &gone) {
+	var garbled *ProtocolError
+	if errors.As(err, &gone) || errors.As(err, &garbled) {
 		return true
 	}
 	var refused *Error
@@ -63,18 +66,28 @@ type lost struct{ error }
 
 func (l *lost) Unwrap() error { return l.error }
 
-func refusal(res *http.Response, text []byte) *Error {
+var codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// refusal reads a problem, or the faults of a 422; anything else is a refusal by something in between.
+func refusal(operation string, res *http.Response, text []byte) error {
 	e := &Error{Status: res.StatusCode, RequestID: res.Header.Get("X-Request-Id"), RetryAfter: retryAfter(res.Header)}
-	if res.StatusCode == http.StatusUnprocessableEntity {
+	isJSON := mediaType(res) == "application/problem+json" || mediaType(res) == "application/json"
+	if isJSON && res.StatusCode == http.StatusUnprocessableEntity && check(&rule{Ref: "HTTPValidationError"}, text) == nil {
 		var body struct{ Detail []Fault }
 		if json.Unmarshal(text, &body) == nil && len(body.Detail) > 0 {
 			e.Code, e.Title, e.Faults = CodeValidationError, "The request breaks the contract", body.Detail
 			return e
 		}
 	}
-	var body struct{ Code, Title, Detail string }
-	if json.Unmarshal(text, &body) != nil || body.Code == "" {
-		body.Code, body.Title = "http_"+strconv.Itoa(res.StatusCode), http.StatusText(res.StatusCode) // not ours: a proxy's
+	loose := *contract().Schemas["Problem"]
+	loose.Required = []string{"code"} // what it takes to tell a refusal from a damaged one
+	var body struct {
+		Code, Title, Detail string
+		Status              int
+	}
+	if !isJSON || check(&loose, text) != nil || json.Unmarshal(text, &body) != nil || !codeForm.MatchString(body.Code) ||
+		(body.Status != 0 && body.Status != res.StatusCode) {
+		return notUnderstood(operation, res, "a refusal that the service does not give", nil)
 	}
 	e.Code, e.Title, e.Detail = body.Code, body.Title, body.Detail
 	return e
@@ -99,8 +112,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// again says whether a failed try may be made again, and after what pause. 429 and 503 changed nothing; of a lost answer
-// nobody knows, so only what is repeatable goes out again.
+// again says whether a failed try may be made again, and after what pause. 429 and 503 changed nothing; of an answer that is lost
+// or not understood nobody knows, so only what is repeatable goes out again.
 func again(r request, err error, try int) (time.Duration, bool) {
 	pause := rand.N(min(firstPause<<min(try, 10), longestPause)) // #nosec G404 -- jitter
 	var refused *Error
@@ -112,6 +125,11 @@ func again(r request, err error, try int) (time.Duration, bool) {
 			return pause, r.repeatable()
 		}
 		return 0, refused.Code == CodeIdempotencyInFlight
+	}
+	var garbled *ProtocolError
+	if errors.As(err, &garbled) {
+		redirect := garbled.Status >= 300 && garbled.Status < 400
+		return max(pause, garbled.RetryAfter), r.repeatable() && !redirect && garbled.RetryAfter <= longestPause
 	}
 	var gone *lost
 	return pause, errors.As(err, &gone) && r.repeatable()

@@ -14,7 +14,7 @@ import (
 //
 // GET /.well-known/service-proof-keys.json
 func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*JWKSet, error) {
-	return one[JWKSet](ctx, c, request{method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
+	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
 }
 
 // ListActionsParams is the query of ListActions. What is zero is not sent.
@@ -42,7 +42,7 @@ func (p ListActionsParams) query() url.Values {
 //
 // GET /api/v1/actions
 func (c *Client) ListActions(ctx context.Context, params ListActionsParams, options ...RequestOption) (*Page[ProtectedAction], error) {
-	return page[ProtectedAction](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions"), query: params.query()}, options)
+	return page[ProtectedAction](ctx, c, request{operation: "listActions", method: http.MethodGet, path: path("/api/v1/actions"), query: params.query()}, options)
 }
 
 // AllActions goes through every page of ListActions, newest first. It ends at the first error.
@@ -57,14 +57,14 @@ func (c *Client) AllActions(ctx context.Context, params ListActionsParams, optio
 //
 // POST /api/v1/actions
 func (c *Client) CreateAction(ctx context.Context, body ActionCreate, options ...RequestOption) (*ProtectedAction, error) {
-	return one[ProtectedAction](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions"), keyed: true, body: body}, options)
+	return one[ProtectedAction](ctx, c, request{operation: "createAction", method: http.MethodPost, path: path("/api/v1/actions"), keyed: true, body: body}, options)
 }
 
 // ArchiveAction: Archive a protected action.
 //
 // DELETE /api/v1/actions/{action_id}
 func (c *Client) ArchiveAction(ctx context.Context, actionID string, options ...RequestOption) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/actions/{action_id}", actionID)}, nil, options)
+	_, err := c.do(ctx, request{operation: "archiveAction", method: http.MethodDelete, path: path("/api/v1/actions/{action_id}", actionID)}, nil, options)
 	return err
 }
 
@@ -72,14 +72,14 @@ func (c *Client) ArchiveAction(ctx context.Context, actionID string, options ...
 //
 // GET /api/v1/actions/{action_id}
 func (c *Client) GetAction(ctx context.Context, actionID string, options ...RequestOption) (*ProtectedAction, error) {
-	return one[ProtectedAction](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}", actionID)}, options)
+	return one[ProtectedAction](ctx, c, request{operation: "getAction", method: http.MethodGet, path: path("/api/v1/actions/{action_id}", actionID)}, options)
 }
 
 // UpdateAction: Change a protected action.
 //
 // PATCH /api/v1/actions/{action_id}
 func (c *Client) UpdateAction(ctx context.Context, actionID string, body ActionUpdate, options ...RequestOption) (*ProtectedAction, error) {
-	return one[ProtectedAction](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/actions/{action_id}", actionID), body: body}, options)
+	return one[ProtectedAction](ctx, c, request{operation: "updateAction", method: http.MethodPatch, path: path("/api/v1/actions/{action_id}", actionID), body: body}, options)
 }
 
 // ListPolicyVersionsParams is the query of ListPolicyVersions. What is zero is not sent.
@@ -101,7 +101,7 @@ func (p ListPolicyVersionsParams) query() url.Values {
 //
 // GET /api/v1/actions/{action_id}/policy-versions
 func (c *Client) ListPolicyVersions(ctx context.Context, actionID string, params ListPolicyVersionsParams, options ...RequestOption) (*Page[PolicyVersion], error) {
-	return page[PolicyVersion](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), query: params.query()}, options)
+	return page[PolicyVersion](ctx, c, request{operation: "listPolicyVersions", method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), query: params.query()}, options)
 }
 
 // AllPolicyVersions goes through every page of ListPolicyVersions, newest first. It ends at the first error.
@@ -116,28 +116,28 @@ func (c *Client) AllPolicyVersions(ctx context.Context, actionID string, params 
 //
 // POST /api/v1/actions/{action_id}/policy-versions
 func (c *Client) CreatePolicyVersion(ctx context.Context, actionID string, body PolicyVersionCreate, options ...RequestOption) (*PolicyVersion, error) {
-	return one[PolicyVersion](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), keyed: true, body: body}, options)
+	return one[PolicyVersion](ctx, c, request{operation: "createPolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), keyed: true, body: body}, options)
 }
 
 // GetPolicyVersion: Read a policy version.
 //
 // GET /api/v1/actions/{action_id}/policy-versions/{version}
 func (c *Client) GetPolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
-	return one[PolicyVersion](ctx, c, request{method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions/{version}", actionID, version)}, options)
+	return one[PolicyVersion](ctx, c, request{operation: "getPolicyVersion", method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions/{version}", actionID, version)}, options)
 }
 
 // ActivatePolicyVersion: Activate a policy version. The version that was active before is retired.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/activate
 func (c *Client) ActivatePolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
-	return one[PolicyVersion](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/activate", actionID, version), keyed: true}, options)
+	return one[PolicyVersion](ctx, c, request{operation: "activatePolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/activate", actionID, version), keyed: true}, options)
 }
 
 // SimulatePolicyVersion: Decide stored decisions again under this version. Nothing is changed by asking.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/simulate
 func (c *Client) SimulatePolicyVersion(ctx context.Context, actionID string, version int64, body *PolicySimulationRequest, options ...RequestOption) (*PolicySimulation, error) {
-	return one[PolicySimulation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/simulate", actionID, version), body: optional(body)}, options)
+	return one[PolicySimulation](ctx, c, request{operation: "simulatePolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/simulate", actionID, version), body: optional(body)}, options)
 }
 
 // ListActivityParams is the query of ListActivity. What is zero is not sent.
@@ -177,7 +177,7 @@ func (p ListActivityParams) query() url.Values {
 //
 // GET /api/v1/activity
 func (c *Client) ListActivity(ctx context.Context, params ListActivityParams, options ...RequestOption) (*Page[ActivityEntry], error) {
-	return page[ActivityEntry](ctx, c, request{method: http.MethodGet, path: path("/api/v1/activity"), query: params.query()}, options)
+	return page[ActivityEntry](ctx, c, request{operation: "listActivity", method: http.MethodGet, path: path("/api/v1/activity"), query: params.query()}, options)
 }
 
 // AllActivity goes through every page of ListActivity, newest first. It ends at the first error.
@@ -219,7 +219,7 @@ func (p ListAuditParams) query() url.Values {
 //
 // GET /api/v1/audit
 func (c *Client) ListAudit(ctx context.Context, params ListAuditParams, options ...RequestOption) (*Page[AuditEntry], error) {
-	return page[AuditEntry](ctx, c, request{method: http.MethodGet, path: path("/api/v1/audit"), query: params.query()}, options)
+	return page[AuditEntry](ctx, c, request{operation: "listAudit", method: http.MethodGet, path: path("/api/v1/audit"), query: params.query()}, options)
 }
 
 // AllAudit goes through every page of ListAudit, newest first. It ends at the first error.
@@ -234,7 +234,7 @@ func (c *Client) AllAudit(ctx context.Context, params ListAuditParams, options .
 //
 // GET /api/v1/audit/head
 func (c *Client) GetAuditHead(ctx context.Context, options ...RequestOption) (*AuditHead, error) {
-	return one[AuditHead](ctx, c, request{method: http.MethodGet, path: path("/api/v1/audit/head")}, options)
+	return one[AuditHead](ctx, c, request{operation: "getAuditHead", method: http.MethodGet, path: path("/api/v1/audit/head")}, options)
 }
 
 // ListAuthorizationsParams is the query of ListAuthorizations. What is zero is not sent.
@@ -277,7 +277,7 @@ func (p ListAuthorizationsParams) query() url.Values {
 //
 // GET /api/v1/authorizations
 func (c *Client) ListAuthorizations(ctx context.Context, params ListAuthorizationsParams, options ...RequestOption) (*Page[AuthorizationTrace], error) {
-	return page[AuthorizationTrace](ctx, c, request{method: http.MethodGet, path: path("/api/v1/authorizations"), query: params.query()}, options)
+	return page[AuthorizationTrace](ctx, c, request{operation: "listAuthorizations", method: http.MethodGet, path: path("/api/v1/authorizations"), query: params.query()}, options)
 }
 
 // AllAuthorizations goes through every page of ListAuthorizations, newest first. It ends at the first error.
@@ -292,14 +292,14 @@ func (c *Client) AllAuthorizations(ctx context.Context, params ListAuthorization
 //
 // GET /api/v1/authorizations/{authorization_id}
 func (c *Client) GetAuthorization(ctx context.Context, authorizationID string, options ...RequestOption) (*AuthorizationTrace, error) {
-	return one[AuthorizationTrace](ctx, c, request{method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
+	return one[AuthorizationTrace](ctx, c, request{operation: "getAuthorization", method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
 }
 
 // ReportOutcome: Report what became of the action.
 //
 // POST /api/v1/authorizations/{authorization_id}/outcome
 func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body OutcomeReport, options ...RequestOption) (*OutcomeReceipt, error) {
-	return one[OutcomeReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/outcome", authorizationID), keyed: true, body: body}, options)
+	return one[OutcomeReceipt](ctx, c, request{operation: "reportOutcome", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/outcome", authorizationID), keyed: true, body: body}, options)
 }
 
 // ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a new authorization.
@@ -308,7 +308,7 @@ func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body
 //
 // POST /api/v1/authorizations/{authorization_id}/review
 func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string, body ManualReviewRequest, options ...RequestOption) (*ManualReviewReceipt, error) {
-	return one[ManualReviewReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/review", authorizationID), keyed: true, body: body}, options)
+	return one[ManualReviewReceipt](ctx, c, request{operation: "reviewAuthorization", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/review", authorizationID), keyed: true, body: body}, options)
 }
 
 // Authorize: Decide: may this subject do this now?. A repeat with the same `idempotency_key` and body is answered byte
@@ -319,21 +319,21 @@ func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string
 //
 // POST /api/v1/authorize
 func (c *Client) Authorize(ctx context.Context, body AuthorizeRequest, options ...RequestOption) (*AuthorizeResponse, error) {
-	return one[AuthorizeResponse](ctx, c, request{method: http.MethodPost, path: path("/api/v1/authorize"), body: body}, options)
+	return one[AuthorizeResponse](ctx, c, request{operation: "authorize", method: http.MethodPost, path: path("/api/v1/authorize"), body: body}, options)
 }
 
 // GetChallenge: Read what a person is to confirm.
 //
 // GET /api/v1/challenges/{challenge_id}
 func (c *Client) GetChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengePublicView, error) {
-	return one[ChallengePublicView](ctx, c, request{method: http.MethodGet, path: path("/api/v1/challenges/{challenge_id}", challengeID)}, options)
+	return one[ChallengePublicView](ctx, c, request{operation: "getChallenge", method: http.MethodGet, path: path("/api/v1/challenges/{challenge_id}", challengeID)}, options)
 }
 
 // CancelChallenge: Cancel a challenge.
 //
 // POST /api/v1/challenges/{challenge_id}/cancel
 func (c *Client) CancelChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengeCancelled, error) {
-	return one[ChallengeCancelled](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/cancel", challengeID), keyed: true}, options)
+	return one[ChallengeCancelled](ctx, c, request{operation: "cancelChallenge", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/cancel", challengeID), keyed: true}, options)
 }
 
 // CompleteChallenge: Complete a challenge. Assesses the subject again and makes a new authorization, which the receipt
@@ -342,21 +342,21 @@ func (c *Client) CancelChallenge(ctx context.Context, challengeID string, option
 //
 // POST /api/v1/challenges/{challenge_id}/complete
 func (c *Client) CompleteChallenge(ctx context.Context, challengeID string, body ChallengeCompleteRequest, options ...RequestOption) (*ChallengeCompletionReceipt, error) {
-	return one[ChallengeCompletionReceipt](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/complete", challengeID), keyed: true, body: body}, options)
+	return one[ChallengeCompletionReceipt](ctx, c, request{operation: "completeChallenge", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/complete", challengeID), keyed: true, body: body}, options)
 }
 
 // CreateChallengeLink: Make an address that opens this challenge in a browser.
 //
 // POST /api/v1/challenges/{challenge_id}/link
 func (c *Client) CreateChallengeLink(ctx context.Context, challengeID string, body *ChallengeLinkRequest, options ...RequestOption) (*ChallengeLink, error) {
-	return one[ChallengeLink](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/link", challengeID), keyed: true, body: optional(body)}, options)
+	return one[ChallengeLink](ctx, c, request{operation: "createChallengeLink", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/link", challengeID), keyed: true, body: optional(body)}, options)
 }
 
 // ChallengePasskeyOptions: Begin the passkey step-up.
 //
 // POST /api/v1/challenges/{challenge_id}/passkey/options
 func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string, options ...RequestOption) (*PasskeyAssertionOptions, error) {
-	return one[PasskeyAssertionOptions](ctx, c, request{method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
+	return one[PasskeyAssertionOptions](ctx, c, request{operation: "challengePasskeyOptions", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
 }
 
 // CreateClientToken: Make a browser credential. An unknown subject is 404, and so is a `session` that is not the
@@ -364,14 +364,14 @@ func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string
 //
 // POST /api/v1/client-tokens
 func (c *Client) CreateClientToken(ctx context.Context, body ClientTokenCreate, options ...RequestOption) (*ClientTokenCreated, error) {
-	return one[ClientTokenCreated](ctx, c, request{method: http.MethodPost, path: path("/api/v1/client-tokens"), keyed: true, body: body}, options)
+	return one[ClientTokenCreated](ctx, c, request{operation: "createClientToken", method: http.MethodPost, path: path("/api/v1/client-tokens"), keyed: true, body: body}, options)
 }
 
 // GetCredential: Who is calling.
 //
 // GET /api/v1/credential
 func (c *Client) GetCredential(ctx context.Context, options ...RequestOption) (*CredentialIdentity, error) {
-	return one[CredentialIdentity](ctx, c, request{method: http.MethodGet, path: path("/api/v1/credential")}, options)
+	return one[CredentialIdentity](ctx, c, request{operation: "getCredential", method: http.MethodGet, path: path("/api/v1/credential")}, options)
 }
 
 // ListCredentialsParams is the query of ListCredentials. What is zero is not sent.
@@ -393,7 +393,7 @@ func (p ListCredentialsParams) query() url.Values {
 //
 // GET /api/v1/credentials
 func (c *Client) ListCredentials(ctx context.Context, params ListCredentialsParams, options ...RequestOption) (*Page[Credential], error) {
-	return page[Credential](ctx, c, request{method: http.MethodGet, path: path("/api/v1/credentials"), query: params.query()}, options)
+	return page[Credential](ctx, c, request{operation: "listCredentials", method: http.MethodGet, path: path("/api/v1/credentials"), query: params.query()}, options)
 }
 
 // AllCredentials goes through every page of ListCredentials, newest first. It ends at the first error.
@@ -408,14 +408,14 @@ func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParam
 //
 // POST /api/v1/credentials
 func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, options ...RequestOption) (*CredentialWithKey, error) {
-	return one[CredentialWithKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/credentials"), keyed: true, body: body}, options)
+	return one[CredentialWithKey](ctx, c, request{operation: "createCredential", method: http.MethodPost, path: path("/api/v1/credentials"), keyed: true, body: body}, options)
 }
 
 // RevokeCredential: Revoke a key.
 //
 // DELETE /api/v1/credentials/{credential_id}
 func (c *Client) RevokeCredential(ctx context.Context, credentialID string, options ...RequestOption) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/credentials/{credential_id}", credentialID)}, nil, options)
+	_, err := c.do(ctx, request{operation: "revokeCredential", method: http.MethodDelete, path: path("/api/v1/credentials/{credential_id}", credentialID)}, nil, options)
 	return err
 }
 
@@ -423,21 +423,21 @@ func (c *Client) RevokeCredential(ctx context.Context, credentialID string, opti
 //
 // POST /api/v1/credentials/{credential_id}/rotate
 func (c *Client) RotateCredential(ctx context.Context, credentialID string, body *RotateRequest, options ...RequestOption) (*CredentialWithKey, error) {
-	return one[CredentialWithKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
+	return one[CredentialWithKey](ctx, c, request{operation: "rotateCredential", method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
 }
 
 // GetEnvironment: Read the environment's settings.
 //
 // GET /api/v1/environment
 func (c *Client) GetEnvironment(ctx context.Context, options ...RequestOption) (*Environment, error) {
-	return one[Environment](ctx, c, request{method: http.MethodGet, path: path("/api/v1/environment")}, options)
+	return one[Environment](ctx, c, request{operation: "getEnvironment", method: http.MethodGet, path: path("/api/v1/environment")}, options)
 }
 
 // UpdateEnvironment: Change the environment's settings.
 //
 // PATCH /api/v1/environment
 func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, options ...RequestOption) (*Environment, error) {
-	return one[Environment](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/environment"), body: body}, options)
+	return one[Environment](ctx, c, request{operation: "updateEnvironment", method: http.MethodPatch, path: path("/api/v1/environment"), body: body}, options)
 }
 
 // ListEvaluationsParams is the query of ListEvaluations. What is zero is not sent.
@@ -462,7 +462,7 @@ func (p ListEvaluationsParams) query() url.Values {
 //
 // GET /api/v1/evaluations
 func (c *Client) ListEvaluations(ctx context.Context, params ListEvaluationsParams, options ...RequestOption) (*Page[Evaluation], error) {
-	return page[Evaluation](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations"), query: params.query()}, options)
+	return page[Evaluation](ctx, c, request{operation: "listEvaluations", method: http.MethodGet, path: path("/api/v1/evaluations"), query: params.query()}, options)
 }
 
 // AllEvaluations goes through every page of ListEvaluations, newest first. It ends at the first error.
@@ -477,28 +477,28 @@ func (c *Client) AllEvaluations(ctx context.Context, params ListEvaluationsParam
 //
 // POST /api/v1/evaluations
 func (c *Client) CreateEvaluation(ctx context.Context, body EvaluationCreate, options ...RequestOption) (*Evaluation, error) {
-	return one[Evaluation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/evaluations"), keyed: true, body: body}, options)
+	return one[Evaluation](ctx, c, request{operation: "createEvaluation", method: http.MethodPost, path: path("/api/v1/evaluations"), keyed: true, body: body}, options)
 }
 
 // GetEvaluation: Read an evaluation.
 //
 // GET /api/v1/evaluations/{evaluation_id}
 func (c *Client) GetEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
-	return one[Evaluation](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}", evaluationID)}, options)
+	return one[Evaluation](ctx, c, request{operation: "getEvaluation", method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}", evaluationID)}, options)
 }
 
 // CloseEvaluation: Close an evaluation.
 //
 // POST /api/v1/evaluations/{evaluation_id}/close
 func (c *Client) CloseEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
-	return one[Evaluation](ctx, c, request{method: http.MethodPost, path: path("/api/v1/evaluations/{evaluation_id}/close", evaluationID), keyed: true}, options)
+	return one[Evaluation](ctx, c, request{operation: "closeEvaluation", method: http.MethodPost, path: path("/api/v1/evaluations/{evaluation_id}/close", evaluationID), keyed: true}, options)
 }
 
 // GetEvaluationReport: Read an evaluation's report.
 //
 // GET /api/v1/evaluations/{evaluation_id}/report
 func (c *Client) GetEvaluationReport(ctx context.Context, evaluationID string, options ...RequestOption) (*EvaluationReport, error) {
-	return one[EvaluationReport](ctx, c, request{method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}/report", evaluationID)}, options)
+	return one[EvaluationReport](ctx, c, request{operation: "getEvaluationReport", method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}/report", evaluationID)}, options)
 }
 
 // ListEventTypes: The types of event, each with schema and example.
@@ -506,7 +506,7 @@ func (c *Client) GetEvaluationReport(ctx context.Context, evaluationID string, o
 // GET /api/v1/event-types
 func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) ([]EventTypeInfo, error) {
 	var out []EventTypeInfo
-	_, err := c.do(ctx, request{method: http.MethodGet, path: path("/api/v1/event-types")}, &out, options)
+	_, err := c.do(ctx, request{operation: "listEventTypes", method: http.MethodGet, path: path("/api/v1/event-types")}, &out, options)
 	return out, err
 }
 
@@ -514,14 +514,14 @@ func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) (
 //
 // GET /api/v1/meta
 func (c *Client) GetMeta(ctx context.Context, options ...RequestOption) (*Meta, error) {
-	return one[Meta](ctx, c, request{method: http.MethodGet, path: path("/api/v1/meta")}, options)
+	return one[Meta](ctx, c, request{operation: "getMeta", method: http.MethodGet, path: path("/api/v1/meta")}, options)
 }
 
 // GetProofStatus: Read a proof's status. A jti that is not recognised has status `unknown`. Reading never consumes.
 //
 // GET /api/v1/proofs/{jti}/status
 func (c *Client) GetProofStatus(ctx context.Context, jti string, options ...RequestOption) (*ProofStatus, error) {
-	return one[ProofStatus](ctx, c, request{method: http.MethodGet, path: path("/api/v1/proofs/{jti}/status", jti)}, options)
+	return one[ProofStatus](ctx, c, request{operation: "getProofStatus", method: http.MethodGet, path: path("/api/v1/proofs/{jti}/status", jti)}, options)
 }
 
 // ListReviewsParams is the query of ListReviews. What is zero is not sent.
@@ -564,7 +564,7 @@ func (p ListReviewsParams) query() url.Values {
 //
 // GET /api/v1/reviews
 func (c *Client) ListReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) (*Page[HeldReview], error) {
-	return page[HeldReview](ctx, c, request{method: http.MethodGet, path: path("/api/v1/reviews"), query: params.query()}, options)
+	return page[HeldReview](ctx, c, request{operation: "listReviews", method: http.MethodGet, path: path("/api/v1/reviews"), query: params.query()}, options)
 }
 
 // AllReviews goes through every page of ListReviews, newest first. It ends at the first error.
@@ -594,7 +594,7 @@ func (p CountReviewsParams) query() url.Values {
 //
 // GET /api/v1/reviews/counts
 func (c *Client) CountReviews(ctx context.Context, params CountReviewsParams, options ...RequestOption) (*ReviewCounts, error) {
-	return one[ReviewCounts](ctx, c, request{method: http.MethodGet, path: path("/api/v1/reviews/counts"), query: params.query()}, options)
+	return one[ReviewCounts](ctx, c, request{operation: "countReviews", method: http.MethodGet, path: path("/api/v1/reviews/counts"), query: params.query()}, options)
 }
 
 // ListSessionsParams is the query of ListSessions. What is zero is not sent.
@@ -622,7 +622,7 @@ func (p ListSessionsParams) query() url.Values {
 //
 // GET /api/v1/sessions
 func (c *Client) ListSessions(ctx context.Context, params ListSessionsParams, options ...RequestOption) (*Page[Session], error) {
-	return page[Session](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions"), query: params.query()}, options)
+	return page[Session](ctx, c, request{operation: "listSessions", method: http.MethodGet, path: path("/api/v1/sessions"), query: params.query()}, options)
 }
 
 // AllSessions goes through every page of ListSessions, newest first. It ends at the first error.
@@ -637,28 +637,28 @@ func (c *Client) AllSessions(ctx context.Context, params ListSessionsParams, opt
 //
 // POST /api/v1/sessions
 func (c *Client) CreateSession(ctx context.Context, body SessionCreate, options ...RequestOption) (*Session, error) {
-	return one[Session](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions"), keyed: true, body: body}, options)
+	return one[Session](ctx, c, request{operation: "createSession", method: http.MethodPost, path: path("/api/v1/sessions"), keyed: true, body: body}, options)
 }
 
 // GetSession: Read a session.
 //
 // GET /api/v1/sessions/{session_id}
 func (c *Client) GetSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
-	return one[Session](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}", sessionID)}, options)
+	return one[Session](ctx, c, request{operation: "getSession", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}", sessionID)}, options)
 }
 
 // GetSessionAssessment: Assess a session.
 //
 // GET /api/v1/sessions/{session_id}/assessment
 func (c *Client) GetSessionAssessment(ctx context.Context, sessionID string, options ...RequestOption) (*AssuranceProfile, error) {
-	return one[AssuranceProfile](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/assessment", sessionID)}, options)
+	return one[AssuranceProfile](ctx, c, request{operation: "getSessionAssessment", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/assessment", sessionID)}, options)
 }
 
 // EndSession: End a session.
 //
 // POST /api/v1/sessions/{session_id}/end
 func (c *Client) EndSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
-	return one[Session](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/end", sessionID), keyed: true}, options)
+	return one[Session](ctx, c, request{operation: "endSession", method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/end", sessionID), keyed: true}, options)
 }
 
 // SubmitEvidence: Submit a frame of evidence. The raw body is capped (256 KiB unless the deployment says otherwise).
@@ -668,14 +668,14 @@ func (c *Client) EndSession(ctx context.Context, sessionID string, options ...Re
 //
 // POST /api/v1/sessions/{session_id}/evidence
 func (c *Client) SubmitEvidence(ctx context.Context, sessionID string, body FeatureFrameRequest, options ...RequestOption) (*EvidenceAck, error) {
-	return one[EvidenceAck](ctx, c, request{method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/evidence", sessionID), body: body}, options)
+	return one[EvidenceAck](ctx, c, request{operation: "submitEvidence", method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/evidence", sessionID), body: body}, options)
 }
 
 // GetSessionStatus: Read a session and how much evidence it has.
 //
 // GET /api/v1/sessions/{session_id}/status
 func (c *Client) GetSessionStatus(ctx context.Context, sessionID string, options ...RequestOption) (*SessionStatus, error) {
-	return one[SessionStatus](ctx, c, request{method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/status", sessionID)}, options)
+	return one[SessionStatus](ctx, c, request{operation: "getSessionStatus", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/status", sessionID)}, options)
 }
 
 // ListSigningKeysParams is the query of ListSigningKeys. What is zero is not sent.
@@ -697,7 +697,7 @@ func (p ListSigningKeysParams) query() url.Values {
 //
 // GET /api/v1/signing-keys
 func (c *Client) ListSigningKeys(ctx context.Context, params ListSigningKeysParams, options ...RequestOption) (*Page[SigningKey], error) {
-	return page[SigningKey](ctx, c, request{method: http.MethodGet, path: path("/api/v1/signing-keys"), query: params.query()}, options)
+	return page[SigningKey](ctx, c, request{operation: "listSigningKeys", method: http.MethodGet, path: path("/api/v1/signing-keys"), query: params.query()}, options)
 }
 
 // AllSigningKeys goes through every page of ListSigningKeys, newest first. It ends at the first error.
@@ -713,7 +713,7 @@ func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParam
 //
 // POST /api/v1/signing-keys/rotate
 func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {
-	return one[SigningKey](ctx, c, request{method: http.MethodPost, path: path("/api/v1/signing-keys/rotate"), keyed: true}, options)
+	return one[SigningKey](ctx, c, request{operation: "rotateSigningKey", method: http.MethodPost, path: path("/api/v1/signing-keys/rotate"), keyed: true}, options)
 }
 
 // ListSubjectsParams is the query of ListSubjects. What is zero is not sent.
@@ -741,7 +741,7 @@ func (p ListSubjectsParams) query() url.Values {
 //
 // GET /api/v1/subjects
 func (c *Client) ListSubjects(ctx context.Context, params ListSubjectsParams, options ...RequestOption) (*Page[Subject], error) {
-	return page[Subject](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects"), query: params.query()}, options)
+	return page[Subject](ctx, c, request{operation: "listSubjects", method: http.MethodGet, path: path("/api/v1/subjects"), query: params.query()}, options)
 }
 
 // AllSubjects goes through every page of ListSubjects, newest first. It ends at the first error.
@@ -756,7 +756,7 @@ func (c *Client) AllSubjects(ctx context.Context, params ListSubjectsParams, opt
 //
 // POST /api/v1/subjects
 func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options ...RequestOption) (*Subject, error) {
-	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects"), keyed: true, body: optional(body)}, options)
+	return one[Subject](ctx, c, request{operation: "createSubject", method: http.MethodPost, path: path("/api/v1/subjects"), keyed: true, body: optional(body)}, options)
 }
 
 // DeleteSubject: Erase a subject. Rows, templates, frames, passkeys and histories go; a receipt remains. The id may be
@@ -764,21 +764,21 @@ func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options
 //
 // DELETE /api/v1/subjects/{subject_id}
 func (c *Client) DeleteSubject(ctx context.Context, subjectID string, options ...RequestOption) (*ErasureReceipt, error) {
-	return one[ErasureReceipt](ctx, c, request{method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
+	return one[ErasureReceipt](ctx, c, request{operation: "deleteSubject", method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
 }
 
 // GetSubject: Read a subject.
 //
 // GET /api/v1/subjects/{subject_id}
 func (c *Client) GetSubject(ctx context.Context, subjectID string, options ...RequestOption) (*Subject, error) {
-	return one[Subject](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
+	return one[Subject](ctx, c, request{operation: "getSubject", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
 }
 
 // FreezeAdaptation: Freeze or thaw adaptation.
 //
 // POST /api/v1/subjects/{subject_id}/adaptation/freeze
 func (c *Client) FreezeAdaptation(ctx context.Context, subjectID string, body *AdaptationFreeze, options ...RequestOption) (*Subject, error) {
-	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/adaptation/freeze", subjectID), keyed: true, body: optional(body)}, options)
+	return one[Subject](ctx, c, request{operation: "freezeAdaptation", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/adaptation/freeze", subjectID), keyed: true, body: optional(body)}, options)
 }
 
 // ListEnrollmentsParams is the query of ListEnrollments. What is zero is not sent.
@@ -800,7 +800,7 @@ func (p ListEnrollmentsParams) query() url.Values {
 //
 // GET /api/v1/subjects/{subject_id}/enrollments
 func (c *Client) ListEnrollments(ctx context.Context, subjectID string, params ListEnrollmentsParams, options ...RequestOption) (*Page[Enrollment], error) {
-	return page[Enrollment](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/enrollments", subjectID), query: params.query()}, options)
+	return page[Enrollment](ctx, c, request{operation: "listEnrollments", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/enrollments", subjectID), query: params.query()}, options)
 }
 
 // AllEnrollments goes through every page of ListEnrollments, newest first. It ends at the first error.
@@ -817,14 +817,14 @@ func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params Li
 //
 // POST /api/v1/subjects/{subject_id}/enrollments/complete
 func (c *Client) CompleteEnrollment(ctx context.Context, subjectID string, body EnrollmentComplete, options ...RequestOption) (*Enrollment, error) {
-	return one[Enrollment](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/enrollments/complete", subjectID), keyed: true, body: body}, options)
+	return one[Enrollment](ctx, c, request{operation: "completeEnrollment", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/enrollments/complete", subjectID), keyed: true, body: body}, options)
 }
 
 // ExportSubject: Export everything held about a subject.
 //
 // POST /api/v1/subjects/{subject_id}/export
 func (c *Client) ExportSubject(ctx context.Context, subjectID string, options ...RequestOption) (*SubjectExport, error) {
-	return one[SubjectExport](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/export", subjectID), keyed: true}, options)
+	return one[SubjectExport](ctx, c, request{operation: "exportSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/export", subjectID), keyed: true}, options)
 }
 
 // ListPasskeysParams is the query of ListPasskeys. What is zero is not sent.
@@ -846,7 +846,7 @@ func (p ListPasskeysParams) query() url.Values {
 //
 // GET /api/v1/subjects/{subject_id}/passkeys
 func (c *Client) ListPasskeys(ctx context.Context, subjectID string, params ListPasskeysParams, options ...RequestOption) (*Page[Passkey], error) {
-	return page[Passkey](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/passkeys", subjectID), query: params.query()}, options)
+	return page[Passkey](ctx, c, request{operation: "listPasskeys", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/passkeys", subjectID), query: params.query()}, options)
 }
 
 // AllPasskeys goes through every page of ListPasskeys, newest first. It ends at the first error.
@@ -861,28 +861,28 @@ func (c *Client) AllPasskeys(ctx context.Context, subjectID string, params ListP
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/register/complete
 func (c *Client) PasskeyRegisterComplete(ctx context.Context, subjectID string, body PasskeyRegistrationComplete, options ...RequestOption) (*PasskeyRegistered, error) {
-	return one[PasskeyRegistered](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/complete", subjectID), keyed: true, body: body}, options)
+	return one[PasskeyRegistered](ctx, c, request{operation: "passkeyRegisterComplete", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/complete", subjectID), keyed: true, body: body}, options)
 }
 
 // PasskeyRegisterOptions: Exchange a grant for registration options.
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/register/options
 func (c *Client) PasskeyRegisterOptions(ctx context.Context, subjectID string, body PasskeyRegistrationOptionsRequest, options ...RequestOption) (*PasskeyRegistrationOptions, error) {
-	return one[PasskeyRegistrationOptions](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/options", subjectID), keyed: true, body: body}, options)
+	return one[PasskeyRegistrationOptions](ctx, c, request{operation: "passkeyRegisterOptions", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/options", subjectID), keyed: true, body: body}, options)
 }
 
 // CreatePasskeyGrant: Permit the registration of one passkey.
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/registration-grants
 func (c *Client) CreatePasskeyGrant(ctx context.Context, subjectID string, options ...RequestOption) (*PasskeyRegistrationGrant, error) {
-	return one[PasskeyRegistrationGrant](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/registration-grants", subjectID), keyed: true}, options)
+	return one[PasskeyRegistrationGrant](ctx, c, request{operation: "createPasskeyGrant", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/registration-grants", subjectID), keyed: true}, options)
 }
 
 // RevokePasskey: Revoke a passkey.
 //
 // DELETE /api/v1/subjects/{subject_id}/passkeys/{passkey_id}
 func (c *Client) RevokePasskey(ctx context.Context, subjectID string, passkeyID string, options ...RequestOption) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}/passkeys/{passkey_id}", subjectID, passkeyID)}, nil, options)
+	_, err := c.do(ctx, request{operation: "revokePasskey", method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}/passkeys/{passkey_id}", subjectID, passkeyID)}, nil, options)
 	return err
 }
 
@@ -890,7 +890,7 @@ func (c *Client) RevokePasskey(ctx context.Context, subjectID string, passkeyID 
 //
 // GET /api/v1/subjects/{subject_id}/recovery
 func (c *Client) GetRecovery(ctx context.Context, subjectID string, options ...RequestOption) (*Recovery, error) {
-	return one[Recovery](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID)}, options)
+	return one[Recovery](ctx, c, request{operation: "getRecovery", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID)}, options)
 }
 
 // BeginRecovery: Begin a recovery. Voids open challenges and proofs and resets the template; completed by a new
@@ -898,21 +898,21 @@ func (c *Client) GetRecovery(ctx context.Context, subjectID string, options ...R
 //
 // POST /api/v1/subjects/{subject_id}/recovery
 func (c *Client) BeginRecovery(ctx context.Context, subjectID string, body RecoveryBegin, options ...RequestOption) (*Recovery, error) {
-	return one[Recovery](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
+	return one[Recovery](ctx, c, request{operation: "beginRecovery", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
 }
 
 // SetResearchConsent: Record the answer on research use. Withdrawal removes the vectors that were kept.
 //
 // POST /api/v1/subjects/{subject_id}/research-consent
 func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body ResearchConsentRequest, options ...RequestOption) (*ResearchConsentRecord, error) {
-	return one[ResearchConsentRecord](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/research-consent", subjectID), keyed: true, body: body}, options)
+	return one[ResearchConsentRecord](ctx, c, request{operation: "setResearchConsent", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/research-consent", subjectID), keyed: true, body: body}, options)
 }
 
 // RevokeSubject: Revoke a subject. Open proofs are revoked; every later decision is deny with `subject_revoked`.
 //
 // POST /api/v1/subjects/{subject_id}/revoke
 func (c *Client) RevokeSubject(ctx context.Context, subjectID string, body *Reason, options ...RequestOption) (*Subject, error) {
-	return one[Subject](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/revoke", subjectID), keyed: true, body: optional(body)}, options)
+	return one[Subject](ctx, c, request{operation: "revokeSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/revoke", subjectID), keyed: true, body: optional(body)}, options)
 }
 
 // ListTemplatesParams is the query of ListTemplates. What is zero is not sent.
@@ -935,7 +935,7 @@ func (p ListTemplatesParams) query() url.Values {
 //
 // GET /api/v1/subjects/{subject_id}/templates
 func (c *Client) ListTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) (*Page[Template], error) {
-	return page[Template](ctx, c, request{method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/templates", subjectID), query: params.query()}, options)
+	return page[Template](ctx, c, request{operation: "listTemplates", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/templates", subjectID), query: params.query()}, options)
 }
 
 // AllTemplates goes through every page of ListTemplates, newest first. It ends at the first error.
@@ -951,7 +951,7 @@ func (c *Client) AllTemplates(ctx context.Context, subjectID string, params List
 //
 // POST /api/v1/subjects/{subject_id}/templates/rollback
 func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body TemplateRollback, options ...RequestOption) (*Template, error) {
-	return one[Template](ctx, c, request{method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/templates/rollback", subjectID), keyed: true, body: body}, options)
+	return one[Template](ctx, c, request{operation: "rollbackTemplate", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/templates/rollback", subjectID), keyed: true, body: body}, options)
 }
 
 // VerifyProof: Verify and optionally consume a proof. What cannot be read is `valid: false` with status `unknown`.
@@ -959,7 +959,7 @@ func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body Te
 //
 // POST /api/v1/verify
 func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {
-	return one[ProofVerification](ctx, c, request{method: http.MethodPost, path: path("/api/v1/verify"), keyed: true, body: body}, options)
+	return one[ProofVerification](ctx, c, request{operation: "verifyProof", method: http.MethodPost, path: path("/api/v1/verify"), keyed: true, body: body}, options)
 }
 
 // ListWebhookEndpointsParams is the query of ListWebhookEndpoints. What is zero is not sent.
@@ -981,7 +981,7 @@ func (p ListWebhookEndpointsParams) query() url.Values {
 //
 // GET /api/v1/webhook-endpoints
 func (c *Client) ListWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams, options ...RequestOption) (*Page[WebhookEndpoint], error) {
-	return page[WebhookEndpoint](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints"), query: params.query()}, options)
+	return page[WebhookEndpoint](ctx, c, request{operation: "listWebhookEndpoints", method: http.MethodGet, path: path("/api/v1/webhook-endpoints"), query: params.query()}, options)
 }
 
 // AllWebhookEndpoints goes through every page of ListWebhookEndpoints, newest first. It ends at the first error.
@@ -996,14 +996,14 @@ func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndp
 //
 // POST /api/v1/webhook-endpoints
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
-	return one[WebhookEndpointWithSecret](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints"), keyed: true, body: body}, options)
+	return one[WebhookEndpointWithSecret](ctx, c, request{operation: "createWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints"), keyed: true, body: body}, options)
 }
 
 // DeleteWebhookEndpoint: Remove a webhook endpoint.
 //
 // DELETE /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) error {
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, nil, options)
+	_, err := c.do(ctx, request{operation: "deleteWebhookEndpoint", method: http.MethodDelete, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, nil, options)
 	return err
 }
 
@@ -1011,14 +1011,14 @@ func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID string, o
 //
 // GET /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) GetWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
-	return one[WebhookEndpoint](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, options)
+	return one[WebhookEndpoint](ctx, c, request{operation: "getWebhookEndpoint", method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, options)
 }
 
 // UpdateWebhookEndpoint: Change a webhook endpoint.
 //
 // PATCH /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) UpdateWebhookEndpoint(ctx context.Context, endpointID string, body WebhookEndpointUpdate, options ...RequestOption) (*WebhookEndpoint, error) {
-	return one[WebhookEndpoint](ctx, c, request{method: http.MethodPatch, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID), body: body}, options)
+	return one[WebhookEndpoint](ctx, c, request{operation: "updateWebhookEndpoint", method: http.MethodPatch, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID), body: body}, options)
 }
 
 // ListWebhookAttemptsParams is the query of ListWebhookAttempts. What is zero is not sent.
@@ -1052,7 +1052,7 @@ func (p ListWebhookAttemptsParams) query() url.Values {
 //
 // GET /api/v1/webhook-endpoints/{endpoint_id}/attempts
 func (c *Client) ListWebhookAttempts(ctx context.Context, endpointID string, params ListWebhookAttemptsParams, options ...RequestOption) (*Page[WebhookAttempt], error) {
-	return page[WebhookAttempt](ctx, c, request{method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}/attempts", endpointID), query: params.query()}, options)
+	return page[WebhookAttempt](ctx, c, request{operation: "listWebhookAttempts", method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}/attempts", endpointID), query: params.query()}, options)
 }
 
 // AllWebhookAttempts goes through every page of ListWebhookAttempts, newest first. It ends at the first error.
@@ -1067,68 +1067,68 @@ func (c *Client) AllWebhookAttempts(ctx context.Context, endpointID string, para
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/enable
 func (c *Client) EnableWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
-	return one[WebhookEndpoint](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/enable", endpointID), keyed: true}, options)
+	return one[WebhookEndpoint](ctx, c, request{operation: "enableWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/enable", endpointID), keyed: true}, options)
 }
 
 // ReplayWebhookEndpoint: Deliver events again.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/replay
 func (c *Client) ReplayWebhookEndpoint(ctx context.Context, endpointID string, body *WebhookReplayRequest, options ...RequestOption) (*WebhookReplay, error) {
-	return one[WebhookReplay](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/replay", endpointID), keyed: true, body: optional(body)}, options)
+	return one[WebhookReplay](ctx, c, request{operation: "replayWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/replay", endpointID), keyed: true, body: optional(body)}, options)
 }
 
 // RotateWebhookSecret: Replace the signing secret. Both secrets sign during the overlap.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/rotate
 func (c *Client) RotateWebhookSecret(ctx context.Context, endpointID string, body *RotateRequest, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
-	return one[WebhookEndpointWithSecret](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/rotate", endpointID), keyed: true, body: optional(body)}, options)
+	return one[WebhookEndpointWithSecret](ctx, c, request{operation: "rotateWebhookSecret", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/rotate", endpointID), keyed: true, body: optional(body)}, options)
 }
 
 // TestWebhookEndpoint: Send a webhook.test event now, once.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/test
 func (c *Client) TestWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookTestResult, error) {
-	return one[WebhookTestResult](ctx, c, request{method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/test", endpointID), keyed: true}, options)
+	return one[WebhookTestResult](ctx, c, request{operation: "testWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/test", endpointID), keyed: true}, options)
 }
 
 // LegacyAuth: Verify a sample against an enrolled user.
 //
 // POST /auth
 func (c *Client) LegacyAuth(ctx context.Context, body LegacyAuth, options ...RequestOption) (*LegacyAuthResult, error) {
-	return one[LegacyAuthResult](ctx, c, request{method: http.MethodPost, path: path("/auth"), body: body}, options)
+	return one[LegacyAuthResult](ctx, c, request{operation: "legacyAuth", method: http.MethodPost, path: path("/auth"), body: body}, options)
 }
 
 // LegacyEnrol: Create or update a user's timing template.
 //
 // POST /enrol
 func (c *Client) LegacyEnrol(ctx context.Context, body LegacyEnrol, options ...RequestOption) (*LegacyEnrolled, error) {
-	return one[LegacyEnrolled](ctx, c, request{method: http.MethodPost, path: path("/enrol"), keyed: true, body: body}, options)
+	return one[LegacyEnrolled](ctx, c, request{operation: "legacyEnrol", method: http.MethodPost, path: path("/enrol"), keyed: true, body: body}, options)
 }
 
 // LegacyIngest: Stream feature frames.
 //
 // POST /v2/ingest
 func (c *Client) LegacyIngest(ctx context.Context, body LegacyIngest, options ...RequestOption) (*LegacyIngested, error) {
-	return one[LegacyIngested](ctx, c, request{method: http.MethodPost, path: path("/v2/ingest"), body: body}, options)
+	return one[LegacyIngested](ctx, c, request{operation: "legacyIngest", method: http.MethodPost, path: path("/v2/ingest"), body: body}, options)
 }
 
 // LegacySessionEnd: End a session and finalize its trust record.
 //
 // POST /v2/sessions/end
 func (c *Client) LegacySessionEnd(ctx context.Context, body LegacySessionEnd, options ...RequestOption) (*LegacySessionEnded, error) {
-	return one[LegacySessionEnded](ctx, c, request{method: http.MethodPost, path: path("/v2/sessions/end"), keyed: true, body: body}, options)
+	return one[LegacySessionEnded](ctx, c, request{operation: "legacySessionEnd", method: http.MethodPost, path: path("/v2/sessions/end"), keyed: true, body: body}, options)
 }
 
 // LegacySessionStart: Start a continuous trust session.
 //
 // POST /v2/sessions/start
 func (c *Client) LegacySessionStart(ctx context.Context, body LegacySessionStart, options ...RequestOption) (*LegacySessionStarted, error) {
-	return one[LegacySessionStarted](ctx, c, request{method: http.MethodPost, path: path("/v2/sessions/start"), keyed: true, body: body}, options)
+	return one[LegacySessionStarted](ctx, c, request{operation: "legacySessionStart", method: http.MethodPost, path: path("/v2/sessions/start"), keyed: true, body: body}, options)
 }
 
 // LegacyTrust: Read a session's score and state.
 //
 // GET /v2/trust/{session_id}
 func (c *Client) LegacyTrust(ctx context.Context, sessionID string, options ...RequestOption) (*LegacyTrust, error) {
-	return one[LegacyTrust](ctx, c, request{method: http.MethodGet, path: path("/v2/trust/{session_id}", sessionID)}, options)
+	return one[LegacyTrust](ctx, c, request{operation: "legacyTrust", method: http.MethodGet, path: path("/v2/trust/{session_id}", sessionID)}, options)
 }

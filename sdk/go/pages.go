@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -23,6 +24,9 @@ func page[T any](ctx context.Context, c *Client, r request, options []RequestOpt
 		return nil, err
 	}
 	p.Next = nextCursor(header.Get("Link"))
+	if p.Next != "" && p.Next == r.query.Get("cursor") {
+		return nil, &ProtocolError{Operation: r.operation, Status: http.StatusOK, Msg: "the next page is the same page"}
+	}
 	return p, nil
 }
 

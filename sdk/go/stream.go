@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -44,7 +45,11 @@ func (c *Client) StreamEvents(ctx context.Context, params StreamParams) iter.Seq
 			return
 		}
 		defer func() { _ = body.Close() }()
-		if err := readStream(body, func(e StreamedEvent) bool { return yield(e, nil) }); err != nil {
+		err = readStream(body, func(e StreamedEvent) bool { return yield(e, nil) })
+		var garbled *ProtocolError
+		if errors.As(err, &garbled) {
+			yield(StreamedEvent{}, err)
+		} else if err != nil {
 			yield(StreamedEvent{}, &lost{fmt.Errorf("countersign: the stream of events: %w", err)})
 		}
 	}
@@ -68,12 +73,15 @@ func (c *Client) openStream(ctx context.Context, params StreamParams) (io.ReadCl
 	if err != nil {
 		return nil, &lost{fmt.Errorf("countersign: the stream of events: %w", err)}
 	}
-	if res.StatusCode != http.StatusOK {
-		defer func() { _ = res.Body.Close() }()
-		text, _ := io.ReadAll(io.LimitReader(res.Body, maxEvent))
-		return nil, refusal(res, text)
+	if res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream" {
+		return res.Body, nil
 	}
-	return res.Body, nil
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode < http.StatusBadRequest {
+		return nil, notUnderstood("streamEvents", res, "the answer is not a stream of events", nil)
+	}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, maxEvent))
+	return nil, refusal("streamEvents", res, text)
 }
 
 // readStream reads server-sent events (WHATWG HTML, section 9.2) and gives each to take. It answers nil where take did
@@ -85,6 +93,9 @@ func readStream(body io.Reader, take func(StreamedEvent) bool) error {
 	for scanner.Scan() {
 		line := scanner.Bytes()
 		if len(line) == 0 {
+			if len(e.Data) > 0 && !json.Valid(e.Data) {
+				return &ProtocolError{Operation: "streamEvents", Status: http.StatusOK, Msg: "the data of an event is not JSON"}
+			}
 			if e.Type != "" && !take(e) {
 				return nil
 			}

@@ -54,6 +54,7 @@ type schema struct {
 	Const       any
 	Default     any
 	Minimum     *float64
+	Maximum     *float64
 	Items       *schema
 	Properties  map[string]*schema
 	Required    []string
@@ -91,7 +92,7 @@ func generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	g := &generator{doc: doc}
-	files := map[string][]byte{}
+	files := map[string][]byte{"contract.gen.json": g.rules()}
 	for name, body := range map[string]string{
 		"types.gen.go":      g.types(),
 		"operations.gen.go": g.operations(),

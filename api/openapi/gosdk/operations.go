@@ -120,7 +120,7 @@ func argument(name string) string {
 
 // request is the literal of the request, without its closing brace.
 func (c *call) request(passed string) string {
-	text := fmt.Sprintf("request{method: http.Method%s, path: path(%q%s)", c.method[:1]+strings.ToLower(c.method[1:]), c.path, passed)
+	text := fmt.Sprintf("request{operation: %q, method: http.Method%s, path: path(%q%s)", c.ID, c.method[:1]+strings.ToLower(c.method[1:]), c.path, passed)
 	if c.keyed {
 		text += ", keyed: true"
 	}

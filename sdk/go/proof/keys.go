@@ -46,11 +46,14 @@ type Remote struct {
 }
 
 // NewRemote is the key set at /.well-known/service-proof-keys.json of the service at base. A nil client is one of its own.
+// Redirects are not followed: keys of another place are not the service's.
 func NewRemote(base string, client *http.Client) *Remote {
-	if client == nil {
-		client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	own := http.Client{}
+	if client != nil {
+		own = *client
 	}
-	return &Remote{url: strings.TrimRight(base, "/") + "/.well-known/service-proof-keys.json", http: client, now: time.Now}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Remote{url: strings.TrimRight(base, "/") + "/.well-known/service-proof-keys.json", http: &own, now: time.Now}
 }
 
 // Key implements Keys. One caller fetches while the others wait.

@@ -140,6 +140,9 @@ func (g *Gate) redeem(ctx context.Context, ask Ask, compact string) (*Outcome, e
 	if err != nil {
 		return nil, err
 	}
+	if used.Valid && used.Claims.JTI != claims.ID {
+		return &Outcome{Unavailable: true}, nil // the answer is about another proof
+	}
 	if !used.Valid {
 		code := "proof_unknown"
 		if len(used.ReasonCodes) > 0 {

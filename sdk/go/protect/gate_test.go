@@ -1,11 +1,14 @@
 package protect_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/internal/damage"
 	"github.com/countersign-dev/countersign/sdk/go/proof"
 	"github.com/countersign-dev/countersign/sdk/go/protect"
 	"github.com/countersign-dev/countersign/sdk/go/protect/fibergate"
@@ -32,14 +36,29 @@ func gate(t *testing.T, answer http.HandlerFunc, failure protect.Failure) *prote
 }
 
 func decided(decision, mode string) http.HandlerFunc {
+	proof, challenge := `null,"proof_id":null`, `null`
+	if decision == "allow" && mode == "enforce" {
+		proof = `"a.b.c","proof_id":"prf_1"`
+	}
+	if decision == "challenge" {
+		challenge = `{"id":"chl_1","methods":["passkey"],"expires_at":"2026-11-21T09:35:00.000Z"}`
+	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"id":"azn_1","decision":%q,"mode":%q,"decided_at":"2026-11-21T09:30:00.000Z","human_readable":{"status":"s","detail":"Please confirm."},
-			"assurance":{"assessed_at":"2026-11-21T09:30:00.000Z"},"challenge":{"id":"chl_1","methods":["passkey"],"expires_at":"2026-11-21T09:35:00.000Z"}}`, decision, mode)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"id":"azn_1","decision":%q,"mode":%q,"action":"payments.transfer","action_hash":"sha256:0","environment":"env_1",
+			"policy_version":1,"reason_codes":[],"human_readable":{"status":"s","detail":"Please confirm."},"trace_id":"t",
+			"decided_at":"2026-11-21T09:30:00.000Z","latency_ms":1,"challenge":%s,"proof":%s,
+			"assurance":{"id":"prl_1","subject":"user-1","assessed_at":"2026-11-21T09:30:00.000Z","model_version":"m","rule_version":"r",
+				"feature_schema_version":"f","claims":[],"coverage":"none","insufficient_evidence":true}}`, decision, mode, challenge, proof)
 	}
 }
 
 func status(code int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) }
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
 }
 
 // stuck answers nothing until the caller hangs up, which a server notices once it has read the body.
@@ -99,6 +118,9 @@ func TestTheRouteRunsAsDecided(t *testing.T) {
 		"deny in test":              {decided("deny", "test"), protect.FailClosed, 403, `"decision":"deny"`},
 		"away, closed":              {away, protect.FailClosed, 503, `"decision":"unavailable"`},
 		"away, open":                {away, protect.FailOpen, 200, "moved"},
+		"a portal, closed":          {status(200, "<html>"), protect.FailClosed, 503, `"decision":"unavailable"`},
+		"a portal, open":            {status(200, "<html>"), protect.FailOpen, 200, "moved"},
+		"nothing, closed":           {status(200, "{}"), protect.FailClosed, 503, `"decision":"unavailable"`},
 		"too slow, closed":          {stuck, protect.FailClosed, 503, `"decision":"unavailable"`},
 		"too slow, open":            {stuck, protect.FailOpen, 200, "moved"},
 		"an unknown subject, open":  {status(404, `{"code":"not_found","detail":"secret detail"}`), protect.FailOpen, 500, `"decision":"refused"`},
@@ -111,6 +133,29 @@ func TestTheRouteRunsAsDecided(t *testing.T) {
 			require.Contains(t, body, tc.has)
 			require.NotContains(t, body, "secret")
 		})
+	}
+}
+
+func TestAGateThatFailsClosedNeverAllowsByADamagedAnswer(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../testdata/decisions.json")
+	require.NoError(t, err)
+	var set []damage.Recorded
+	require.NoError(t, json.Unmarshal(text, &set))
+	rng := rand.New(rand.NewPCG(17, 2))
+	for n := range 10_000 {
+		a := damage.One(rng, set)
+		if a.Kind == "field spelled otherwise" || a.Kind == "flipped bits" {
+			continue // may name a mode that refuses nothing; package countersign tries them
+		}
+		var asked countersign.AuthorizeRequest
+		require.NoError(t, json.Unmarshal(set[a.Of].Request, &asked))
+		client, err := countersign.New("https://countersign.example", "sk_test_x", countersign.WithHTTPClient(&http.Client{Transport: a}), countersign.WithRetries(0))
+		require.NoError(t, err)
+		g := &protect.Gate{Client: client, Action: asked.Action, Verifier: &proof.Verifier{Audience: asked.Audience}}
+		outcome, err := g.Check(t.Context(), protect.Ask{Subject: asked.Subject, ResourceType: "account", ResourceID: "acc-1"}, "")
+		require.NoError(t, err)
+		require.Equal(t, &protect.Outcome{Unavailable: true}, outcome, "answer %d: %s: %.4000s", n, a.Kind, a.Body)
 	}
 }
 

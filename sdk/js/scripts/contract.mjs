@@ -1,5 +1,6 @@
-// Writes src/server/contract.ts (types) and src/server/operations.ts (method, path and retry rules of every operation) from
-// the contract. With --check it fails where a committed file is not what the contract makes.
+// Writes src/server/contract.ts (types), src/server/operations.ts (method, path, retry rules and answers of every operation)
+// and src/server/schemas.ts (what an answer is held against) from the contract. With --check it fails where a committed file is
+// not what the contract makes.
 import { readFileSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 
@@ -27,6 +28,28 @@ delete doc.components.responses
 delete doc.components.headers
 const types = notice + astToString(await openapiTS(doc, { defaultNonNullable: false }))
 
+/** The rules of a schema that an answer is held against. Names it does not list are left to later versions of the contract. */
+const RULES = ['type', 'format', 'enum', 'const', 'minimum', 'maximum', 'required']
+const used = new Set()
+function rules(s) {
+  if (s.$ref) {
+    used.add(s.$ref.split('/').pop())
+    return { $ref: s.$ref.split('/').pop() }
+  }
+  const out = Object.fromEntries(RULES.filter((rule) => s[rule] !== undefined).map((rule) => [rule, s[rule]]))
+  if (s.properties) out.properties = Object.fromEntries(Object.entries(s.properties).map(([name, p]) => [name, rules(p)]))
+  if (s.items) out.items = rules(s.items)
+  if (s.anyOf) out.anyOf = s.anyOf.map(rules)
+  if (typeof s.additionalProperties === 'object') out.additionalProperties = rules(s.additionalProperties)
+  return out
+}
+
+/** By status: the schema of a JSON body, or null where there is no body. */
+const answersOf = (op) => Object.fromEntries(Object.entries(op.responses).filter(([code]) => /^2/.test(code)).map(([code, r]) => {
+  const schema = r.content?.['application/json']?.schema
+  return [code, schema ? rules(schema) : null]
+}))
+
 const resolve = (p) => (p.$ref ? contract.components.parameters[p.$ref.split('/').pop()] : p)
 const operations = {}
 for (const [path, item] of Object.entries(contract.paths)) {
@@ -38,17 +61,24 @@ for (const [path, item] of Object.entries(contract.paths)) {
       method: method.toUpperCase(), path,
       ...(parameters.some((p) => p.name === 'Idempotency-Key') ? { key: true } : {}),
       ...(good.includes('text/event-stream') ? { stream: true } : {}),
+      answers: answersOf(op),
     }
   }
 }
 const lines = Object.entries(operations).sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, op]) => `  ${id}: ${JSON.stringify(op)},`)
 const table = `${notice}
-/** key: takes an Idempotency-Key. stream: answers server-sent events. */
+import type { Schema } from './check.js'
+
+/**
+ * key: takes an Idempotency-Key. stream: returns server-sent events. answers: by status, the schema of the body, or null where
+ * there is none.
+ */
 export interface Operation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   key?: true
   stream?: true
+  answers: Readonly<Record<number, Schema | null>>
 }
 
 export const OPERATIONS = {
@@ -56,8 +86,20 @@ ${lines.join('\n')}
 } as const satisfies Record<string, Operation>
 `
 
+const schemas = {}
+for (const name of ['Problem', 'HTTPValidationError']) used.add(name) // refusals
+for (const name of used) schemas[name] = rules(contract.components.schemas[name]) // used grows with what a schema refers to
+const shapes = `${notice}
+import type { Schema } from './check.js'
+
+/** What the answers of the contract are made of. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+${Object.keys(schemas).sort().map((name) => `  ${name}: ${JSON.stringify(schemas[name])},`).join('\n')}
+}
+`
+
 let stale = false
-for (const [file, text] of [['contract.ts', types], ['operations.ts', table]]) {
+for (const [file, text] of [['contract.ts', types], ['operations.ts', table], ['schemas.ts', shapes]]) {
   const url = new URL('../src/server/' + file, import.meta.url)
   if (!process.argv.includes('--check')) writeFileSync(url, text)
   else stale ||= readFileSync(url, 'utf8') !== text

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { components, operations } from './contract.js'
+import { ProtocolError } from './errors.js'
 import { Transport, type CallOptions, type Parts, type TransportOptions } from './http.js'
 import { OPERATIONS, type Operation } from './operations.js'
 import { follow, type ServiceEvent } from './stream.js'
@@ -64,10 +65,11 @@ export class Countersign {
   async *each<Op extends ListOp>(op: Op, input?: Input<Op>, call?: CallOptions): AsyncGenerator<Item<Op>, void, undefined> {
     let parts: Parts = { ...(input as Parts | undefined) }
     for (;;) {
-      const response = await this.transport.send(OPERATIONS[op], parts, call)
-      yield* (await response.json()) as Item<Op>[]
-      const cursor = nextCursor(response.headers.get('Link'))
+      const answer = await this.transport.send(OPERATIONS[op], parts, call)
+      yield* answer.value as Item<Op>[]
+      const cursor = nextCursor(answer.headers.get('Link'))
       if (!cursor) return
+      if (cursor === parts.query?.['cursor']) throw new ProtocolError(200, `${OPERATIONS[op].path}: the next page is the same page`)
       parts = { ...parts, query: { ...parts.query, cursor } }
     }
   }
@@ -78,9 +80,7 @@ export class Countersign {
   }
 
   private async call(op: Operation, input: Parts, call?: CallOptions): Promise<unknown> {
-    const response = await this.transport.send(op, input, call)
-    if (response.status === 204) return undefined
-    return /json/.test(response.headers.get('Content-Type') ?? '') ? response.json() : response.text()
+    return (await this.transport.send(op, input, call)).value
   }
 }
 
@@ -93,5 +93,10 @@ export function complete(ask: Ask): AuthorizeRequest {
 
 function nextCursor(link: string | null): string | null {
   const target = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(link ?? '')?.[1]
-  return target ? new URL(target, 'http://any').searchParams.get('cursor') : null
+  if (!target) return null
+  try {
+    return new URL(target, 'http://any').searchParams.get('cursor')
+  } catch (cause) {
+    throw new ProtocolError(200, 'the link to the next page is not a URL', { cause })
+  }
 }

@@ -4,7 +4,7 @@ import type { CallOptions } from './http.js'
 
 export type RiskClass = 'low' | 'elevated' | 'high' | 'critical'
 
-/** What to do where the service does not answer. challenge means a step-up of your own. */
+/** What to do without an answer that can be believed. challenge means a step-up of your own. */
 export type FailureMode = 'allow' | 'challenge' | 'deny'
 
 /** The more there is to lose, the less is done without a decision. */
@@ -25,8 +25,12 @@ export type Decision =
 const DECIDE_WITHIN_MS = 1000
 
 /**
- * Asks for a decision within a second (or timeoutMS), and falls back by the action's risk class where the service is slow
- * or away. A refusal of the request itself is thrown: a mistake must never open a door.
+ * Asks for a decision within a second (or timeoutMS), and falls back by the action's risk class if there is none: the service is
+ * slow or unavailable, or what came back is not an answer of the contract (ProtocolError). A refusal of the request itself is
+ * thrown: a mistake must never open a door.
+ *
+ * An allow in mode enforce has a proof. Verify it (ProofVerifier) with request.nonce before acting where more is at stake than the
+ * connection can be trusted with: what is between you and the service can change an answer, and cannot sign a proof.
  */
 export async function decide(countersign: Countersign, ask: Ask, o: DecideOptions): Promise<Decision> {
   const request = complete(ask)

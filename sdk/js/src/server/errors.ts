@@ -43,18 +43,29 @@ export class UnreachableError extends CountersignError {
   override readonly name = 'UnreachableError'
 }
 
-/** Whether the error says that the service cannot answer now, and not that the request was wrong. */
-export function isUnavailable(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.status >= 500 || error.status === 429
-  return error instanceof TimeoutError || error instanceof UnreachableError
+export interface ProtocolErrorOptions extends ErrorOptions {
+  retryAfter?: number | undefined
 }
 
-/** Reads a refusal. */
-export async function refusal(response: Response): Promise<ProblemError> {
-  const requestId = response.headers.get('X-Request-Id') ?? ''
-  const body = (await response.json().catch(() => ({}))) as { code?: string; detail?: unknown; title?: string }
-  if (response.status === 422 && Array.isArray(body.detail)) return new ValidationError(body.detail as Fault[], requestId)
-  const seconds = Number(response.headers.get('Retry-After') ?? NaN)
-  const detail = typeof body.detail === 'string' ? body.detail : (body.title ?? response.statusText)
-  return new ProblemError(response.status, body.code ?? 'unknown', detail, requestId, Number.isFinite(seconds) ? seconds : undefined)
+/**
+ * What came back is not an answer of the contract: a page of a portal or proxy, a redirect, a body that is cut, empty or too long,
+ * a field that is missing or of another type, a decision that is not known, an allow without its proof, an answer to another
+ * question. Nothing in it is to be believed. The operation may have happened.
+ */
+export class ProtocolError extends CountersignError {
+  override readonly name = 'ProtocolError'
+  /** Seconds to wait before trying again, if the answer says so. */
+  readonly retryAfter: number | undefined
+
+  /** message says what is wrong and never quotes the answer. */
+  constructor(readonly status: number, message: string, options: ProtocolErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.retryAfter = options.retryAfter
+  }
+}
+
+/** Whether the error says that there is no answer to go by now, and not that the request was wrong. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof ProblemError) return error.status >= 500 || error.status === 429
+  return error instanceof TimeoutError || error instanceof UnreachableError || error instanceof ProtocolError
 }

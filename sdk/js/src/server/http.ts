@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { CountersignError, TimeoutError, UnreachableError, isUnavailable, refusal, ProblemError } from './errors.js'
+import { answerOf, isStream, refusal, type Answer } from './answer.js'
+import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isUnavailable } from './errors.js'
 import type { Operation } from './operations.js'
 
 export interface TransportOptions {
@@ -59,8 +60,8 @@ export class Transport {
     return this.base + path + (query.size > 0 ? '?' + query : '')
   }
 
-  /** The good answer, or an error of this package. */
-  async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Response> {
+  /** The answer, held against the contract, or an error of this package. */
+  async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Answer> {
     const deadline = performance.now() + (call.timeoutMS ?? this.o.timeoutMS ?? 10_000)
     const key = op.key ? (call.idempotencyKey ?? randomUUID()) : undefined
     const retries = call.retries ?? this.o.retries ?? 2
@@ -76,36 +77,41 @@ export class Transport {
     }
   }
 
-  private async attempt(op: Operation, parts: Parts, call: CallOptions, key: string | undefined, deadline: number): Promise<Response> {
+  private async attempt(op: Operation, parts: Parts, call: CallOptions, key: string | undefined, deadline: number): Promise<Answer> {
     const left = Math.min(deadline - performance.now(), call.attemptTimeoutMS ?? this.o.attemptTimeoutMS ?? 5000)
     const timeout = AbortSignal.timeout(Math.max(Math.ceil(left), 1))
-    const init: RequestInit = {
-      method: op.method, redirect: 'error', signal: call.signal ? AbortSignal.any([timeout, call.signal]) : timeout,
-      headers: {
-        Authorization: 'Bearer ' + this.o.apiKey, Accept: op.stream ? 'text/event-stream' : 'application/json', ...parts.headers,
-        ...(key ? { 'Idempotency-Key': key } : {}), ...(parts.body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      },
-      ...(parts.body === undefined ? {} : { body: JSON.stringify(parts.body) }),
-    }
+    const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout
+    let response: Response | undefined
     try {
-      const response = await this.fetch(this.url(op, parts), init)
-      if (!response.ok) throw await refusal(response)
-      // The body is read within the deadline as well.
-      return new Response(response.status === 204 ? null : await response.arrayBuffer(), response)
+      response = await this.fetch(this.url(op, parts), this.init(op, parts, key, signal))
+      return await answerOf(op, parts, response) // the body is read within the deadline as well
     } catch (error) {
       if (error instanceof CountersignError) throw error
       if (call.signal?.aborted) throw call.signal.reason
       if (timeout.aborted) throw new TimeoutError(`${op.method} ${op.path}: no answer in time`, { cause: error })
+      if (response) throw new ProtocolError(response.status, `${op.method} ${op.path}: the body cannot be read to its end`, { cause: error })
       throw new UnreachableError(`${op.method} ${op.path}: the service was not reached`, { cause: error })
+    }
+  }
+
+  /** A redirect is not followed: the key is for the service alone. */
+  private init(op: Operation, parts: Parts, key: string | undefined, signal: AbortSignal): RequestInit {
+    const body = parts.body === undefined ? undefined : JSON.stringify(parts.body)
+    return {
+      method: op.method, redirect: 'manual', signal,
+      headers: {
+        Authorization: 'Bearer ' + this.o.apiKey, Accept: op.stream ? 'text/event-stream' : 'application/json', ...parts.headers,
+        ...(key ? { 'Idempotency-Key': key } : {}), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body }),
     }
   }
 
   /** An answer that goes on for as long as the caller listens; only its beginning has a deadline. */
   async open(op: Operation, parts: Parts, signal: AbortSignal): Promise<Response> {
-    const response = await this.fetch(this.url(op, parts), {
-      redirect: 'error', signal, headers: { Authorization: 'Bearer ' + this.o.apiKey, Accept: 'text/event-stream', ...parts.headers },
-    })
-    if (!response.ok) throw await refusal(response)
+    const response = await this.fetch(this.url(op, parts), this.init(op, parts, undefined, signal))
+    if (response.status >= 400) throw await refusal(response)
+    if (!isStream(response)) throw new ProtocolError(response.status, `${op.method} ${op.path}: the answer is not a stream of events`)
     return response
   }
 }
@@ -115,11 +121,12 @@ const keyedByBody = new Set(['/api/v1/authorize', '/api/v1/sessions/{session_id}
 
 function mayRetry(op: Operation, error: unknown): boolean {
   if (!isUnavailable(error)) return false
+  if (error instanceof ProtocolError && error.status >= 300 && error.status < 400) return false
   if (op.method !== 'POST' || op.key || keyedByBody.has(op.path)) return true
-  return error instanceof ProblemError && (error.status === 429 || error.status === 503) // it did not happen
+  return error instanceof ProblemError && (error.status === 429 || error.status === 503) // the service says that it did not happen
 }
 
 function pauseAfter(error: unknown, n: number): number {
-  const asked = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0
+  const asked = error instanceof ProblemError || error instanceof ProtocolError ? (error.retryAfter ?? 0) * 1000 : 0
   return Math.max(asked, PAUSE_MS * 2 ** n * (0.5 + Math.random() / 2))
 }

@@ -1,4 +1,6 @@
 import type { webcrypto } from 'node:crypto'
+import { fault, parseJSON } from './check.js'
+import { ProtocolError, UnreachableError } from './errors.js'
 
 export type Key = webcrypto.CryptoKey | Uint8Array
 type JWK = webcrypto.JsonWebKey & { kid?: string }
@@ -34,17 +36,39 @@ export class KeySet {
   private async load(): Promise<void> {
     this.asked = this.now()
     try {
-      const response = await this.fetcher(this.url, { redirect: 'error', signal: AbortSignal.timeout(WITHIN_MS), headers: { Accept: 'application/json' } })
-      if (!response.ok) throw new Error(`the key set answered ${response.status}`)
-      const { keys } = (await response.json()) as { keys: JWK[] }
-      this.keys = await importKeys(keys)
+      const response = await this.fetched()
+      const text = await response.text().catch((cause) => { throw notASet(response, cause) })
+      if (response.status !== 200 || response.redirected) throw notASet(response)
+      this.keys = await importKeys(keysOf(response, text))
       this.until = this.now() + lifetime(response.headers.get('Cache-Control'))
     } catch (error) {
       if (this.keys.size === 0) throw error
       this.until = this.now() + SHORTEST_MS
     }
   }
+
+  private fetched(): Promise<Response> {
+    const init: RequestInit = { redirect: 'manual', signal: AbortSignal.timeout(WITHIN_MS), headers: { Accept: 'application/json' } }
+    return this.fetcher(this.url, init).catch((cause) => { throw new UnreachableError('the key set was not reached', { cause }) })
+  }
 }
+
+const notASet = (response: Response, cause?: unknown): ProtocolError =>
+  new ProtocolError(response.status, 'what was fetched is not a key set', { cause })
+
+function keysOf(response: Response, text: string): JWK[] {
+  let set: unknown
+  try {
+    set = parseJSON(text)
+  } catch {
+    throw notASet(response)
+  }
+  if (fault(SET, set)) throw notASet(response)
+  return (set as { keys: JWK[] }).keys
+}
+
+/** No more than this: a set may have keys that are not for proofs. */
+const SET = { type: 'object', required: ['keys'], properties: { keys: { type: 'array', items: { type: 'object' } } } } as const
 
 /** Public P-256 keys by kid; whatever else a set has is left out. */
 export async function importKeys(keys: JWK[]): Promise<Map<string, Key>> {
@@ -52,8 +76,9 @@ export async function importKeys(keys: JWK[]): Promise<Map<string, Key>> {
   const out = new Map<string, Key>()
   for (const k of keys) {
     if (k.kty !== 'EC' || k.crv !== 'P-256' || !k.kid || k.d !== undefined || (k.alg ?? 'ES256') !== 'ES256' || (k.use ?? 'sig') !== 'sig') continue
-    if (k.key_ops && !k.key_ops.includes('verify')) continue
-    out.set(k.kid, await importJWK({ kty: 'EC', crv: 'P-256', x: k.x!, y: k.y! }, 'ES256'))
+    if (Array.isArray(k.key_ops) && !k.key_ops.includes('verify')) continue
+    const key = await importJWK({ kty: 'EC', crv: 'P-256', x: k.x!, y: k.y! }, 'ES256').catch(() => undefined) // no point of the curve
+    if (key) out.set(k.kid, key)
   }
   return out
 }

@@ -1,4 +1,4 @@
-import { isUnavailable, CountersignError } from './errors.js'
+import { isUnavailable, CountersignError, ProtocolError } from './errors.js'
 import type { Transport, Parts } from './http.js'
 import type { Operation } from './operations.js'
 
@@ -21,9 +21,11 @@ export async function* follow(
     const connection = new AbortController()
     const abort = (): void => connection.abort(input.signal?.reason)
     input.signal?.addEventListener('abort', abort, { once: true })
+    let opened = false
     try {
       const parts: Parts = { query: input.query as Record<string, unknown>, headers: last ? { 'Last-Event-ID': last } : {} }
       const response = await transport.open(op, parts, connection.signal)
+      opened = true
       for await (const event of parse(response, connection)) {
         failures = 0
         last = event.id ?? last
@@ -31,7 +33,7 @@ export async function* follow(
       }
     } catch (error) {
       if (input.signal?.aborted) return
-      if (error instanceof CountersignError && !isUnavailable(error)) throw error
+      if (error instanceof CountersignError && (opened || !isUnavailable(error))) throw error
     } finally {
       input.signal?.removeEventListener('abort', abort)
       connection.abort()
@@ -74,5 +76,10 @@ function read(block: string): ServiceEvent | undefined {
     else if (field === 'event') type = value
     else if (field === 'data') data.push(value)
   }
-  return data.length > 0 ? { id, type, data: JSON.parse(data.join('\n')) } : undefined
+  if (data.length === 0) return undefined
+  try {
+    return { id, type, data: JSON.parse(data.join('\n')) }
+  } catch {
+    throw new ProtocolError(200, `the data of event ${id ?? type} is not JSON`) // the next connection would bring it again
+  }
 }

@@ -45,7 +45,11 @@ export function verifyWebhook(body: string | Uint8Array, headers: Headers, secre
     throw new WebhookError('no signature matches')
   }
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
-  return { ...(JSON.parse(text) as Omit<WebhookEvent, 'id'>), id }
+  try {
+    return { ...(JSON.parse(text) as Omit<WebhookEvent, 'id'>), id }
+  } catch {
+    throw new WebhookError('the body is not JSON')
+  }
 }
 
 function keyOf(secret: string): Buffer {

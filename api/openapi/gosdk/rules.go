@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// rule is the part of a schema that an answer is held against. Ref is the name of a schema. It is written as JSON, which the
+// client reads when it first needs it.
+type rule struct {
+	Ref        string           `json:"ref,omitempty"`
+	Type       types            `json:"type,omitempty"`
+	Format     string           `json:"format,omitempty"`
+	Enum       []any            `json:"enum,omitempty"`
+	Minimum    *float64         `json:"minimum,omitempty"`
+	Maximum    *float64         `json:"maximum,omitempty"`
+	Required   []string         `json:"required,omitempty"`
+	Properties map[string]*rule `json:"properties,omitempty"`
+	Items      *rule            `json:"items,omitempty"`
+	AnyOf      []*rule          `json:"any_of,omitempty"`
+	Additional *rule            `json:"additional,omitempty"`
+}
+
+// rules are the answers of every operation with a 2xx status, and the schemas they are made of: one line each, so that a
+// change of the contract is a change of its lines.
+func (g *generator) rules() []byte {
+	r := ruler{g: g, schemas: map[string]*rule{}}
+	answers := map[string]map[string]*rule{}
+	for _, item := range g.doc.Paths {
+		for _, op := range item {
+			if !slices.Contains(byHand, op.ID) {
+				answers[op.ID] = r.answers(op)
+			}
+		}
+	}
+	r.named("HTTPValidationError")
+	r.named("Problem")
+	return []byte("{\n" + lines("answers", answers) + ",\n" + lines("schemas", r.schemas) + "\n}\n")
+}
+
+func lines[T any](name string, entries map[string]T) string {
+	out := make([]string, 0, len(entries))
+	for _, key := range sortedKeys(entries) {
+		out = append(out, quoted(key)+": "+quoted(entries[key]))
+	}
+	return quoted(name) + ": {\n" + strings.Join(out, ",\n") + "\n}"
+}
+
+func quoted(v any) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(err) // strings, numbers, and what the contract's own JSON was read into
+	}
+	return strings.TrimSpace(b.String())
+}
+
+type ruler struct {
+	g       *generator
+	schemas map[string]*rule
+}
+
+// answers are the rules by status; nil is no body.
+func (r *ruler) answers(op operation) map[string]*rule {
+	out := map[string]*rule{}
+	for status, response := range op.Responses {
+		if !strings.HasPrefix(status, "2") {
+			continue
+		}
+		out[status] = nil
+		if content, ok := response.Content["application/json"]; ok {
+			out[status] = r.rule(content.Schema)
+		}
+	}
+	return out
+}
+
+// named puts a schema, and what it is made of, among the schemas.
+func (r *ruler) named(name string) {
+	if _, there := r.schemas[name]; there {
+		return
+	}
+	r.schemas[name] = nil // a schema may refer to itself
+	r.schemas[name] = r.rule(r.g.doc.Components.Schemas[name])
+}
+
+func (r *ruler) rule(s *schema) *rule {
+	if s == nil {
+		return nil
+	}
+	if s.Ref != "" {
+		r.named(refName(s.Ref))
+		return &rule{Ref: refName(s.Ref)}
+	}
+	out := &rule{Type: s.Type, Format: s.Format, Enum: s.Enum, Minimum: s.Minimum, Maximum: s.Maximum, Required: s.Required,
+		Items: r.rule(s.Items), Additional: r.rule(s.Additional.schema)}
+	if s.Const != nil {
+		out.Enum = []any{s.Const}
+	}
+	for name, p := range s.Properties {
+		if out.Properties == nil {
+			out.Properties = map[string]*rule{}
+		}
+		out.Properties[name] = r.rule(p)
+	}
+	for _, alternative := range s.AnyOf {
+		out.AnyOf = append(out.AnyOf, r.rule(alternative))
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package countersign
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Bounds of what is read of an answer, in bytes. The greatest answers are exports of a subject.
+const (
+	maxAnswer = 16 << 20
+	maxExport = 256 << 20
+)
+
+// ProtocolError says that what came back is not an answer of the contract: a page of a portal or proxy, a redirect, a body that is
+// cut, empty or too long, a field that is missing or of another type, a decision that is not known, an allow without its proof,
+// an answer to another question. Nothing in it is to be believed. The operation may have happened.
+type ProtocolError struct {
+	Operation string // of the contract, such as authorize
+	Status    int    // HTTP status
+	RequestID string // the X-Request-Id of the answer; empty if it has none
+	Msg       string // what is wrong; it never quotes the answer
+	// How long to wait before trying again; 0 if the answer does not say.
+	RetryAfter time.Duration
+	err        error
+}
+
+// Error gives the operation and what is wrong with its answer.
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("countersign: %s: status %d: %s", e.Operation, e.Status, e.Msg)
+}
+
+// Unwrap is the error of reading the answer, if that failed.
+func (e *ProtocolError) Unwrap() error { return e.err }
+
+func notUnderstood(operation string, res *http.Response, msg string, err error) *ProtocolError {
+	return &ProtocolError{Operation: operation, Status: res.StatusCode, RequestID: res.Header.Get("X-Request-Id"), Msg: msg, err: err,
+		RetryAfter: retryAfter(res.Header)}
+}
+
+// understand holds an answer against the contract and decodes it into out, which is nil for an operation without a body.
+func understand(r request, res *http.Response, text []byte, out any) error {
+	fail := func(msg string) error { return notUnderstood(r.operation, res, msg, nil) }
+	answers := contract().Answers[r.operation]
+	rule, known := answers[strconv.Itoa(res.StatusCode)]
+	switch {
+	case res.StatusCode >= 300 && res.StatusCode < 400:
+		return fail("the answer is a redirect, which is never followed")
+	case res.StatusCode >= 400:
+		return refusal(r.operation, res, text)
+	case !known:
+		return fail("the contract has no answer with this status")
+	case rule == nil && len(text) > 0:
+		return fail("a body where the contract has none")
+	case rule == nil:
+		return nil
+	case mediaType(res) != "application/json":
+		return fail("the content type is not application/json")
+	}
+	if b := check(rule, text); b != nil {
+		return fail("the answer" + b.at + " " + b.what)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fail("the answer does not fit its type")
+	}
+	if wrong := contradiction(r, out); wrong != "" {
+		return fail(wrong)
+	}
+	return nil
+}
+
+// read reads an answer to its end.
+func read(r request, res *http.Response) ([]byte, error) {
+	most := int64(maxAnswer)
+	if r.operation == "exportSubject" {
+		most = maxExport
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("it is longer than %d bytes", most)
+	}
+	if err != nil {
+		return nil, notUnderstood(r.operation, res, "the body cannot be read to its end", err)
+	}
+	return text, nil
+}
+
+func mediaType(res *http.Response) string {
+	t, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return t
+}
