@@ -198,6 +198,24 @@ func TestAnAnswerThatDoesNotUnpackIsNotUnderstood(t *testing.T) {
 	refusedAsNotUnderstood(t, err, "gzip")
 }
 
+func TestAStreamThatIsNoneIsNotUnderstood(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]damage.Answer{
+		"a page":                   {Status: 200, ContentType: "text/html", Body: []byte("<html>")},
+		"nothing":                  {Status: 204},
+		"a redirect":               {Status: 302},
+		"a page's refusal":         {Status: 403, ContentType: "text/html", Body: []byte("<html>")},
+		"an event that is no JSON": {Status: 200, ContentType: "text/event-stream", Body: []byte("event: hold.opened\ndata: {\"id\n\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, err := range given(t, a).StreamEvents(t.Context(), StreamParams{}) {
+				refusedAsNotUnderstood(t, err, "%s", name)
+			}
+		})
+	}
+}
+
 func TestARedirectIsNotFollowedWithAClientOfTheCaller(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

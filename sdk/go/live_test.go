@@ -3,6 +3,8 @@ package countersign_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/internal/damage"
 	"github.com/countersign-dev/countersign/sdk/go/proof"
 	"github.com/countersign-dev/countersign/sdk/go/protect"
 )
@@ -119,6 +122,67 @@ func TestLiveGateTakesTheProofOfAStepUpOnce(t *testing.T) {
 	amount = 10
 	require.Equal(t, http.StatusNoContent, send(child.Proof.Compact).Code)
 	require.Equal(t, http.StatusForbidden, send(child.Proof.Compact).Code, "a proof is good once")
+}
+
+func TestLiveDecisionsAreUnderstoodWholeAndRefusedDamaged(t *testing.T) {
+	t.Parallel()
+	c, _ := live(t)
+	rng := rand.New(rand.NewPCG(17, 3))
+	for _, want := range []countersign.Decision{countersign.DecisionAllow, countersign.DecisionChallenge, countersign.DecisionHold, countersign.DecisionDeny} {
+		requirements := countersign.PolicyRequirements{CoverageMin: "partial", InsufficientEvidence: string(want)}
+		if want == countersign.DecisionAllow {
+			requirements = countersign.PolicyRequirements{CoverageMin: "none"}
+		}
+		action, subject := enforced(t, c, requirements)
+		asked := countersign.AuthorizeRequest{Subject: subject, Action: action, Audience: "bank.example", RequestedAt: time.Now().Unix(),
+			Resource: countersign.Resource{Type: "account", ID: "acc-1"}, Nonce: "nonce-of-" + subject, IdempotencyKey: "sdk-" + subject}
+		got, err := c.Authorize(t.Context(), asked)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Decision)
+
+		// The same answer again, through something that damages it.
+		for range 50 {
+			between, err := countersign.New(os.Getenv(urlEnv), os.Getenv(keyEnv), countersign.WithRetries(0), countersign.WithHTTPClient(&http.Client{Transport: damaging{rng, want}}))
+			require.NoError(t, err)
+			got, err := between.Authorize(t.Context(), asked)
+			if err == nil {
+				require.NotEqual(t, countersign.DecisionAllow, got.Decision)
+				continue
+			}
+			var garbled *countersign.ProtocolError
+			require.ErrorAs(t, err, &garbled)
+		}
+	}
+	review, err := c.ListReviews(t.Context(), countersign.ListReviewsParams{Limit: 1})
+	require.NoError(t, err)
+	require.NotEmpty(t, review.Items)
+	_, err = c.ReviewAuthorization(t.Context(), review.Items[0].Authorization, countersign.ManualReviewRequest{Resolution: "approve"})
+	require.NoError(t, err)
+}
+
+// damaging sends requests to the service and damages what it returns.
+type damaging struct {
+	rng      *rand.Rand
+	decision countersign.Decision
+}
+
+// RoundTrip sends and damages.
+func (d damaging) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	r := damage.Recorded{Answer: string(text)}
+	a := damage.One(d.rng, []damage.Recorded{r, r})
+	for a.Readable && d.decision == countersign.DecisionAllow { // it would stay one
+		a = damage.One(d.rng, []damage.Recorded{r, r})
+	}
+	return a.RoundTrip(req)
 }
 
 func TestLiveListsAndStreams(t *testing.T) {

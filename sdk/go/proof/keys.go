@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,6 +122,9 @@ func ParseJWKS(text []byte) (map[string]*ecdsa.PublicKey, error) {
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
 		return nil, fmt.Errorf("proof: the key set is no JSON: %w", err)
+	}
+	if body.Keys == nil {
+		return nil, errors.New("proof: what was fetched is not a key set")
 	}
 	set := map[string]*ecdsa.PublicKey{}
 	for _, k := range body.Keys {

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Countersign, CountersignError, ProblemError, TimeoutError, UnreachableError, ValidationError, decide } from '../src/server/index.js'
+import { recorded } from './damage.js'
 import { json, refuse, service } from './service.js'
 
 const apiKey = 'sk_test_x'
-const ask = { subject: 'user-1', action: 'payments.transfer', resource: { type: 'account', id: 'acc-1' }, audience: 'payments-api' }
+const [allowed, , held] = recorded
+const ask = allowed!.request
+const examples: Record<string, { examples: any[] }> = JSON.parse(readFileSync('../../api/openapi/openapi.json', 'utf8')).components.schemas
+
+/** The contract's example of a schema, with changes. */
+const example = (name: string, over: object = {}): any => ({ ...examples[name]!.examples[0], ...over })
 
 test('an operation is asked as the contract says', async () => {
-  const s = await service((_, r) => json(r, 201, { id: 'pol_1', version: 2 }))
+  const s = await service((_, r) => json(r, 201, example('PolicyVersion', { version: 2 })))
   const c = new Countersign({ baseURL: s.baseURL + '/', apiKey })
   const made = await c.createPolicyVersion({ path: { action_id: 'act/1' }, body: { requirements: { coverage_min: 'partial' } } })
   assert.equal(made.version, 2)
@@ -20,7 +27,7 @@ test('an operation is asked as the contract says', async () => {
 })
 
 test('a try again keeps the idempotency key and waits as long as it is told', async () => {
-  const s = await service((_, r, n) => (n === 1 ? refuse(r, 503, 'unavailable', { 'Retry-After': '1' }) : json(r, 201, { id: 'ses_1' })))
+  const s = await service((_, r, n) => (n === 1 ? refuse(r, 503, 'unavailable', { 'Retry-After': '1' }) : json(r, 201, example('Session'))))
   const before = performance.now()
   await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } })
   assert.ok(performance.now() - before >= 990)
@@ -29,18 +36,17 @@ test('a try again keeps the idempotency key and waits as long as it is told', as
 })
 
 test('a caller may name the idempotency key', async () => {
-  const s = await service((_, r) => json(r, 201, { id: 'ses_1' }))
+  const s = await service((_, r) => json(r, 201, example('Session')))
   await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } }, { idempotencyKey: 'sign-in-4711' })
   assert.equal(s.seen[0]!.headers['idempotency-key'], 'sign-in-4711')
 })
 
 test('authorize is asked again with the very same body', async () => {
-  const s = await service((_, r, n) => (n < 3 ? r.destroy() : json(r, 200, { id: 'azn_1', decision: 'allow' })))
+  const s = await service((_, r, n) => (n < 3 ? r.destroy() : json(r, 200, JSON.parse(allowed!.answer))))
   const got = await new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask)
   assert.equal(got.decision, 'allow')
   assert.equal(s.seen.length, 3)
   assert.deepEqual(s.seen[0]!.body, s.seen[2]!.body)
-  assert.ok(s.seen[0]!.body.nonce.length >= 16)
 })
 
 test('what may have happened is not asked again without a key', async () => {
@@ -92,7 +98,7 @@ test('a missing path parameter is told before anything is sent', async () => {
 })
 
 test('a list is followed to its end', async () => {
-  const s = await service((q, r, n) => json(r, 200, [{ id: 'act_' + n }], n < 3 ? { Link: `<${q.url.split('?')[0]}?limit=1&cursor=c${n}>; rel="next"` } : {}))
+  const s = await service((q, r, n) => json(r, 200, [example('ProtectedAction', { id: 'act_' + n })], n < 3 ? { Link: `<${q.url.split('?')[0]}?limit=1&cursor=c${n}>; rel="next"` } : {}))
   const ids: string[] = []
   for await (const a of new Countersign({ baseURL: s.baseURL, apiKey }).each('listActions', { query: { limit: 1 } })) ids.push(a.id)
   assert.deepEqual(ids, ['act_1', 'act_2', 'act_3'])
@@ -145,7 +151,7 @@ test('a wrong request never falls back', async () => {
 })
 
 test('a decision in time is the decision', async () => {
-  const s = await service((_, r) => json(r, 200, { id: 'azn_1', decision: 'hold' }))
-  const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { riskClass: 'high' })
+  const s = await service((_, r) => json(r, 200, JSON.parse(held!.answer)))
+  const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), held!.request, { riskClass: 'high' })
   assert.deepEqual([d.source, d.decision], ['service', 'hold'])
 })

@@ -77,7 +77,7 @@ export function problem(response: Response, text: string): ProblemError | undefi
     return undefined
   }
   const requestId = response.headers.get('X-Request-Id') ?? ''
-  if (response.status === 422 && !fault(SCHEMAS['HTTPValidationError']!, body)) return new ValidationError(body.detail as Fault[], requestId)
+  if (response.status === 422 && !fault(SCHEMAS['HTTPValidationError']!, body) && body.detail.length > 0) return new ValidationError(body.detail as Fault[], requestId)
   if (fault({ ...SCHEMAS['Problem'], required: ['code'] }, body) || !/^[a-z][a-z0-9_]*$/.test(body.code)) return undefined
   if (body.status !== undefined && body.status !== response.status) return undefined
   return new ProblemError(response.status, body.code, body.detail ?? body.title ?? response.statusText, requestId, retryAfter(response))
