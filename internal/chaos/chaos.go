@@ -61,6 +61,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := w.disturb(ctx, d); err != nil {
 		return Result{}, err
 	}
+	if err := w.misuse(ctx, d); err != nil {
+		return Result{}, err
+	}
 	w.say("waiting until all that is open has ended")
 	facts, err := w.settle(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -50,6 +51,7 @@ func Check(j *Journal, f Facts) []string {
 	c.proofs()
 	c.frames()
 	c.log()
+	c.misuse()
 	c.ended()
 	return append(c.found, j.Odd...)
 }
@@ -201,6 +203,28 @@ func (c *checker) log() {
 	}
 	if c.f.Audit != "" {
 		c.fault("the audit chain: %s", c.f.Audit)
+	}
+}
+
+// misuse: what one does keeps no decision from another, and a stream ends with its key.
+func (c *checker) misuse() {
+	for _, m := range c.j.Misused {
+		if m.Effective == 0 || m.Asked == 0 {
+			c.fault("%s: it had no effect (%d answers) or nothing was asked meanwhile (%d)", m.Name, m.Effective, m.Asked)
+		}
+		if m.Decided != m.Asked {
+			c.fault("%s: of %d decisions that another asked for, %d were made", m.Name, m.Asked, m.Decided)
+		}
+	}
+	for _, s := range c.j.Expired {
+		switch {
+		case s.Opened != http.StatusOK:
+			c.fault("a stream was opened with %d before its key expired", s.Opened)
+		case !s.Ended:
+			c.fault("a stream went on after its key expired")
+		case s.Again != http.StatusUnauthorized:
+			c.fault("a stream of an expired key was opened again with %d", s.Again)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ func kept() (*chaos.Journal, chaos.Facts) {
 		Reviewed:  []chaos.Reviewed{{Hold: "a3", Resolution: "approve"}},
 		Consumed:  []string{"p1"},
 		Taken:     []chaos.Taken{{Session: "s", Frame: "f"}},
+		Misused:   []chaos.Misuse{{Name: "a tenant that floods", Effective: 5000, Asked: 20, Decided: 20}},
+		Expired:   []chaos.Expired{{Opened: 200, Ended: true, Again: 401}},
 	}
 	f := chaos.Facts{
 		Decisions: []chaos.Decision{
@@ -87,6 +89,12 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 		"the outbox is not empty":        func(_ *chaos.Journal, f *chaos.Facts) { f.Waiting["rows of the outbox"] = 1 },
 		"a run goes on":                  func(_ *chaos.Journal, f *chaos.Facts) { f.Runs["running"] = 1 },
 		"a run failed":                   func(_ *chaos.Journal, f *chaos.Facts) { f.Runs["failed"] = 1 },
+		"a flood keeps decisions out":    func(j *chaos.Journal, _ *chaos.Facts) { j.Misused[0].Decided-- },
+		"a flood that was none":          func(j *chaos.Journal, _ *chaos.Facts) { j.Misused[0].Effective = 0 },
+		"nobody asked during a flood":    func(j *chaos.Journal, _ *chaos.Facts) { j.Misused[0].Asked, j.Misused[0].Decided = 0, 0 },
+		"a stream outlives its key":      func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Ended = false },
+		"an expired key opens a stream":  func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Again = 200 },
+		"a good key opens no stream":     func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Opened = 503 },
 		"an answer that no fault allows": func(j *chaos.Journal, _ *chaos.Facts) { j.Odd = []string{"authorize answered 500"} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,13 +93,32 @@ type authorization struct {
 	Challenge *struct{ ID string }
 }
 
+// question is the body of an authorize request.
+func question(subject, want string) object {
+	key := rand.Text()
+	return object{
+		"subject": subject, "action": "payment." + want, "resource": object{"type": "resource", "id": "r-" + key},
+		"audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
+	}
+}
+
+// decidedAtOnce asks once and reports whether that was decided.
+func (c *client) decidedAtOnce() bool {
+	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
+	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
+	a, err := c.http.Do("POST", "/api/v1/authorize", body)
+	if decided := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &got) == nil; decided {
+		asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
+	}
+	c.journal.answered(a.Status)
+	c.journal.write(func() { c.journal.Asked = append(c.journal.Asked, asked) })
+	return asked.Answer != ""
+}
+
 // authorize asks, and now and then asks twice at once: both must hear the same.
 func (c *client) authorize(want string) (authorization, bool) {
-	key := rand.Text()
-	body, _ := json.Marshal(object{ //nolint:errchkjson // strings and numbers alone
-		"subject": fmt.Sprintf("person-%d", c.rng.IntN(people)), "action": "payment." + want, "resource": object{"type": "resource", "id": "r-" + key},
-		"audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
-	})
+	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), want)
+	key := body["idempotency_key"].(string)
 	n := 1
 	if c.rng.IntN(4) == 0 {
 		n = 2

@@ -15,6 +15,8 @@ type Journal struct {
 	Reviewed  []Reviewed
 	Consumed  []string // ids of proofs that verify answered to have consumed, once for each such answer
 	Taken     []Taken
+	Misused   []Misuse
+	Expired   []Expired
 	Odd       []string // answers that no fault excuses
 	Answers   map[int]int
 }
@@ -37,6 +39,21 @@ type Reviewed struct{ Hold, Resolution string }
 
 // Taken is a frame of evidence that was acknowledged.
 type Taken struct{ Session, Frame string }
+
+// Misuse is a time in which somebody misused the service and nothing was broken: what the first tenant asked meanwhile has to be
+// decided as if nobody did.
+type Misuse struct {
+	Name           string
+	Effective      int // answers that the misuse had: without any there was none
+	Asked, Decided int // decisions of the first tenant, each asked for once
+}
+
+// Expired is a stream whose key expired while it was open.
+type Expired struct {
+	Opened int  // status
+	Ended  bool // by the service
+	Again  int  // status of a stream with the key once it had expired
+}
 
 func (j *Journal) write(f func()) {
 	j.mu.Lock()
