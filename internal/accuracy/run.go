@@ -56,6 +56,8 @@ func protocols() []protocol {
 		{"leave-one-out", recordings.Keystrokes, runLeaveOneOut},
 		{"attacks", recordings.Keystrokes, runAttacks},
 		{"fusion", recordings.Keystrokes, runFusion},
+		{"take-over", recordings.Keystrokes, runTakeOver},
+		{"mixed", recordings.Keystrokes, runMixed},
 		{"fixed-text", recordings.Vectors, runFixedText},
 		{"pointer", recordings.Pointer, runPointer},
 		{"automation", recordings.Pointer, runAutomation},

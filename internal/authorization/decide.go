@@ -156,7 +156,8 @@ func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profi
 	return nil
 }
 
-// methods is the proof's amr: what the decision rests on. It is empty where the policy asked for nothing.
+// methods is the proof's amr: what the decision rests on. It is empty where the policy asked for nothing that is a method,
+// such as coverage alone.
 func methods(a models.Authorization, verdict policy.Decision) []string {
 	out := []string{}
 	if verdict.ByEvidence {

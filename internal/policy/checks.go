@@ -37,24 +37,8 @@ func (e *evaluation) checkEvidence() {
 		met:    a.Coverage.Rank() >= r.CoverageMin.Rank() && r.CoverageMin.Rank() >= 0,
 		effect: r.whenInsufficient(),
 		codes:  []string{reason.CoverageBelowMinimum}, compensation: CompensatesCoverage,
-		evidential: r.CoverageMin != CoverageNone,
 	})
-	e.add(freshness(r, a.FreshnessMS))
-}
-
-// freshness is met by evidence exactly as old as allowed, and by none that is a millisecond older. No evidence is too
-// old as well.
-func freshness(r Requirements, ageMS *int64) requirement {
-	out := requirement{
-		name: reqFreshness, wanted: "at most " + milliseconds(r.FreshnessMaxMS), found: "no evidence",
-		effect: r.whenInsufficient(), codes: []string{reason.FreshnessExceeded},
-		compensation: CompensatesFreshness, survivesHold: true,
-	}
-	if ageMS != nil {
-		out.found = milliseconds(*ageMS)
-		out.met = *ageMS <= r.FreshnessMaxMS
-	}
-	return out
+	e.add(e.freshness())
 }
 
 func (e *evaluation) checkClaims() {
@@ -69,8 +53,9 @@ func (e *evaluation) claim(name string, minimum Status) requirement {
 	found := e.status(name, minimum, rule)
 	out := requirement{
 		name: reqClaim + name, wanted: "at least " + string(minimum), found: string(found),
-		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code}, evidential: true,
+		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code},
 	}
+	e.behaviour = e.behaviour || out.met && rule.compensable && trusted(found) && e.in.Requirements.fresh(e.age(name))
 	switch {
 	case len(rule.order) == 0: // unknown or unsupported: no evidence could ever meet it
 		out.codes = []string{reason.ClaimNotMet}

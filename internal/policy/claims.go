@@ -38,15 +38,16 @@ type claimRule struct {
 	order       []Status // best first; a status meets a minimum when it stands at or before it
 	compensable bool     // whether challenge_compensates can name it: a person can vouch for it by a challenge
 	code        reason.Code
+	stale       reason.Code // its evidence is older than freshness_max_ms, or there is none
 }
 
 var claimRules = map[string]claimRule{
-	OperatorContinuity: {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.OperatorContinuityNotMet},
-	HumanPresence:      {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.HumanPresenceNotMet},
-	Automation:         {[]Status{NotDetected, Detected}, false, reason.AutomationNotMet},
-	EvidenceReplay:     {[]Status{NotDetected, Detected}, false, reason.EvidenceReplayNotMet},
-	OperatorChange:     {[]Status{NotDetected, Detected}, false, reason.OperatorChangeNotMet},
-	AgentMandate:       {nil, false, reason.ClaimNotMet},
+	OperatorContinuity: {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.OperatorContinuityNotMet, reason.OperatorContinuityTooOld},
+	HumanPresence:      {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.HumanPresenceNotMet, reason.HumanPresenceTooOld},
+	Automation:         {[]Status{NotDetected, Detected}, false, reason.AutomationNotMet, reason.AutomationTooOld},
+	EvidenceReplay:     {[]Status{NotDetected, Detected}, false, reason.EvidenceReplayNotMet, reason.EvidenceReplayTooOld},
+	OperatorChange:     {[]Status{NotDetected, Detected}, false, reason.OperatorChangeNotMet, reason.OperatorChangeTooOld},
+	AgentMandate:       {nil, false, reason.ClaimNotMet, ""},
 }
 
 // ClaimNames returns the names of all claims, sorted, for GET /api/v1/meta.
@@ -55,6 +56,9 @@ func ClaimNames() []string { return slices.Sorted(maps.Keys(claimRules)) }
 // MinimumStatuses returns the statuses that may be asked of a claim as a minimum, best first; none for a claim that is
 // unknown or unsupported.
 func MinimumStatuses(claim string) []Status { return slices.Clone(claimRules[claim].order) }
+
+// trusted reports whether a status of a claim about the person speaks for the person.
+func trusted(s Status) bool { return s == Confirmed || s == Likely }
 
 // meets reports whether found satisfies the minimum wanted. A status outside the claim's order meets nothing, and a
 // minimum outside it is met by nothing.

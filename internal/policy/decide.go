@@ -15,13 +15,13 @@ type Assurance struct {
 	ReasonCodes          []string
 }
 
-// Claim is one claim of an assurance profile. Its own coverage and freshness explain its status; the policy's minimums
-// are checked against the profile's.
+// Claim is one claim of an assurance profile. Its own coverage explains its status; coverage_min is checked against the
+// profile's.
 type Claim struct {
 	Name        string
 	Status      Status
 	Coverage    Coverage
-	FreshnessMS *int64
+	FreshnessMS *int64 // age of the newest evidence that can carry this claim, milliseconds; nil where there is none
 	ReasonCodes []string
 }
 
@@ -62,8 +62,8 @@ type Decision struct {
 	Methods       []Method // what a challenge may be completed with; nil unless Effect is Challenge
 	Explanation   []RequirementResult
 	HumanReadable HumanReadable
-	// ByEvidence says that evidence itself met a coverage or claim minimum: where it did not, the decision rests on something
-	// else, whatever evidence there was.
+	// ByEvidence says that fresh evidence itself met a minimum on a claim about the person, and showed no program and no
+	// replay: where it did not, the decision rests on something else, whatever evidence there was.
 	ByEvidence bool
 }
 
@@ -118,7 +118,7 @@ type evaluation struct {
 	codes     [][]string // codes[i] belongs to results[i]
 	usable    []Method   // permitted and usable; set when a challenge is due
 	challenge bool       // a completed challenge made something good
-	evidence  bool       // evidence met a minimum
+	behaviour bool       // evidence met a minimum on a claim about the person
 }
 
 // requirement is a check before its effect is settled.
@@ -130,7 +130,6 @@ type requirement struct {
 	codes         []string
 	compensation  string // what challenge_compensates must list for a challenge to make it good; "" for never
 	survivesHold  bool   // an approved hold makes it good even where it denies
-	evidential    bool   // only evidence can meet it
 }
 
 func (e *evaluation) add(r requirement) {
@@ -138,7 +137,6 @@ func (e *evaluation) add(r requirement) {
 	var codes []string
 	switch {
 	case r.met:
-		e.evidence = e.evidence || r.evidential
 	case e.compensated(r.compensation):
 		result.CompensatedBy = string(e.in.ChallengeCompleted)
 		e.challenge = true
@@ -171,8 +169,15 @@ func (e *evaluation) worst() Effect {
 	return worst
 }
 
+// forged reports whether the evidence shows a program or a replay, whether or not the requirements ask for that claim.
+func (e *evaluation) forged() bool {
+	return slices.ContainsFunc(e.in.Assurance.Claims, func(c Claim) bool {
+		return (c.Name == Automation || c.Name == EvidenceReplay) && c.Status == Detected
+	})
+}
+
 func (e *evaluation) decision() Decision {
-	d := Decision{Effect: e.worst(), Explanation: e.results, ByEvidence: e.evidence}
+	d := Decision{Effect: e.worst(), Explanation: e.results, ByEvidence: e.behaviour && !e.forged()}
 	for _, codes := range e.codes {
 		for _, code := range codes {
 			d.ReasonCodes = appendNew(d.ReasonCodes, code)

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,10 +21,10 @@ func good() policy.Input {
 		Mode:         policy.ModeEnforce,
 		Assurance: policy.Assurance{
 			Claims: []policy.Claim{
-				{Name: policy.OperatorContinuity, Status: policy.Confirmed, ReasonCodes: []string{"seen_operator"}},
-				{Name: policy.HumanPresence, Status: policy.Confirmed},
-				{Name: policy.Automation, Status: policy.NotDetected},
-				{Name: policy.EvidenceReplay, Status: policy.NotDetected},
+				{Name: policy.OperatorContinuity, Status: policy.Confirmed, FreshnessMS: ms(1000), ReasonCodes: []string{"seen_operator"}},
+				{Name: policy.HumanPresence, Status: policy.Confirmed, FreshnessMS: ms(1000)},
+				{Name: policy.Automation, Status: policy.NotDetected, FreshnessMS: ms(1000)},
+				{Name: policy.EvidenceReplay, Status: policy.NotDetected, FreshnessMS: ms(1000)},
 			},
 			Coverage:    policy.CoverageSufficient,
 			FreshnessMS: ms(1000),
@@ -40,6 +41,16 @@ func setClaim(in *policy.Input, name string, status policy.Status) {
 			c.Status = status
 		}
 		claims = append(claims, c)
+	}
+	in.Assurance.Claims = claims
+}
+
+// setAge makes the evidence of every claim, and of the whole, so old; nil is none.
+func setAge(in *policy.Input, age *int64) {
+	in.Assurance.FreshnessMS = age
+	claims := slices.Clone(in.Assurance.Claims)
+	for i := range claims {
+		claims[i].FreshnessMS = age
 	}
 	in.Assurance.Claims = claims
 }
@@ -146,7 +157,7 @@ func TestDecidePrecedence(t *testing.T) {
 			},
 			policy.Challenge, []string{
 				reason.InsufficientEvidence, reason.CoverageBelowMinimum, reason.FreshnessExceeded,
-				reason.OperatorContinuityNotMet,
+				reason.OperatorContinuityTooOld, reason.OperatorContinuityNotMet,
 			},
 		},
 		{
@@ -183,9 +194,9 @@ func TestDecidePrecedence(t *testing.T) {
 			"coverage none with a claim minimum relies on evidence",
 			func(in *policy.Input) {
 				in.Requirements.CoverageMin = policy.CoverageNone
-				in.Assurance.FreshnessMS = ms(policy.DefaultFreshnessMaxMS + 1)
+				setAge(in, ms(policy.DefaultFreshnessMaxMS+1))
 			},
-			policy.Challenge, []string{reason.FreshnessExceeded},
+			policy.Challenge, []string{reason.FreshnessExceeded, reason.OperatorContinuityTooOld},
 		},
 		{
 			"explicit approval always challenges",
@@ -272,7 +283,7 @@ func TestDecideCompensation(t *testing.T) {
 		in.Requirements.Claims[policy.HumanPresence] = policy.Confirmed
 		in.Assurance.InsufficientEvidence = true
 		in.Assurance.Coverage = policy.CoverageNone
-		in.Assurance.FreshnessMS = ms(policy.DefaultFreshnessMaxMS + 1)
+		setAge(&in, ms(policy.DefaultFreshnessMaxMS+1))
 		setClaim(&in, policy.OperatorContinuity, policy.NotConfirmed)
 		setClaim(&in, policy.HumanPresence, policy.Uncertain)
 		in.ChallengeCompleted = policy.Passkey
@@ -358,38 +369,68 @@ func TestDecideExplanation(t *testing.T) {
 		{Requirement: "hold_on", Wanted: "no code listed", Found: "none", Passed: true, Effect: policy.Allow},
 		{Requirement: "insufficient_evidence", Wanted: "sufficient", Found: "sufficient", Passed: true, Effect: policy.Allow},
 		{Requirement: "coverage", Wanted: "at least partial", Found: "sufficient", Passed: true, Effect: policy.Allow},
-		{Requirement: "freshness", Wanted: "at most 60000 ms", Found: "1000 ms", Passed: true, Effect: policy.Allow},
+		{Requirement: "freshness", Wanted: "at most 60000 ms", Found: "operator_continuity: 1000 ms", Passed: true, Effect: policy.Allow},
 		{Requirement: "claims.operator_continuity", Wanted: "at least likely", Found: "uncertain", Effect: policy.Challenge},
 		{Requirement: "challenge_method", Wanted: "one of passkey", Found: "passkey", Passed: true, Effect: policy.Allow},
 		{Requirement: "max_challenges", Wanted: "fewer than 2", Found: "0", Passed: true, Effect: policy.Allow},
 	}, policy.Decide(in).Explanation)
 }
 
+// A challenge that made the claim good, coverage alone, and evidence that is too old or shows a program or a replay are no
+// behaviour of the person.
 func TestWhatEvidenceMetIsSaid(t *testing.T) {
 	t.Parallel()
-	fresh := int64(1)
-	rich := policy.Assurance{
-		Coverage: policy.CoverageSufficient, FreshnessMS: &fresh,
-		Claims: []policy.Claim{{Name: policy.OperatorContinuity, Status: policy.Confirmed}},
+	asks := func(claim string, minimum policy.Status) policy.Requirements {
+		return policy.Requirements{CoverageMin: policy.CoverageNone, Claims: map[string]policy.Status{claim: minimum}}
 	}
-	asks := policy.Requirements{CoverageMin: policy.CoverageNone, Claims: map[string]policy.Status{policy.OperatorContinuity: policy.Likely}}
 	for name, c := range map[string]struct {
-		in   policy.Input
-		want bool
+		change func(*policy.Input)
+		want   bool
 	}{
-		"nothing is asked": {policy.Input{Requirements: policy.Requirements{CoverageMin: policy.CoverageNone}, Assurance: rich}, false},
-		"coverage is met":  {policy.Input{Assurance: rich}, true},
-		"a claim is met":   {policy.Input{Requirements: asks, Assurance: rich}, true},
-		"a challenge made all of it good": {policy.Input{
-			Requirements: asks, Assurance: policy.Assurance{Coverage: policy.CoverageNone, InsufficientEvidence: true},
-			ChallengeCompleted: policy.Passkey,
+		"nothing is asked": {func(in *policy.Input) { in.Requirements = policy.Requirements{CoverageMin: policy.CoverageNone} }, false},
+		"coverage alone":   {func(in *policy.Input) { in.Requirements = policy.Requirements{} }, false},
+		"continuity is met": {func(in *policy.Input) {
+			in.Requirements = asks(policy.OperatorContinuity, policy.Likely)
+		}, true},
+		"presence is met": {func(in *policy.Input) { in.Requirements = asks(policy.HumanPresence, policy.Likely) }, true},
+		"no replay was asked for, and none was found": {func(in *policy.Input) {
+			in.Requirements = asks(policy.EvidenceReplay, policy.NotDetected)
 		}, false},
-		"a reviewer made all of it good": {policy.Input{
-			Assurance: policy.Assurance{Coverage: policy.CoverageNone, InsufficientEvidence: true}, HoldApproved: true,
+		"the minimum lets anybody pass": {func(in *policy.Input) {
+			in.Requirements = asks(policy.OperatorContinuity, policy.NotConfirmed)
+			setClaim(in, policy.OperatorContinuity, policy.NotConfirmed)
+		}, false},
+		"a challenge made the claim good": {func(in *policy.Input) {
+			setClaim(in, policy.OperatorContinuity, policy.NotConfirmed)
+			in.ChallengeCompleted = policy.Passkey
+		}, false},
+		"a challenge made its age good": {func(in *policy.Input) {
+			setAge(in, ms(policy.DefaultFreshnessMaxMS+1))
+			in.ChallengeCompleted = policy.Passkey
+		}, false},
+		"a challenge made one claim good, evidence the other": {func(in *policy.Input) {
+			in.Requirements.Claims = map[string]policy.Status{policy.OperatorContinuity: policy.Likely, policy.HumanPresence: policy.Likely}
+			setClaim(in, policy.OperatorContinuity, policy.NotConfirmed)
+			in.ChallengeCompleted = policy.Passkey
+		}, true},
+		"a reviewer made the claim good": {func(in *policy.Input) {
+			setClaim(in, policy.OperatorContinuity, policy.NotConfirmed)
+			in.HoldApproved = true
+		}, false},
+		"a program typed, and no claim on it was asked for": {func(in *policy.Input) {
+			setClaim(in, policy.Automation, policy.Detected)
+		}, false},
+		"a replay, and no claim on it was asked for": {func(in *policy.Input) {
+			setClaim(in, policy.EvidenceReplay, policy.Detected)
 		}, false},
 	} {
-		d := policy.Decide(c.in)
-		require.Equal(t, policy.Allow, d.Effect, name)
-		require.Equal(t, c.want, d.ByEvidence, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := good()
+			c.change(&in)
+			d := policy.Decide(in)
+			require.Equal(t, policy.Allow, d.Effect)
+			require.Equal(t, c.want, d.ByEvidence)
+		})
 	}
 }

@@ -33,7 +33,7 @@ func TestDecideApprovedHold(t *testing.T) {
 		}, policy.Deny, []string{reason.InsufficientEvidence}},
 		{"staleness, even where it denies: the wait made the evidence stale", func(in *policy.Input) {
 			in.Requirements.InsufficientEvidence = policy.Deny
-			in.Assurance.FreshnessMS = ms(24 * 3600 * 1000)
+			setAge(in, ms(24*3600*1000))
 		}, policy.Allow, []string{reason.HoldApproved}},
 	}
 	for _, tt := range tests {

@@ -72,9 +72,13 @@ func genInput(t *rapid.T) policy.Input {
 	}
 	for _, name := range policy.ClaimNames() {
 		if rapid.Bool().Draw(t, "claims "+name) {
-			in.Assurance.Claims = append(in.Assurance.Claims, policy.Claim{
+			c := policy.Claim{
 				Name: name, Status: rapid.SampledFrom(statuses).Draw(t, "status "+name), ReasonCodes: subset(t, codes[2:3], "claim codes"),
-			})
+			}
+			if rapid.IntRange(0, 3).Draw(t, "has evidence of "+name) > 0 {
+				c.FreshnessMS = ms(rapid.Int64Range(0, 4_000_000).Draw(t, "freshness of "+name))
+			}
+			in.Assurance.Claims = append(in.Assurance.Claims, c)
 		}
 	}
 	return in
@@ -180,10 +184,16 @@ func TestPropertyStalerNeverLoosens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := genInput(t)
 		b := a
-		if a.Assurance.FreshnessMS == nil || rapid.Bool().Draw(t, "gone") {
-			b.Assurance.FreshnessMS = nil
-		} else {
-			b.Assurance.FreshnessMS = ms(*a.Assurance.FreshnessMS + rapid.Int64Range(0, 4_000_000).Draw(t, "older"))
+		staler := func(was *int64) *int64 {
+			if was == nil || rapid.Bool().Draw(t, "gone") {
+				return nil
+			}
+			return ms(*was + rapid.Int64Range(0, 4_000_000).Draw(t, "older"))
+		}
+		b.Assurance.FreshnessMS = staler(a.Assurance.FreshnessMS)
+		b.Assurance.Claims = slices.Clone(a.Assurance.Claims)
+		for i, c := range a.Assurance.Claims {
+			b.Assurance.Claims[i].FreshnessMS = staler(c.FreshnessMS)
 		}
 		notLooser(t, a, b)
 	})
@@ -198,8 +208,8 @@ func TestPropertyWeakerStatusNeverLoosens(t *testing.T) {
 		from := rapid.IntRange(0, len(order)-1).Draw(t, "from")
 		to := rapid.IntRange(from, len(order)-1).Draw(t, "to")
 		b := a
-		a.Assurance.Claims = []policy.Claim{{Name: name, Status: order[from]}}
-		b.Assurance.Claims = []policy.Claim{{Name: name, Status: order[to]}}
+		a.Assurance.Claims = []policy.Claim{{Name: name, Status: order[from], FreshnessMS: a.Assurance.FreshnessMS}}
+		b.Assurance.Claims = []policy.Claim{{Name: name, Status: order[to], FreshnessMS: a.Assurance.FreshnessMS}}
 		notLooser(t, a, b)
 	})
 }

@@ -20,11 +20,11 @@ func TestFreshnessBoundary(t *testing.T) {
 			-5: policy.Allow, 0: policy.Allow, limit - 1: policy.Allow, limit: policy.Allow,
 			limit + 1: policy.Challenge, 1 << 62: policy.Challenge,
 		} {
-			in.Assurance.FreshnessMS = ms(age)
+			setAge(&in, ms(age))
 			require.Equal(t, want, policy.Decide(in).Effect, "age %d ms, limit %d ms", age, limit)
 		}
-		in.Assurance.FreshnessMS = nil
-		require.Equal(t, []string{reason.FreshnessExceeded}, policy.Decide(in).ReasonCodes)
+		setAge(&in, nil)
+		require.Equal(t, []string{reason.FreshnessExceeded, reason.OperatorContinuityTooOld}, policy.Decide(in).ReasonCodes)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestClaimOrder(t *testing.T) {
 			for _, found := range statuses {
 				in := good()
 				in.Requirements.Claims = map[string]policy.Status{name: minimum}
-				in.Assurance.Claims = []policy.Claim{{Name: name, Status: found}}
+				in.Assurance.Claims = []policy.Claim{{Name: name, Status: found, FreshnessMS: ms(0)}}
 				met := false
 				for _, s := range order[:i+1] {
 					met = met || s == found
@@ -221,7 +221,7 @@ func TestAChallengeVouchesForThePersonOnly(t *testing.T) {
 		in := good()
 		in.Requirements.Claims = map[string]policy.Status{name: least}
 		in.Requirements.ChallengeCompensates = []string{name}
-		in.Assurance.Claims = []policy.Claim{{Name: name, Status: found}}
+		in.Assurance.Claims = []policy.Claim{{Name: name, Status: found, FreshnessMS: ms(0)}}
 		in.ChallengeCompleted = policy.Passkey
 		vouched := name == policy.OperatorContinuity || name == policy.HumanPresence
 		require.Equal(t, vouched, policy.Decide(in).Effect == policy.Allow, name)
@@ -234,7 +234,7 @@ func TestOfAClaimMadeTwiceTheWorseCounts(t *testing.T) {
 		in := good()
 		in.Assurance.Claims = nil
 		for _, s := range statuses {
-			in.Assurance.Claims = append(in.Assurance.Claims, policy.Claim{Name: policy.OperatorContinuity, Status: s})
+			in.Assurance.Claims = append(in.Assurance.Claims, policy.Claim{Name: policy.OperatorContinuity, Status: s, FreshnessMS: ms(0)})
 		}
 		require.NotEqual(t, policy.Allow, policy.Decide(in).Effect, "%v", statuses)
 	}

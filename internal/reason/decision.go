@@ -15,6 +15,12 @@ const (
 	CoverageBelowMinimum Code = "coverage_below_minimum"
 	FreshnessExceeded    Code = "freshness_exceeded"
 
+	OperatorContinuityTooOld Code = "operator_continuity_too_old"
+	HumanPresenceTooOld      Code = "human_presence_too_old"
+	AutomationTooOld         Code = "automation_too_old"
+	EvidenceReplayTooOld     Code = "evidence_replay_too_old"
+	OperatorChangeTooOld     Code = "operator_change_too_old"
+
 	OperatorContinuityNotMet Code = "operator_continuity_not_met"
 	HumanPresenceNotMet      Code = "human_presence_not_met"
 	AutomationNotMet         Code = "automation_not_met"
@@ -37,7 +43,12 @@ var decisionEntries = []Entry{
 	{HoldOnMatched, KindDecision, "A reason code that the policy lists in hold_on is present.", "Have the hold reviewed; look at the other reason codes and the explanation for which one matched."},
 	{InsufficientEvidence, KindDecision, "There is too little evidence to assess the subject, or a claim the policy asks for.", "Let the subject work on in the session with the collector running, or complete enrollment, then authorize again."},
 	{CoverageBelowMinimum, KindDecision, "The evidence covers less than the policy's coverage_min.", "Collect more evidence in the session, or lower coverage_min in a new policy version."},
-	{FreshnessExceeded, KindDecision, "There is no evidence, or the newest is older than the policy's freshness_max_ms.", "Submit evidence right before authorizing, or raise freshness_max_ms in a new policy version."},
+	{FreshnessExceeded, KindDecision, "The newest evidence of a claim that the policy asks for is older than its freshness_max_ms, or there is none; where it asks for no claim, the newest evidence of any kind.", "Have the person type right before authorizing, or raise freshness_max_ms in a new policy version."},
+	{OperatorContinuityTooOld, KindDecision, "The newest evidence that can carry operator_continuity, such as typing held against the subject's template, is older than freshness_max_ms, or there is none.", "Have the person type before authorizing: scrolling, and a pointer without a template, do not count."},
+	{HumanPresenceTooOld, KindDecision, "The newest frame that the tests of human_presence could read is older than freshness_max_ms, or there is none.", "Have the person type 30 keys or use the pointer before authorizing."},
+	{AutomationTooOld, KindDecision, "The newest frame that the tests of automation could read is older than freshness_max_ms, or there is none.", "Have the person type 30 keys or use the pointer before authorizing."},
+	{EvidenceReplayTooOld, KindDecision, "The newest frame that could be compared for evidence_replay is older than freshness_max_ms, or there is none.", "Have the person type or use the pointer before authorizing."},
+	{OperatorChangeTooOld, KindDecision, "The newest evidence that can carry the experimental operator_change is older than freshness_max_ms, or there is none.", "Have the person type before authorizing."},
 	{OperatorContinuityNotMet, KindDecision, "The operator_continuity claim is below the policy's minimum: the person may not be the enrolled one.", "Complete a challenge where the policy lets one compensate it, or collect more evidence."},
 	{HumanPresenceNotMet, KindDecision, "The human_presence claim is below the policy's minimum.", "Complete a challenge where the policy lets one compensate it, or collect more evidence."},
 	{AutomationNotMet, KindDecision, "The automation claim is not what the policy asks for: input looks scripted.", "Have the hold reviewed; no challenge makes this good."},

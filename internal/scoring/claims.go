@@ -10,15 +10,19 @@ import (
 // AssessOptions are what the service knows of the subject beyond evidence.
 type AssessOptions struct {
 	CapLikely bool // after a recovery without an anchor: no claim above likely
+	// TypingOnly judges what was typed, whatever was done without typing since: for learning from it, not for trusting who is
+	// there now.
+	TypingOnly bool
 }
 
 // Assess judges the session's state at a time. Of the templates it needs the fields only, not the data behind them: what
 // they say was scored when the frames were added. It never changes the state, and it says the same for the same arguments.
 func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) Profile {
-	a := assessment{model: m, state: s, templates: ts, opt: opt, nowMS: now.UnixMilli(), limits: set{}}
+	s = s.aged(now.UnixMilli())
+	a := assessment{model: m, state: s, templates: ts, opt: opt, now: now, limits: set{}}
 	a.presence = judgePresence(s.Presence)
 	a.replayed = s.Replay.Exact+s.Replay.Elsewhere > 0 || s.Replay.Near > 0
-	a.age()
+	a.fresh = ageAt(now, s.LastMS)
 	p := Profile{
 		EvidenceWindows: s.Frames, ActiveSeconds: s.activeSeconds(), ModalitiesPresent: s.modalities(), FreshnessMS: a.fresh,
 		ModelVersion: m.Version(), RuleVersion: RuleVersion, FeatureSchemaVersion: features.SchemaVersion, Coverage: s.Coverage(),
@@ -33,30 +37,23 @@ func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) 
 
 type assessment struct {
 	model     *Model
-	state     State
+	state     State // as it stands now
 	templates Templates
 	opt       AssessOptions
-	nowMS     int64
+	now       time.Time
 	presence  presenceVerdict
 	replayed  bool
-	fresh     *int64
-	stale     bool
-	expired   bool
+	fresh     *int64 // age of the newest frame, whatever was in it
 	limits    set
 }
 
-func (a *assessment) age() {
-	if a.state.LastMS == 0 {
-		return
-	}
-	age := max(a.nowMS-a.state.LastMS, 0)
-	a.fresh, a.stale, a.expired = &age, age > staleMS, age > expiredMS
+// claim makes a claim whose evidence is as old as fresh says; nil where none has come.
+func (a *assessment) claim(name string, status Status, cov Coverage, fresh *int64, reasons []string, limits ...string) Claim {
+	return Claim{Claim: name, Status: status, Coverage: cov, EvidenceRefs: []string{}, Limitations: append([]string{}, limits...),
+		ReasonCodes: append([]string{}, reasons...), FreshnessMS: fresh}
 }
 
-func (a *assessment) claim(name string, status Status, cov Coverage, reasons []string, limits ...string) Claim {
-	return Claim{Claim: name, Status: status, Coverage: cov, EvidenceRefs: []string{}, Limitations: append([]string{}, limits...),
-		ReasonCodes: append([]string{}, reasons...), FreshnessMS: a.fresh}
-}
+func older(age *int64, limit int64) bool { return age == nil || *age > limit }
 
 // evidence is what the continuity rule decides on.
 type evidence struct {
@@ -67,6 +64,7 @@ type evidence struct {
 	hasShort        bool
 	revocations     int
 	pointer         float64
+	byPointerAlone  bool // what was decided, the pointer decided
 	cap             bool // at most likely
 	limits, reasons set
 	coverage        Coverage
@@ -75,13 +73,13 @@ type evidence struct {
 func (a *assessment) gather() evidence {
 	s := a.state
 	e := evidence{keys: s.Keystroke.keys(), pointerMS: s.Pointer.activeMS(), limits: set{}, reasons: set{}, coverage: CoverageNone}
-	if t := a.model.current(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored {
+	if t := a.model.current(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored && e.keys > 0 {
 		e.keyed, e.long, e.revocations = true, s.Keystroke.Long, s.Keystroke.revocations()
 		e.short, e.hasShort = s.Keystroke.short()
 		e.coverage = s.keyCoverage()
 		e.weigh(t)
 	}
-	if t := a.model.current(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored {
+	if t := a.model.current(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored && e.pointerMS > 0 {
 		e.pointed, e.pointer = true, s.Pointer.Long
 		e.coverage = better(e.coverage, pointerCoverage(e.pointerMS))
 		if !e.keyed {
@@ -106,9 +104,10 @@ func (a *assessment) continuity() Claim {
 		e.limits.add(ReasonAutomationHint) // a program that knows the person's times is the one thing that looks like this
 	}
 	e.cap = e.cap || len(doubts) > 0 || a.presence.suspected
-	if status == Confirmed && (e.cap || a.opt.CapLikely || a.stale) {
+	if status == Confirmed && (e.cap || a.opt.CapLikely) {
 		status = Likely
 	}
+	status = a.wear(&e, status)
 	if a.opt.CapLikely {
 		e.limits.add(ReasonRecoveryCap)
 	}
@@ -116,7 +115,7 @@ func (a *assessment) continuity() Claim {
 		status = a.veto(&e, status)
 	}
 	a.limits.add(e.limits.list()...)
-	c := a.claim(ClaimContinuity, status, e.coverage, e.reasons.list(), e.limits.list()...)
+	c := a.claim(ClaimContinuity, status, e.coverage, a.continuityAge(e), e.reasons.list(), e.limits.list()...)
 	c.EvidenceRefs = append(c.EvidenceRefs, union(a.state.Keystroke.refs(), a.state.Pointer.refs())...)
 	return c
 }
@@ -140,18 +139,15 @@ func (a *assessment) continuityStatus(e *evidence) Status {
 		a.explainMissingTemplate(e)
 		return Insufficient
 	case !e.keyed && !e.pointed:
-		a.explainMissingTemplate(e)
-		return Insufficient
-	case a.expired:
-		e.reasons.add(ReasonStale)
-		e.coverage = CoverageNone
+		if a.newestScored() > 0 {
+			e.reasons.add(ReasonStale)
+		} else {
+			a.explainMissingTemplate(e)
+		}
 		return Insufficient
 	case !e.coverage.atLeast(CoveragePartial):
 		e.reasons.add(ReasonTooLittle)
 		return Insufficient
-	}
-	if a.stale {
-		e.limits.add(ReasonStale)
 	}
 	if e.keyed && a.state.Keystroke.seenKeys() >= likelyKeys {
 		return e.byKeys()
@@ -216,17 +212,23 @@ func (e *evidence) pointerShare() float64 {
 	return math.Min(math.Max(fusionWeight*e.pointer, -fusionLoss), fusionGain)
 }
 
-func (e *evidence) byPointer() Status {
-	e.limits.add(ReasonPointerOnly)
+// pointerCarries reports whether the pointer alone makes the claim likely.
+func (e *evidence) pointerCarries() bool {
 	threshold := float64(pointerLikelyShortLLR)
 	if e.pointerMS >= sufficientActive {
 		threshold = pointerLikelyLongLLR
 	}
+	return e.pointed && e.pointerMS >= pointerLikelyMS && e.pointer > threshold
+}
+
+func (e *evidence) byPointer() Status {
+	e.byPointerAlone = true
+	e.limits.add(ReasonPointerOnly)
 	switch {
 	case !e.pointed:
 		e.reasons.add(ReasonTooLittle)
 		return Insufficient
-	case e.pointerMS >= pointerLikelyMS && e.pointer > threshold:
+	case e.pointerCarries():
 		e.reasons.add(ReasonWeakMatch)
 		return Likely
 	case e.pointerMS >= pointerLikelyMS && e.pointer < pointerRejectLLR:

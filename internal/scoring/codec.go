@@ -2,9 +2,12 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/features"
 
-// stateVersion and templateVersion are the first byte of the stored forms.
+// stateVersion and templateVersion are the first byte of the stored forms. A state of the version before is read too: the
+// sessions under way at an upgrade go on.
 const (
-	stateVersion    = 2
+	stateVersion    = 3
+	stateOldest     = 2
+	stateActivity   = 3 // the version that came to know what activity there was
 	templateVersion = 2
 )
 
@@ -18,7 +21,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 		return nil
 	}
 	var out State
-	if err := decode(stateVersion, data, out.pack); err != nil {
+	if err := decode(stateOldest, stateVersion, data, out.pack); err != nil {
 		return err
 	}
 	*s = out
@@ -43,6 +46,23 @@ func (s *State) pack(p *packer) {
 	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })
 	s.Replay.pack(p)
 	texts(p, &s.Oddities, maxCodes)
+	s.Activity.pack(p, s)
+}
+
+// pack packs the activity. Of a state of before it is told from what was kept then.
+func (a *activity) pack(p *packer, s *State) {
+	if p.version < stateActivity {
+		if len(s.Presence) > 0 {
+			a.PresenceMS = s.LastMS
+		}
+		if len(s.Replay.Digests) > 0 {
+			a.ComparedMS = s.LastMS
+		}
+		return
+	}
+	p.whole(&a.SpanMS)
+	p.whole(&a.PresenceMS)
+	p.whole(&a.ComparedMS)
 }
 
 // maxCodes is more than there are codes for one list.
@@ -68,6 +88,10 @@ func (w *window) pack(p *packer, mod features.Modality) {
 		p.double(&c.ActiveMS)
 		p.whole(&c.EndMS)
 		texts(p, &c.Refs, maxRefs)
+		if p.version >= stateActivity {
+			p.whole(&c.BeganMS)
+			p.whole(&c.BeganSpanMS)
+		}
 	})
 	list(p, &w.Aside, maxChunks, func(a *aside) {
 		p.count(&a.Keys)
@@ -78,6 +102,12 @@ func (w *window) pack(p *packer, mod features.Modality) {
 	p.flag(&w.Scored)
 	p.flag(&w.Restarted)
 	p.flag(&w.WasOperator)
+	if p.version >= stateActivity {
+		p.whole(&w.FreshMS)
+		p.whole(&w.MatchedMS)
+	} else if len(w.chunks) > 0 {
+		w.FreshMS = w.chunks[len(w.chunks)-1].EndMS
+	}
 }
 
 func (f *presenceFrame) pack(p *packer) {
@@ -106,7 +136,7 @@ func (t Template) MarshalBinary() ([]byte, error) { return encode(templateVersio
 // UnmarshalBinary decodes what MarshalBinary wrote.
 func (t *Template) UnmarshalBinary(data []byte) error {
 	var out Template
-	if err := decode(templateVersion, data, out.pack); err != nil {
+	if err := decode(templateVersion, templateVersion, data, out.pack); err != nil {
 		return err
 	}
 	*t = out

@@ -17,32 +17,38 @@ func (a *assessment) presenceCoverage() Coverage {
 
 // human is the claim that a person, not a program, produced the evidence. Without any evidence it is uncertain.
 func (a *assessment) human() Claim {
-	cov := a.presenceCoverage()
+	cov, age := a.presenceCoverage(), ageAt(a.now, a.state.Activity.PresenceMS)
 	switch {
-	case !a.presence.tested || a.expired:
-		return a.claim(ClaimPresence, Uncertain, CoverageNone, []string{ReasonTooLittle})
+	case !a.presence.tested || older(a.fresh, expiredMS):
+		return a.claim(ClaimPresence, Uncertain, CoverageNone, age, []string{ReasonTooLittle})
 	case len(a.presence.detected) > 0:
-		return a.claim(ClaimPresence, NotConfirmed, cov, a.presence.detected)
+		return a.claim(ClaimPresence, NotConfirmed, cov, age, a.presence.detected)
+	case older(age, expiredMS):
+		return a.claim(ClaimPresence, Uncertain, CoverageNone, age, []string{ReasonTooLittle})
 	case a.replayed:
-		return a.claim(ClaimPresence, Uncertain, cov, []string{ReasonVetoReplay})
+		return a.claim(ClaimPresence, Uncertain, cov, age, []string{ReasonVetoReplay})
 	case a.presence.suspected:
-		return a.claim(ClaimPresence, Uncertain, cov, []string{ReasonAutomationHint})
-	case a.presence.human && cov.atLeast(CoveragePartial) && !a.stale && !a.opt.CapLikely:
-		return a.claim(ClaimPresence, Confirmed, cov, []string{ReasonHuman})
+		return a.claim(ClaimPresence, Uncertain, cov, age, []string{ReasonAutomationHint})
+	case a.presence.human && cov.atLeast(CoveragePartial) && !older(age, staleMS) && !a.opt.CapLikely:
+		return a.claim(ClaimPresence, Confirmed, cov, age, []string{ReasonHuman})
 	}
-	return a.claim(ClaimPresence, Likely, cov, []string{ReasonHuman})
+	return a.claim(ClaimPresence, Likely, cov, age, []string{ReasonHuman})
 }
 
+// automation is the claim that a program made the evidence. What was detected stays so until the whole session is old.
 func (a *assessment) automation() Claim {
+	age := ageAt(a.now, a.state.Activity.PresenceMS)
 	switch {
-	case !a.presence.tested || a.expired:
-		return a.claim(ClaimAutomation, NotDetected, CoverageNone, []string{ReasonTooLittle})
+	case !a.presence.tested || older(a.fresh, expiredMS):
+		return a.claim(ClaimAutomation, NotDetected, CoverageNone, age, []string{ReasonTooLittle})
 	case len(a.presence.detected) > 0:
-		return a.claim(ClaimAutomation, Detected, a.presenceCoverage(), a.presence.detected)
+		return a.claim(ClaimAutomation, Detected, a.presenceCoverage(), age, a.presence.detected)
+	case older(age, expiredMS):
+		return a.claim(ClaimAutomation, NotDetected, CoverageNone, age, []string{ReasonTooLittle})
 	case a.presence.suspected:
-		return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), []string{ReasonAutomationHint})
+		return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), age, []string{ReasonAutomationHint})
 	}
-	return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), nil)
+	return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), age, nil)
 }
 
 func (a *assessment) replay() Claim {
@@ -57,14 +63,14 @@ func (a *assessment) replay() Claim {
 	if r.Elsewhere > 0 {
 		codes.add(ReasonReplayElsewhere)
 	}
-	cov := a.state.Coverage()
+	cov, age := a.state.Coverage(), ageAt(a.now, a.state.Activity.ComparedMS)
 	if a.replayed {
-		return a.claim(ClaimReplay, Detected, cov, codes.list())
+		return a.claim(ClaimReplay, Detected, cov, age, codes.list())
 	}
 	if a.state.Frames == 0 {
-		return a.claim(ClaimReplay, NotDetected, CoverageNone, []string{ReasonNoEvidence})
+		return a.claim(ClaimReplay, NotDetected, CoverageNone, age, []string{ReasonNoEvidence})
 	}
-	return a.claim(ClaimReplay, NotDetected, cov, []string{ReasonNoReplay})
+	return a.claim(ClaimReplay, NotDetected, cov, age, []string{ReasonNoReplay})
 }
 
 // change is experimental: the session matched the person before and does not now.
@@ -72,17 +78,15 @@ func (a *assessment) change(continuity Claim) Claim {
 	w := a.state.Keystroke
 	switch {
 	case !w.Scored || continuity.Status == Insufficient:
-		return a.claim(ClaimChange, Insufficient, continuity.Coverage, []string{ReasonTooLittle}, ReasonExperimental)
+		return a.claim(ClaimChange, Insufficient, continuity.Coverage, continuity.FreshnessMS, []string{ReasonTooLittle}, ReasonExperimental)
 	case w.WasOperator && w.revocations() > 0:
-		return a.claim(ClaimChange, Detected, continuity.Coverage, []string{ReasonOperatorChange}, ReasonExperimental)
+		return a.claim(ClaimChange, Detected, continuity.Coverage, continuity.FreshnessMS, []string{ReasonOperatorChange}, ReasonExperimental)
 	}
-	return a.claim(ClaimChange, NotDetected, continuity.Coverage, nil, ReasonExperimental)
+	return a.claim(ClaimChange, NotDetected, continuity.Coverage, continuity.FreshnessMS, nil, ReasonExperimental)
 }
 
 func (a *assessment) mandate() Claim {
-	c := a.claim(ClaimMandate, Unsupported, CoverageNone, []string{ReasonMandates})
-	c.FreshnessMS = nil
-	return c
+	return a.claim(ClaimMandate, Unsupported, CoverageNone, nil, []string{ReasonMandates})
 }
 
 // doubts name what makes the background a poor guide to this session. With any of them no claim of continuity is more

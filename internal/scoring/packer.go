@@ -17,25 +17,26 @@ var ErrDamaged = errors.New("scoring: stored bytes are damaged")
 // before it is made. The first fault ends it: what comes after reads as zero.
 type packer struct {
 	data    []byte // written so far, or left to be read
+	version byte   // the version written or found: fields that came later are not in the forms of before
 	reading bool
 	failed  bool
 }
 
 // encode writes the version and what walk goes through.
 func encode(version byte, walk func(*packer)) ([]byte, error) {
-	p := &packer{data: append(make([]byte, 0, 10<<10), version)}
+	p := &packer{data: append(make([]byte, 0, 10<<10), version), version: version}
 	if walk(p); p.failed {
 		return nil, fmt.Errorf("%w: not written", ErrDamaged)
 	}
 	return p.data, nil
 }
 
-// decode reads back what encode wrote, all of it.
-func decode(version byte, data []byte, walk func(*packer)) error {
-	if len(data) == 0 || data[0] != version {
+// decode reads back what encode wrote, all of it, in any version from oldest to newest.
+func decode(oldest, newest byte, data []byte, walk func(*packer)) error {
+	if len(data) == 0 || data[0] < oldest || data[0] > newest {
 		return fmt.Errorf("%w: version", ErrDamaged)
 	}
-	p := &packer{data: data[1:], reading: true}
+	p := &packer{data: data[1:], version: data[0], reading: true}
 	if walk(p); p.failed || len(p.data) != 0 {
 		return ErrDamaged
 	}

@@ -13,6 +13,7 @@ const (
 	ReasonUndecided          = "continuity_undecided"
 	ReasonMismatch           = "continuity_mismatch"
 	ReasonShortMismatch      = "continuity_recent_mismatch"
+	ReasonUnattributed       = "activity_unattributed"
 	ReasonPointerOnly        = "pointer_only"
 	ReasonProvisional        = "provisional_enrollment"
 	ReasonSingleSession      = "single_session_enrollment"
@@ -83,12 +84,13 @@ func continuityReasons() []Reason {
 	return []Reason{
 		{ReasonNoEvidence, kind, "No usable evidence has arrived in the session.", "Run the collector before asking for a decision."},
 		{ReasonTooLittle, kind, "There is too little evidence for a claim.", "Wait for more typing or pointer use, or step up."},
-		{ReasonStale, kind, "The last evidence is more than ten minutes old.", "Ask again after fresh interaction, or step up."},
+		{ReasonStale, kind, "The last evidence that can be held against a template is more than ten minutes old.", "Have the person type, or step up."},
 		{ReasonMatch, kind, "The behaviour matches the enrolled person.", "None needed."},
 		{ReasonWeakMatch, kind, "The behaviour resembles the enrolled person, with less certainty.", "More evidence may confirm it."},
 		{ReasonUndecided, kind, "The behaviour fits the enrolled person and others alike.", "Wait for more evidence, or step up."},
 		{ReasonMismatch, kind, "The behaviour does not match the enrolled person.", "Step up or hold; re-enroll a person whose behaviour has changed."},
 		{ReasonShortMismatch, kind, "The most recent behaviour does not match the enrolled person.", "Step up; someone else may have taken over."},
+		{ReasonUnattributed, kind, "For a while there was activity by which no template could tell the person: scrolling, pasting, or a pointer that is not enrolled or does not match.", "Have the person type, or step up; another person may have sat down."},
 		{ReasonPointerOnly, kind, "Only pointer evidence is there; it alone never confirms.", "Have the person type, or step up."},
 		{ReasonOperatorChange, kind, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
 		{ReasonExperimental, kind, "The claim is experimental and should not decide alone.", "None needed."},

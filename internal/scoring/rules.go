@@ -1,7 +1,7 @@
 package scoring
 
 // RuleVersion names the claim rules and thresholds of this file; every profile is stamped with it.
-const RuleVersion = "cs-rules-2"
+const RuleVersion = "cs-rules-3"
 
 // Continuity thresholds on the log-likelihood ratio, and how much evidence each status takes. Their measured false match
 // and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false match for confirmed, 1 % for likely.
@@ -21,9 +21,9 @@ const (
 	windowMS        = 10 * 60_000
 	chunkActiveMS   = 15_000
 	windowActiveMS  = 60_000
-	maxChunks       = 12 // bounds the state whatever a client sends
-	staleMS         = 10 * 60_000
-	expiredMS       = 60 * 60_000
+	maxChunks       = 12          // bounds the state whatever a client sends
+	staleMS         = 10 * 60_000 // presence is no more than likely
+	expiredMS       = 60 * 60_000 // and then unknown
 	recentVerdicts  = 3
 	operatorWasLLR  = likelyLLR
 	futureSkewMS    = 120_000

@@ -30,6 +30,7 @@ type State struct {
 
 	Presence []presenceFrame `json:"presence,omitempty"`
 	Replay   replayState     `json:"replay"`
+	Activity activity        `json:"activity"`
 	Oddities []string        `json:"oddities,omitempty"` // limitations from clocks and order
 }
 
@@ -82,6 +83,7 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 		return s, s.ack(features.Rejected, []string{ReasonContradictDuration})
 	}
 	odd := set{}
+	s.Activity = m.observeActivity(s, in, ts, now)
 	s = s.observeClock(in, now, odd)
 	kind := m.observeReplay(&s, in, ts, odd)
 	if kind == ReasonReplayExact || kind == ReasonReplayElsewhere {
@@ -91,6 +93,7 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	s = m.observeBlocks(s, in, ts, now)
 	if p, ok := newPresenceFrame(in.Frame); ok {
 		s.Presence = lastN(append(append([]presenceFrame(nil), s.Presence...), p), presenceFrames)
+		s.Activity.PresenceMS = now
 	}
 	s.Frames++
 	s.LastMS = now
@@ -114,22 +117,27 @@ func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State 
 		s.TableCov = (s.TableCov*float64(s.TableKeys) + cov*float64(keys)) / math.Max(float64(s.TableKeys+keys), 1)
 		s.TableKeys = min(s.TableKeys+keys, windowKeys)
 	}
-	s.Keystroke = m.observeWindow(s.Keystroke, features.Keystroke, in, ts, s.Device, now)
-	s.Pointer = m.observeWindow(s.Pointer, features.Pointer, in, ts, s.Device, now)
+	s = s.aged(now)
+	at := moment{now, s.Activity.SpanMS}
+	s.Keystroke = m.observeWindow(s.Keystroke, in, m.usable(ts, features.Keystroke, s.Device), features.Keystroke, at)
+	s.Pointer = m.observeWindow(s.Pointer, in, m.usable(ts, features.Pointer, s.Device), features.Pointer, at)
 	return s
 }
 
-func (m *Model) observeWindow(w window, mod features.Modality, in Input, ts Templates, device DeviceClass, now int64) window {
+func (m *Model) observeWindow(w window, in Input, t *Template, mod features.Modality, at moment) window {
 	b, ok := in.Frame.Block(mod)
 	if !ok || b.Cells.Filled() == 0 {
 		return w
 	}
-	bg := m.backgrounds[mod]
+	bg, carried := m.backgrounds[mod], carries(mod, b)
 	if bg != nil {
 		b.Cells = bg.Weigh(b)
 	}
-	w, completed := w.push(mod, b, now, in.Ref)
-	return w.score(bg, m.usable(ts, mod, device), completed)
+	w, completed := w.push(mod, b, at, in.Ref)
+	if carried {
+		w.FreshMS = at.ms
+	}
+	return w.score(bg, t, completed).vouched(bg, t, b, at)
 }
 
 // current is the template of the modality and device, if it was learned under the background in force. Its data may not
@@ -155,7 +163,7 @@ func (m *Model) Rescore(s State, ts Templates) State {
 	rescore := func(w window, mod features.Modality) window {
 		t, bg := m.usable(ts, mod, s.Device), m.backgrounds[mod]
 		chunks := w.chunks
-		w.chunks, w.Shorts, w.Restarted, w.WasOperator = nil, nil, false, false
+		w.chunks, w.Shorts, w.Restarted, w.WasOperator, w.MatchedMS = nil, nil, false, false, 0
 		for _, c := range chunks {
 			w.chunks = append(slices.Clone(w.chunks), c)
 			w = w.score(bg, t, complete(mod, c))

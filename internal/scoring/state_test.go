@@ -87,7 +87,7 @@ func TestHonestWithoutEvidenceOrTemplate(t *testing.T) {
 		"another device":      {mobile, ts, at, Insufficient, ReasonNoTemplateDevice},
 		"another model":       {m.Rescore(five, otherModel), otherModel, at, Insufficient, ReasonTemplateModel},
 		"hours later":         {five, ts, testStart.Add(3 * time.Hour), Insufficient, ReasonStale},
-		"a quarter hour late": {five, ts, testStart.Add(16 * time.Minute), Likely, ReasonMatch},
+		"a quarter hour late": {five, ts, testStart.Add(16 * time.Minute), Insufficient, ReasonStale},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

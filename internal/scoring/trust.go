@@ -42,6 +42,8 @@ func LegacyTrust(s State, p Profile) Trust {
 		t.Score, t.Reasons = math.Min(t.Score, .5), append(t.Reasons, ReasonRecoveryCap)
 	case c.Status == Confirmed || c.Status == Likely:
 		t.State = TrustStable
+	case c.Status == Uncertain:
+		t.Score = math.Min(t.Score, .5) // what was typed may have matched; who is there now is not known
 	case c.Status == NotConfirmed && p.Claim(ClaimChange).Status == Detected:
 		t.State = TrustBroken
 	case c.Status == NotConfirmed:

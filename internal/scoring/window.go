@@ -10,6 +10,9 @@ type chunk struct {
 	ActiveMS float64  `json:"active_ms"`
 	EndMS    int64    `json:"end_ms"`
 	Refs     []string `json:"refs,omitempty"`
+
+	BeganMS     int64 `json:"began_ms"`      // when its evidence began to arrive
+	BeganSpanMS int64 `json:"began_span_ms"` // how much unattributed activity there had been then
 }
 
 // window is the recent evidence of one modality and what it scored.
@@ -21,6 +24,8 @@ type window struct {
 	Scored      bool      `json:"scored"`
 	Restarted   bool      `json:"restarted,omitempty"` // the oldest chunk is one that did not match
 	WasOperator bool      `json:"was_operator"`        // the window once matched the enrolled person
+	FreshMS     int64     `json:"fresh_ms,omitempty"`  // when evidence that can carry a claim last arrived
+	MatchedMS   int64     `json:"matched_ms"`          // how much unattributed activity there had been before the newest chunk that matched
 }
 
 // aside is a chunk a restart took out of the window: it still tells how much evidence there was.
@@ -128,16 +133,17 @@ func (w window) revocations() int {
 
 // push merges a block into the window and reports whether it completed a chunk. The window it starts from is not
 // changed: chunks are copied where they are written.
-func (w window) push(mod features.Modality, b features.Block, atMS int64, ref string) (window, bool) {
+func (w window) push(mod features.Modality, b features.Block, at moment, ref string) (window, bool) {
 	chunks := append(make([]chunk, 0, maxChunks+1), w.chunks...)
 	last := len(chunks) - 1
 	if last < 0 || complete(mod, chunks[last]) {
 		chunks, last = append(chunks, chunk{}), last+1
 	}
 	c := chunks[last]
+	c.began(mod, b, at)
 	c.cells = mergeAll(len(b.Cells.N), c.cells, b.Cells)
 	c.ActiveMS += b.ActiveMS
-	c.EndMS = atMS
+	c.EndMS = at.ms
 	if mod == features.Keystroke {
 		c.Keys += b.Events
 	}
@@ -146,21 +152,23 @@ func (w window) push(mod features.Modality, b features.Block, atMS int64, ref st
 		c.Refs = c.Refs[max(0, len(c.Refs)-maxRefs):]
 	}
 	chunks[last] = c
-	w.chunks = trim(mod, chunks, atMS)
+	w.chunks = trim(mod, chunks)
 	w.Restarted = w.Restarted && len(w.chunks) == len(chunks) // its chunk is the oldest, the first to be trimmed
-	for len(w.Aside) > 0 && atMS-w.Aside[0].EndMS > windowMS {
-		w.Aside = w.Aside[1:]
+	if complete(mod, c) {
+		w.FreshMS = max(w.FreshMS, c.BeganMS)
+		return w, true
 	}
-	return w, complete(mod, c)
+	return w, false
 }
 
-func trim(mod features.Modality, chunks []chunk, atMS int64) []chunk {
+// trim keeps a window to its size. What is out of time is gone before: see aged.
+func trim(mod features.Modality, chunks []chunk) []chunk {
 	w := window{chunks: chunks}
 	for len(w.chunks) > 1 {
 		oldest := w.chunks[0]
 		tooMany := len(w.chunks) > maxChunks || mod == features.Keystroke && w.keys() > windowKeys
 		tooLong := mod != features.Keystroke && w.activeMS()-oldest.ActiveMS >= windowActiveMS
-		if !tooMany && !tooLong && atMS-oldest.EndMS <= windowMS {
+		if !tooMany && !tooLong {
 			break
 		}
 		w.chunks = w.chunks[1:]
@@ -176,7 +184,11 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 		return w
 	}
 	if completed {
-		s := llr(bg, t.posterior, w.chunks[len(w.chunks)-1].cells)
+		newest := w.chunks[len(w.chunks)-1]
+		s := llr(bg, t.posterior, newest.cells)
+		if vouches(t.Modality, newest.cells, s) {
+			w.MatchedMS = max(w.MatchedMS, newest.BeganSpanMS)
+		}
 		w.Shorts = append(append(make([]float64, 0, recentVerdicts+1), w.Shorts...), s)
 		w.Shorts = w.Shorts[max(0, len(w.Shorts)-recentVerdicts):]
 		if s < revokeLLR && t.Modality == features.Keystroke {

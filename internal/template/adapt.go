@@ -68,7 +68,7 @@ type Outcome struct {
 	Reason string // why it is unchanged; empty where adapted
 }
 
-// Adapt takes an ended session into the subject's template as a new version, where the session was confirmed to its end by
+// Adapt takes an ended session into the subject's template as a new version, where its typing was confirmed to its end by
 // the templates in force, no program and no replay was in it, adaptation is not frozen, and the last one is long enough
 // ago. A session that was trusted and is not taken in is remembered, so that its recording is known when it comes again.
 // It is safe to repeat: a session adapts once.
@@ -169,7 +169,8 @@ func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, su
 	// The session may have been scored against templates that were replaced or rolled back since.
 	e.state = e.model.Rescore(e.state, e.templates)
 	at := *session.LastEvidenceAt
-	e.profile = e.model.Assess(e.state, e.templates, at, scoring.AssessOptions{CapLikely: sub.Capped(at)})
+	// What is learned from is the typing: reading on after it takes nothing from it.
+	e.profile = e.model.Assess(e.state, e.templates, at, scoring.AssessOptions{CapLikely: sub.Capped(at), TypingOnly: true})
 	return e, "", nil
 }
 
