@@ -96,15 +96,15 @@ func reportMixed(e *env, f Figure, trials [][]mixedWork) {
 	e.share(f, "confirmed before, not at the end of reading", count(confirmed, func(t mixedWork) bool { return !confirmed(t.read) }), "")
 	e.share(f, "trusted before, not at the end of reading", count(trusted, func(t mixedWork) bool { return !trusted(t.read) }), "")
 	for k := range mixedAfter {
-		again := fmt.Sprintf("typed %d frames again", k+1)
+		again := []string{"one frame typed again", "two frames typed again"}[k]
 		for _, had := range []struct {
 			name   string
 			status func(scoring.Status) bool
 			target string
 		}{{"confirmed", confirmed, ""}, {"trusted", trusted, "target <= 2 %"}} {
-			e.share(f, had.name+" before, not without the reading either, "+again,
+			e.share(f, had.name+" before, not after "+again+" without the reading",
 				count(had.status, func(t mixedWork) bool { return !had.status(t.control[k]) }), "")
-			e.share(f, had.name+" before, lost by the reading, "+again,
+			e.share(f, had.name+" before, lost by the reading after "+again,
 				count(had.status, func(t mixedWork) bool { return had.status(t.control[k]) && !had.status(t.again[k]) }), had.target)
 		}
 	}

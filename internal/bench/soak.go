@@ -12,11 +12,15 @@ import (
 // sealing, deliveries.
 const soakRate = 100
 
-// soakSteps is how many times in a soak memory is looked at and people type again: no evidence is fresh for over an hour.
-const soakSteps = 10
+// soakSteps is how many times in a soak memory is looked at and people type again, and more where they would otherwise be silent
+// for longer than soakSilence: of typing of more than ten minutes ago no evidence is left.
+const (
+	soakSteps   = 10
+	soakSilence = 8 * time.Minute
+)
 
 // soak lets decisions go on for a long time and reports how memory, goroutines and open files of API and worker moved from
-// the first tenth, when everything is warm, to the end.
+// the first part, when everything is warm, to the end.
 func soak(ctx context.Context, b *bench) error {
 	if b.Soak <= 0 {
 		return fmt.Errorf("say how long: SOAK=1h")
@@ -30,15 +34,16 @@ func soak(ctx context.Context, b *bench) error {
 	}
 	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
 	var first cost
-	for step := range soakSteps {
+	steps := max(soakSteps, int(b.Soak/soakSilence)+1)
+	for step := range steps {
 		if err := several(ctx, len(all), func(i int) error {
 			_, err := typed(b.server, all[i], "score", 3)
 			return err
 		}); err != nil {
 			return err
 		}
-		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, soakSteps), func() load.Result {
-			return load.Open(ctx, soakRate, openClients, b.Soak/soakSteps, func(context.Context, int) error { return b.allowed(ask.next()) })
+		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, steps), func() load.Result {
+			return load.Open(ctx, soakRate, openClients, b.Soak/time.Duration(steps), func(context.Context, int) error { return b.allowed(ask.next()) })
 		})
 		if step == 0 {
 			first = b.usage(ctx)
@@ -46,7 +51,7 @@ func soak(ctx context.Context, b *bench) error {
 		b.memory(fmt.Sprintf("soak, part %d", step+1), r)
 	}
 	last := b.usage(ctx)
-	b.report.Notes = append(b.report.Notes, fmt.Sprintf("soak, from the first tenth of %s to the end: API %s; worker %s.", b.Soak.Round(time.Second),
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("soak, from the first part of %s to the end: API %s; worker %s.", b.Soak.Round(time.Second),
 		drift(first.api.RSS, last.api.RSS, first.api.Goroutines, last.api.Goroutines, first.api.Files, last.api.Files),
 		drift(first.worker.RSS, last.worker.RSS, first.worker.Goroutines, last.worker.Goroutines, first.worker.Files, last.worker.Files)))
 	b.report.under("soak: growth of memory", (mb(last.api.RSS)+mb(last.worker.RSS))/(mb(first.api.RSS)+mb(first.worker.RSS)), 1.25, "x")

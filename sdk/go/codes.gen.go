@@ -72,6 +72,9 @@ const (
 
 // The reason codes of decisions, claims, frames and proofs.
 const (
+	// For a while there was activity by which no template could tell the person: scrolling, pasting, or a pointer that is
+	// not enrolled or does not match.
+	ReasonActivityUnattributed = "activity_unattributed"
 	// The background was learned from other people than this deployment's own.
 	ReasonBackgroundNotLocal = "background_not_local"
 	// Most key transitions are outside the background's tables, so another language or layout is likely.
@@ -90,7 +93,7 @@ const (
 	ReasonContinuityWeakMatch = "continuity_weak_match"
 	// No usable evidence has arrived in the session.
 	ReasonEvidenceNone = "evidence_none"
-	// The last evidence is more than ten minutes old.
+	// The last evidence that can be held against a template is more than ten minutes old.
 	ReasonEvidenceStale = "evidence_stale"
 	// There is too little evidence for a claim.
 	ReasonEvidenceTooLittle = "evidence_too_little"
@@ -106,6 +109,8 @@ const (
 	ReasonActionArchived = "action_archived"
 	// The automation claim is not what the policy asks for: input looks scripted.
 	ReasonAutomationNotMet = "automation_not_met"
+	// The newest frame that the tests of automation could read is older than freshness_max_ms, or there is none.
+	ReasonAutomationTooOld = "automation_too_old"
 	// A completed challenge made good what the policy lets a challenge compensate.
 	ReasonChallengeSatisfied = "challenge_satisfied"
 	// A claim this version of the service cannot assess is asked for by the policy.
@@ -116,9 +121,12 @@ const (
 	ReasonDenyOnMatched = "deny_on_matched"
 	// The evidence_replay claim is not what the policy asks for: evidence looks recorded earlier.
 	ReasonEvidenceReplayNotMet = "evidence_replay_not_met"
+	// The newest frame that could be compared for evidence_replay is older than freshness_max_ms, or there is none.
+	ReasonEvidenceReplayTooOld = "evidence_replay_too_old"
 	// The policy asks the subject to approve this very action.
 	ReasonExplicitApprovalRequired = "explicit_approval_required"
-	// There is no evidence, or the newest is older than the policy's freshness_max_ms.
+	// The newest evidence of a claim that the policy asks for is older than its freshness_max_ms, or there is none; where
+	// it asks for no claim, the newest evidence of any kind.
 	ReasonFreshnessExceeded = "freshness_exceeded"
 	// A reviewer approved the held authorization.
 	ReasonHoldApproved = "hold_approved"
@@ -126,6 +134,8 @@ const (
 	ReasonHoldOnMatched = "hold_on_matched"
 	// The human_presence claim is below the policy's minimum.
 	ReasonHumanPresenceNotMet = "human_presence_not_met"
+	// The newest frame that the tests of human_presence could read is older than freshness_max_ms, or there is none.
+	ReasonHumanPresenceTooOld = "human_presence_too_old"
 	// There is too little evidence to assess the subject, or a claim the policy asks for.
 	ReasonInsufficientEvidence = "insufficient_evidence"
 	// A challenge is due, but this chain of authorizations has used all max_challenges allows.
@@ -134,8 +144,14 @@ const (
 	ReasonNoChallengeMethod = "no_challenge_method"
 	// The experimental operator_change claim is not what the policy asks for.
 	ReasonOperatorChangeNotMet = "operator_change_not_met"
+	// The newest evidence that can carry the experimental operator_change is older than freshness_max_ms, or there is
+	// none.
+	ReasonOperatorChangeTooOld = "operator_change_too_old"
 	// The operator_continuity claim is below the policy's minimum: the person may not be the enrolled one.
 	ReasonOperatorContinuityNotMet = "operator_continuity_not_met"
+	// The newest evidence that can carry operator_continuity, such as typing held against the subject's template, is
+	// older than freshness_max_ms, or there is none.
+	ReasonOperatorContinuityTooOld = "operator_continuity_too_old"
 	// Every requirement of the policy version is met.
 	ReasonRequirementsMet = "requirements_met"
 	// The subject is revoked; no action of theirs is authorized.

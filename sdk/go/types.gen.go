@@ -79,7 +79,7 @@ type AssuranceClaim struct {
 	Coverage Coverage `json:"coverage"`
 	// Ids of the frames it rests on.
 	EvidenceRefs []string `json:"evidence_refs,omitzero"`
-	// Age of its newest evidence in milliseconds.
+	// Age in milliseconds of the newest evidence that can carry this claim; null where none has come.
 	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
 	// What limits it.
 	Limitations []string `json:"limitations,omitzero"`
@@ -103,7 +103,7 @@ type AssuranceProfile struct {
 	EvidenceWindows *int64 `json:"evidence_windows,omitzero"`
 	// The feature schema of the frames.
 	FeatureSchemaVersion string `json:"feature_schema_version"`
-	// Age of the newest evidence in milliseconds.
+	// Age of the newest evidence of any kind in milliseconds.
 	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
 	// Id of the profile.
 	ID string `json:"id"`
@@ -1311,7 +1311,8 @@ type PolicyRequirements struct {
 	DenyOn []string `json:"deny_on,omitzero"`
 	// The subject must approve this very action.
 	ExplicitApprovalRequired bool `json:"explicit_approval_required,omitzero"`
-	// Greatest age of the evidence in milliseconds.
+	// Greatest age in milliseconds of the evidence of each claim in `claims`, the oldest deciding; without a claim there,
+	// of the newest evidence of any kind.
 	FreshnessMaxMS int64 `json:"freshness_max_ms,omitzero"`
 	// Reason codes that force hold.
 	HoldOn []string `json:"hold_on,omitzero"`

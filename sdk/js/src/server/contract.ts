@@ -1590,7 +1590,7 @@ export interface components {
              */
             coverage_min?: "none" | "sparse" | "partial" | "sufficient";
             /**
-             * @description Greatest age of the evidence in milliseconds.
+             * @description Greatest age in milliseconds of the evidence of each claim in `claims`, the oldest deciding; without a claim there, of the newest evidence of any kind.
              * @default 60000
              */
             freshness_max_ms?: number;
@@ -1842,7 +1842,7 @@ export interface components {
             active_seconds?: number;
             /** @description Modalities that the evidence has. */
             modalities_present?: string[];
-            /** @description Age of the newest evidence in milliseconds. */
+            /** @description Age of the newest evidence of any kind in milliseconds. */
             freshness_ms?: number | null;
             /** @description What limits the assessment. */
             limitations?: string[];
@@ -1859,7 +1859,7 @@ export interface components {
             limitations?: string[];
             /** @description Why. */
             reason_codes?: string[];
-            /** @description Age of its newest evidence in milliseconds. */
+            /** @description Age in milliseconds of the newest evidence that can carry this claim; null where none has come. */
             freshness_ms?: number | null;
         };
         /**
