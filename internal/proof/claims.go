@@ -37,7 +37,7 @@ type Claims struct {
 	Resource        Resource  `json:"res"`
 	Context         string    `json:"ctx"` // digest of the request's context
 	Assurance       Assurance `json:"assurance"`
-	Methods         []string  `json:"amr"` // of the Method constants; empty where the policy asked for nothing
+	Methods         []string  `json:"amr"` // of the Method constants; empty where the policy asked for none of them
 }
 
 // Action is what was authorized, under which contract.
@@ -63,7 +63,7 @@ type Assurance struct {
 
 // Values of amr: what the decision rests on.
 const (
-	MethodBehaviour      = "behaviour"       // evidence met a minimum of the policy
+	MethodBehaviour      = "behaviour"       // fresh evidence met a minimum on a claim about the person, no program and no replay
 	MethodPasskey        = "passkey"         // a completed passkey challenge
 	MethodSandboxConfirm = "sandbox_confirm" // a confirmed sandbox challenge
 	MethodReview         = "review"          // a reviewer's approval of a hold

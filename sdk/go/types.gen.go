@@ -1420,7 +1420,7 @@ type Problem struct {
 type ProofClaims struct {
 	// The action: key, hash, policy_version, content_hash.
 	Act map[string]any `json:"act,omitzero"`
-	// How the person stepped up.
+	// What the decision rests on: behaviour, passkey, sandbox_confirm, review.
 	Amr []string `json:"amr,omitzero"`
 	// Coverage, freshness_ms and claims at the decision.
 	Assurance map[string]any `json:"assurance,omitzero"`

@@ -2274,7 +2274,7 @@ export interface components {
             assurance?: {
                 [key: string]: unknown;
             };
-            /** @description How the person stepped up. */
+            /** @description What the decision rests on: behaviour, passkey, sandbox_confirm, review. */
             amr?: string[];
         } & {
             [key: string]: unknown;
