@@ -90,6 +90,9 @@ func TestRunMeasuresSetsItWasNeverWrittenFor(t *testing.T) {
 		{"attacks", "people", "BPCER", .10},
 		{"claims", "frames 3", "impostor confirmed", .02},
 		{"pointer", "four frames", "EER pooled", .35},
+		{"take-over", "scroll only", "confirmed after 60 s", 0},
+		{"take-over", "paste only", "confirmed or likely after 180 s", 0},
+		{"mixed", "scrolls for 300 s", "trusted before, lost by the reading after two", .02},
 	} {
 		f, ok := r.Find(want.protocol, "unheard-of", want.kase, want.metric)
 		require.True(t, ok, want)
@@ -167,6 +170,13 @@ func TestAccuracyOnRecordingsHolds(t *testing.T) {
 		{"claims", "essay", "frames 3", "genuine confirmed or likely", .935, 1},
 		{"claims", "essay", "frames 3", "impostor not_confirmed", .955, 1},
 		{"claims", "essay", "frames 3", "impostor confirmed", 0, .002},
+		{"take-over", "essay", "scroll only", "confirmed after 60 s", 0, 0},
+		{"take-over", "essay", "paste only", "confirmed or likely after 180 s", 0, 0},
+		{"take-over", "essay", "mouse only, no pointer template", "confirmed or likely after 180 s", 0, 0},
+		{"take-over", "essay", "mouse only, pointer template", "confirmed after 60 s", 0, 0},
+		{"take-over", "essay", "mouse only, pointer template", "confirmed or likely after 180 s", 0, 0},
+		{"mixed", "aalto", "scrolls for 300 s", "trusted before, lost by the reading after two", 0, .02},
+		{"mixed", "essay", "scrolls for 300 s", "trusted before, lost by the reading after two", 0, .02},
 		{"automation", "webbot", "test", "correct", 1, 1},
 		{"attacks", "aalto", "people", "BPCER", 0, .01},
 		{"attacks", "aalto", "victim's times shuffled", "caught", .98, 1},
