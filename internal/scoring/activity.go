@@ -33,10 +33,11 @@ func (m *Model) observeActivity(s State, in Input, ts Templates, now int64) acti
 	if in.Frame.Distinctive() {
 		a.ComparedMS = now
 	}
+	span := s.accountsFor(in, now)
 	if b, ok := in.Frame.Block(features.Keystroke); ok && carries(features.Keystroke, b) && m.usable(ts, features.Keystroke, s.Device) != nil {
-		return a // the keystroke window judges it
+		span = max(span-activityGapMS, 0) // the keystroke window judges it, but a line in ten minutes is not ten minutes of typing
 	}
-	a.SpanMS += s.accountsFor(in, now)
+	a.SpanMS += span
 	return a
 }
 

@@ -129,6 +129,24 @@ func TestOnlyMatchingTypingBringsTrustBack(t *testing.T) {
 	}
 }
 
+// A frame with enough typing to be judged is no unattributed activity, but a line in ten minutes is not ten minutes of typing.
+func TestALineDoesNotStandForMinutes(t *testing.T) {
+	t.Parallel()
+	m := Default()
+	_, _, ts, s, at := trustedOwner(t, m, 3)
+	thief := drawPerson(m.Background(features.Keystroke), 4)
+	for _, c := range []struct {
+		lasted time.Duration
+		adds   int64
+	}{{20 * time.Second, 0}, {30 * time.Second, 0}, {10 * time.Minute, 570_000}} {
+		in := Input{Frame: few(thief, thief.day(), 21), Timestamp: at, Duration: c.lasted}
+		next, _ := m.Add(s, in, ts, at)
+		require.Equal(t, c.adds, next.Activity.SpanMS-s.Activity.SpanMS)
+		next, _ = m.Add(s, in, nil, at)
+		require.Equal(t, c.lasted.Milliseconds(), next.Activity.SpanMS-s.Activity.SpanMS, "without a template all of it counts")
+	}
+}
+
 // oneKey is a frame of many presses that fill few cells.
 func oneKey() features.Frame {
 	b := features.Block{Cells: features.NewVector(features.Dim(features.Keystroke)), Events: 60, ActiveMS: 9000}
