@@ -61,6 +61,7 @@ type Frame struct {
 	DurationMS    float64 `gorm:"column:duration_ms"`
 	Digest        []byte
 	Vector        []byte
+	Keys          *int // of a frame that enrolls
 }
 
 // Template is one version of what was learned of a subject in one modality on one class of device.

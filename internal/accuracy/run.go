@@ -55,6 +55,7 @@ func protocols() []protocol {
 		{"enrollment", recordings.Keystrokes, runEnrollment},
 		{"leave-one-out", recordings.Keystrokes, runLeaveOneOut},
 		{"attacks", recordings.Keystrokes, runAttacks},
+		{"replays", recordings.Keystrokes, runReplays},
 		{"fusion", recordings.Keystrokes, runFusion},
 		{"take-over", recordings.Keystrokes, runTakeOver},
 		{"mixed", recordings.Keystrokes, runMixed},

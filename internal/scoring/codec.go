@@ -1,13 +1,17 @@
 package scoring
 
-import "github.com/countersign-dev/countersign/internal/features"
+import (
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/features"
+)
 
 // stateVersion and templateVersion are the first byte of the stored forms. A state of the version before is read too: the
 // sessions under way at an upgrade go on.
 const (
 	stateVersion    = 3
 	stateOldest     = 2
-	stateActivity   = 3 // the version that came to know what activity there was
+	stateActivity   = 3 // the first version with the activity, and with the length of the passages of Replay
 	templateVersion = 2
 )
 
@@ -126,7 +130,15 @@ func (r *replayState) pack(p *packer) {
 	p.count(&r.Near)
 	p.count(&r.Elsewhere)
 	list(p, &r.Digests, recentDigests, p.bits)
-	list(p, &r.prints, recentPrints, p.print)
+	list(p, &r.prints, storedPrints, p.print)
+	if p.version >= stateActivity {
+		list(p, &r.Sizes, storedPrints, p.count)
+	} else {
+		r.Sizes = slices.Repeat([]int{chunkKeys}, len(r.prints)) // shorter frames were not kept
+	}
+	if len(r.Sizes) != len(r.prints) {
+		p.fail()
+	}
 }
 
 // MarshalBinary encodes the template for storage, some 35 kB for keystrokes: means of sessions, the posterior, and

@@ -73,11 +73,35 @@ const (
 	judgedSessions      = 20  // newest sessions of an enrolment that are held against each other; bounds the cost
 )
 
-// Replay: mean absolute difference of two frames in deviations, over the cells both have.
+// Replay. Frames are compared as passages: frames of fewer keys are put together until they hold passageKeys. Thresholds and
+// how they were chosen are in docs/accuracy.md.
 const (
-	replayDistance = 0.30
+	passageKeys    = 20
+	replayDistance = 0.25 // mean absolute difference of two passages in deviations, over the cells both have
 	replayCells    = 30
 	replayOverlap  = 0.8
-	recentPrints   = 16
-	recentDigests  = 64
+	recentPrints   = 8  // passages of the session itself
+	storedPrints   = 16 // bound of a stored state
+	recentDigests  = 64 // exact ones are the service's to find, in any session; these are found without it
+)
+
+// Comparison with the passages seen of a subject. Its ratio is the log-likelihood that two passages are one recording rather
+// than two of one person.
+const (
+	recordedRatio  = 0.1 // variance between two copies of a recording, as a share of that between two recordings
+	recordedNoise  = 0.4 // variance of a cell's mean between two passages of one person, as a share of one event's
+	recordedLLR    = 40  // one passage, or two that are short
+	recutLLR       = 30  // recutPassages put together: copies cut at other borders
+	recutPassages  = 4
+	recutNearLLR   = -15 // a copy overlaps in part with what it was cut from
+	recutNearMost  = 48  // bounds the work
+	recutReach     = 5   // passages before such a one that a copied run may begin
+	recutShortest  = 0.75
+	recutLongest   = 1.35 // keys of what is compared, as a share of the other's
+	spreadSamples  = 24
+	spreadPrior    = 100 // cells that say a person's passages differ as much as people's do
+	spreadCap      = 6
+	spreadExpected = 1.2
+	spreadLeast    = 0.1
+	spreadMost     = 2
 )

@@ -39,6 +39,7 @@ type replayState struct {
 	Near      int      `json:"near,omitempty"`
 	Elsewhere int      `json:"elsewhere,omitempty"`
 	Digests   []uint64 `json:"digests,omitempty"`
+	Sizes     []int    `json:"sizes,omitempty"` // keys of each of prints; the last is still growing below passageKeys
 	prints    []fingerprint
 }
 
@@ -58,7 +59,9 @@ type Input struct {
 	Duration      time.Duration // the frame's own duration
 	WindowStart   time.Time     // zero where the frame does not say
 	WindowEnd     time.Time
+	SeenBefore    bool // the service has seen Frame.Digest() before in this session
 	SeenElsewhere bool // the service has seen Frame.Digest() before, in another session or of another subject
+	Known         Passages
 }
 
 // Ack is what becomes of a frame, in the terms of an EvidenceAck.
@@ -69,6 +72,7 @@ type Ack struct {
 	ActiveSeconds   float64
 	Modalities      []string
 	Reasons         []string
+	Passage         Passages // what to add to Input.Known for the frames to come; empty if the frame completed no passage
 }
 
 // Add takes a frame into the session's state, scoring it against the subject's templates. at is the time of arrival. The
@@ -85,7 +89,7 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	odd := set{}
 	s.Activity = m.observeActivity(s, in, ts, now)
 	s = s.observeClock(in, now, odd)
-	kind := m.observeReplay(&s, in, ts, odd)
+	kind, passage := m.observeReplay(&s, in, ts, odd)
 	if kind == ReasonReplayExact || kind == ReasonReplayElsewhere {
 		s.LastMS = now
 		return s, s.ack(features.Neutral, odd.list())
@@ -97,7 +101,18 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	}
 	s.Frames++
 	s.LastMS = now
-	return s, s.ack(features.Accepted, odd.list())
+	ack := s.ack(features.Accepted, odd.list())
+	if s.couldMatch() {
+		ack.Passage = passage
+	}
+	return s, ack
+}
+
+// couldMatch says whether what was typed last could pass as the enrolled person's when it comes again. Other typing need not
+// be recognised, and must not push out what has to be.
+func (s State) couldMatch() bool {
+	last, ok := s.Keystroke.short()
+	return !s.Keystroke.Scored || !ok || last >= revokeLLR
 }
 
 func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State {
@@ -203,58 +218,6 @@ func (s State) observeClock(in Input, now int64, odd set) State {
 	s.LastEndMS = math.Max(s.LastEndMS, endMS)
 	s.Oddities = union(s.Oddities, odd.list())
 	return s
-}
-
-// observeReplay compares the frame with what the session and the templates have seen.
-func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) string {
-	if in.SeenElsewhere && in.Frame.Distinctive() {
-		s.Replay.Elsewhere++
-		odd.add(ReasonReplayElsewhere)
-		return ReasonReplayElsewhere
-	}
-	if in.Frame.Distinctive() {
-		digest := shortDigest(in.Frame)
-		for _, d := range s.Replay.Digests {
-			if d == digest {
-				s.Replay.Exact++
-				odd.add(ReasonReplayExact)
-				return ReasonReplayExact
-			}
-		}
-		s.Replay.Digests = lastN(append(append([]uint64(nil), s.Replay.Digests...), digest), recentDigests)
-	}
-	bg := m.backgrounds[features.Keystroke]
-	b, ok := in.Frame.Block(features.Keystroke)
-	if bg == nil || !ok || b.Events < chunkKeys {
-		return ""
-	}
-	print := newFingerprint(bg, b.Cells)
-	near := print.nearest(s.Replay.prints)
-	for i := range ts {
-		near = math.Min(near, print.nearest(ts[i].gallery))
-	}
-	s.Replay.prints = lastN(append(append([]fingerprint(nil), s.Replay.prints...), print), recentPrints)
-	if near < replayDistance {
-		s.Replay.Near++
-		odd.add(ReasonReplayNear)
-		return ReasonReplayNear
-	}
-	return ""
-}
-
-func shortDigest(f features.Frame) uint64 {
-	var v uint64
-	for _, c := range []byte(f.Digest()[:16]) {
-		v = v<<4 | uint64(hexDigit(c))
-	}
-	return v
-}
-
-func hexDigit(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
 }
 
 func lastN[T any](v []T, n int) []T { return v[max(0, len(v)-n):] }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/features"
 	"github.com/countersign-dev/countersign/internal/identity"
@@ -58,13 +59,25 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 			return Ack{}, err
 		}
 	}
+	if f.parsed.Frame.Keys() > 0 && f.parsed.Status == features.Accepted {
+		f.known = s.assessor.KnownTyping()
+		defer f.known.Close()
+	}
 	for range maxAttempts {
 		ack, err := s.attempt(ctx, id, f)
-		if !store.Violates(err, "frames_pkey") {
+		if !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
 			return ack, err
 		}
 	}
 	return Ack{}, problem.Away("The frame is being sent by many at once. Nothing was stored.", nil)
+}
+
+// passages are what is known of the subject's typing.
+func (f incoming) passages() scoring.Passages {
+	if f.known == nil {
+		return nil
+	}
+	return f.known.Passages()
 }
 
 // maxAttempts bounds how often a frame that comes twice at once is taken again; the second time it is found.
@@ -75,18 +88,28 @@ type incoming struct {
 	Frame
 	principal identity.Principal
 	parsed    features.Result
-	digest    []byte // empty unless the frame can be scored
+	digest    []byte                 // empty unless the frame can be scored
+	known     *assurance.KnownTyping // nil unless there are keys in it
 	now       time.Time
+}
+
+// lookup is what has to be found out of the frame.
+func (f incoming) lookup() store.FrameLookup {
+	out := store.FrameLookup{ID: f.FrameID, Templates: len(f.digest) > 0}
+	if f.parsed.Frame.Distinctive() {
+		out.Digest = f.digest // others are too short to be told from another person's
+	}
+	if f.known != nil {
+		f.known.Begin()
+		out.Passages = f.known.Take
+	}
+	return out
 }
 
 func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, err error) {
 	p := f.principal
-	elsewhere := f.digest
-	if !f.parsed.Frame.Distinctive() {
-		elsewhere = nil // too little to be told from another's
-	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		o, err := q.Observe(ctx, p.Store(), id, store.FrameLookup{ID: f.FrameID, Digest: elsewhere, Templates: len(f.digest) > 0})
+		o, err := q.Observe(ctx, p.Store(), id, f.lookup())
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 			return problem.Absent()
 		}
@@ -121,10 +144,10 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	sess := o.Session
 	sess.LastActivityAt = f.now
 	status, reasons := string(f.parsed.Status), f.parsed.Reasons
-	row := models.Frame{
+	row := store.TakenFrame{Frame: models.Frame{
 		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
 		ReceivedAt: f.now, At: wire.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
-	}
+	}}
 	if f.parsed.Status == features.Accepted {
 		row.Digest = f.digest
 		taken, err := s.score(ctx, q, o, f, &sess)
@@ -132,8 +155,14 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 			return Ack{}, err
 		}
 		status, reasons = string(taken.Status), taken.Reasons
+		if len(taken.Passage) > 0 {
+			if row.Passages, err = f.known.Add(taken.Passage, sess.SubjectUID, sess.DeviceClass); err != nil {
+				return Ack{}, err
+			}
+		}
 	}
 	accepted := status == string(features.Accepted)
+	row.Remember = accepted && f.parsed.Frame.Distinctive()
 	if f.Purpose == purposeEnroll && accepted && !counts {
 		reasons = append(reasons[:len(reasons):len(reasons)], recovery.LimitationCooling)
 	}
@@ -150,14 +179,12 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
 		return Ack{}, err
 	}
-	if err := q.InsertFrame(ctx, row); err != nil {
+	keys := f.parsed.Frame.Keys()
+	row.Keys = &keys
+	if err := s.collect(ctx, q, f, o.SubjectSession, &sess); err != nil {
 		return Ack{}, err
 	}
-	if err := s.collect(ctx, q, f.principal, o.SubjectSession, &sess, f.now); err != nil {
-		return Ack{}, err
-	}
-	_, err = q.SaveSession(ctx, sess)
-	return answer(sess, status, reasons), err
+	return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
 }
 
 // enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
@@ -215,7 +242,8 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	before := *sess
 	state, taken := model.Add(state, scoring.Input{
 		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: wire.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
-		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), SeenElsewhere: o.Seen,
+		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), Known: f.passages(),
+		SeenBefore: o.Seen == store.SeenInSession, SeenElsewhere: o.Seen == store.SeenElsewhere,
 	}, templates, f.now)
 	if sess.State, err = s.assessor.SealState(sess.ID, state); err != nil {
 		return taken, err
@@ -245,36 +273,37 @@ func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v 
 	return events.Append(ctx, q, e)
 }
 
-// collect says whether the enrollment has enough, and marks a subject that begins to enroll.
-func (s *Service) collect(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, now time.Time) error {
+// collect says whether the enrollment has enough with this frame, and marks a subject that begins to enroll.
+func (s *Service) collect(ctx context.Context, q *store.Q, f incoming, v store.SubjectSession, sess *models.Session) error {
+	p := f.principal
 	if v.Subject.Enrollment == models.EnrollmentNone {
-		if err := q.SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, now); err != nil {
+		if err := q.SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, now)); err != nil {
+		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, f.now)); err != nil {
 			return err
 		}
 	}
-	stored, err := q.EnrollFrames(ctx, sess.SubjectUID, sess.DeviceClass)
+	stored, err := q.EnrollKeys(ctx, sess.SubjectUID, sess.DeviceClass)
 	if err != nil {
 		return err
 	}
-	amounts := map[string]*scoring.SessionAmount{}
-	var list []scoring.SessionAmount
-	for _, f := range stored {
-		var frame features.Frame
-		if err := frame.UnmarshalBinary(f.Vector); err != nil {
-			return err
+	keys := map[string]int{sess.ID: f.parsed.Frame.Keys()}
+	for _, k := range stored {
+		if len(k.Uncounted) > 0 {
+			var frame features.Frame
+			if err := frame.UnmarshalBinary(k.Uncounted); err != nil {
+				return err
+			}
+			k.Keys = frame.Keys()
 		}
-		if amounts[f.SessionID] == nil {
-			amounts[f.SessionID] = &scoring.SessionAmount{}
-		}
-		amounts[f.SessionID].Keys += frame.Keys()
+		keys[k.SessionID] += k.Keys
 	}
-	for _, a := range amounts {
-		list = append(list, *a)
+	var amounts []scoring.SessionAmount
+	for _, n := range keys {
+		amounts = append(amounts, scoring.SessionAmount{Keys: n})
 	}
-	r := scoring.Ready(list)
+	r := scoring.Ready(amounts)
 	sess.EnrollmentReady = r.Ready || r.Provisional
 	return nil
 }

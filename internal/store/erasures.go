@@ -49,7 +49,7 @@ func (q *Q) FinishErasure(ctx context.Context, id string, at time.Time) (bool, e
 // subjectTables hold rows of one subject, what hangs off others first. Reviews, links and requests go with the challenge,
 // hold or authorization they belong to. A test holds the list and the schema equal.
 var subjectTables = []string{
-	"frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
+	"frame_digests", "typed_passages", "frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
 	"research_consents", "proofs", "challenges", "holds", "authorizations",
 }
 

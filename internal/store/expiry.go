@@ -12,6 +12,7 @@ type Expiring string
 // The classes. What each covers and how long it is kept is said in docs/retention.md.
 const (
 	ExpiringFrames         Expiring = "frames"
+	ExpiringDigests        Expiring = "digests"
 	ExpiringSessions       Expiring = "sessions"
 	ExpiringTemplates      Expiring = "templates"
 	ExpiringAuthorizations Expiring = "authorizations"
@@ -22,6 +23,8 @@ const (
 // expiring removes at most $2 rows from before $1 and returns whose environment each was of.
 var expiring = map[Expiring]string{
 	ExpiringFrames: `delete from frames where ctid = any (array(select ctid from frames where received_at < $1 limit $2))
+		returning environment_id`,
+	ExpiringDigests: `delete from frame_digests where ctid = any (array(select ctid from frame_digests where seen_at < $1 limit $2))
 		returning environment_id`,
 	// A session goes with its frames.
 	ExpiringSessions: `delete from sessions where id in (select id from sessions where status <> 'active' and started_at < $1

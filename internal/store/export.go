@@ -33,7 +33,9 @@ var exportSections = []exportSection{
 		"enrollments where subject_uid = $1 order by created_at, id"},
 	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
 		"events where subject_uid = $1 order by txid, seq"},
-	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector",
+	{"frame_digests", "session_id #digest @seen_at",
+		"frame_digests where subject_uid = $1 order by seen_at, digest"},
+	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector keys",
 		"frames where subject_uid = $1 order by received_at, session_id, frame_id"},
 	{"holds", "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
 		"resolved_by self_review_barred child_authorization_id",
@@ -59,6 +61,8 @@ var exportSections = []exportSection{
 		"sessions where subject_uid = $1 order by started_at, id"},
 	{"templates", "id modality device_class version status origin origin_ref model_version provisional limitations @created_at @updated_at #data",
 		"templates where subject_uid = $1 order by created_at, id"},
+	{"typed_passages", "device_class block #passages @updated_at",
+		"typed_passages where subject_uid = $1 order by device_class, block"},
 }
 
 // ExportSink takes an export as it is read: each section, and then its rows, every row a JSON object.

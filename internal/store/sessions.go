@@ -100,11 +100,6 @@ func (q *Q) SaveSession(ctx context.Context, r models.Session) (bool, error) {
 	return n > 0, err
 }
 
-// InsertFrame stores a frame; each frame id of a session counts once.
-func (q *Q) InsertFrame(ctx context.Context, f models.Frame) error {
-	return q.with(ctx).Create(&f).Error
-}
-
 // EnrollFrame is an accepted frame of an enrollment with its session's end.
 type EnrollFrame struct {
 	SessionID  string

@@ -60,7 +60,7 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			if err := q.TakeFrame(t.Context(), y.frame("one"), next); err != nil { // plain, and sent late
+			if err := q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // plain, and sent late
 				return err
 			}
 			if err := q.CreateSession(t.Context(), later); err != nil { // GORM
@@ -96,7 +96,7 @@ func TestTheLastStatementsErrorIsTheTransactions(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			return q.TakeFrame(t.Context(), y.frame("one"), next)
+			return q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next)
 		})
 	}
 	require.NoError(t, take())

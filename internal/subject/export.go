@@ -33,6 +33,7 @@ const (
 type Opener interface {
 	OpenState(s models.Session) (scoring.State, error)
 	OpenTemplate(t models.Template) (scoring.Template, error)
+	OpenPassages(place string, sealed []byte) (scoring.Passages, error)
 }
 
 // Export is SubjectExport, on its way: Body is read once and closed. Digest is over the canonical form of its data.

@@ -82,7 +82,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 
 // data writes the data in canonical JSON: sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
-	sections := &exportSections{w: w, subject: e.subject, open: e.open}
+	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open}
 	if err := e.q.ExportSubject(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
@@ -93,6 +93,7 @@ func (e exporter) data(ctx context.Context, w io.Writer) error {
 type exportSections struct {
 	w       io.Writer
 	open    Opener
+	uid     string
 	subject json.RawMessage
 	current string
 	rows    int
@@ -145,6 +146,17 @@ func (s *exportSections) opened(row json.RawMessage) (json.RawMessage, error) {
 	case "templates":
 		return replace(row, "data", func(id string, sealed []byte) (any, error) {
 			return s.open.OpenTemplate(models.Template{ID: id, Data: sealed})
+		})
+	case "typed_passages":
+		var place struct {
+			DeviceClass string `json:"device_class"`
+			Block       int    `json:"block"`
+		}
+		if err := json.Unmarshal(row, &place); err != nil {
+			return nil, err
+		}
+		return replace(row, "passages", func(_ string, sealed []byte) (any, error) {
+			return s.open.OpenPassages(store.PassagePlace(s.uid, place.DeviceClass, place.Block), sealed)
 		})
 	case "frames", "research_vectors":
 		return replace(row, "vector", func(_ string, packed []byte) (any, error) {

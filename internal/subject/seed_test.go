@@ -29,6 +29,10 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 		values ($1, $2, $3, $4, 'desktop', 'active', $5, $5, '\x01')`, out.session, s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest, vector)
 		values ($1, 'f1', $2, $3, 'score', 'accepted', '{}', $4, $4, 1000, '\x02', $5)`, out.session, s.EnvironmentID, s.UID, now, vector(t))
+	b.exec(t, `insert into frame_digests (environment_id, digest, subject_uid, session_id, seen_at) values ($1, $2, $3, $4, $5)`,
+		s.EnvironmentID, []byte(s.UID), s.UID, out.session, now)
+	b.exec(t, `insert into typed_passages (environment_id, subject_uid, device_class, block, passages, updated_at)
+		values ($1, $2, 'desktop', 0, '\x05', $3)`, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 		values ($1, $2, $3, $4, 'keystroke', 'desktop', 1, 'active', 'm1', '\x04', $5, $5)`, ids.New(ids.Template), s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into enrollments (id, tenant_id, environment_id, subject_uid, session_id, anchor, status, force, windows_accepted, created_at)

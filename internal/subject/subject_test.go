@@ -42,6 +42,10 @@ func (plain) OpenState(s models.Session) (scoring.State, error) {
 	return scoring.NewState(scoring.UnknownDevice), nil
 }
 
+func (plain) OpenPassages(string, []byte) (scoring.Passages, error) {
+	return make(scoring.Passages, scoring.PassageSize()), nil
+}
+
 func (plain) OpenTemplate(t models.Template) (scoring.Template, error) { return learned(), nil }
 
 var learned = sync.OnceValue(func() scoring.Template {

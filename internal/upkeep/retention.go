@@ -23,6 +23,7 @@ const quotaKept = 2 * time.Hour
 // Retention says how long each class of data is kept. Zero is for ever: until the subject is erased.
 type Retention struct {
 	Frames         time.Duration // evidence frames
+	Digests        time.Duration // digests of evidence frames, by which a replay is recognised
 	Sessions       time.Duration // sessions after their last activity, with their running state
 	Templates      time.Duration // versions of templates that are no longer in force
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
@@ -53,6 +54,7 @@ type class struct {
 // classes are in the order of docs/retention.md.
 var classes = []class{
 	{"frames", func(r *Retention) *time.Duration { return &r.Frames }, day, false},
+	{"digests", func(r *Retention) *time.Duration { return &r.Digests }, 90 * day, true},
 	{"sessions", func(r *Retention) *time.Duration { return &r.Sessions }, day, false},
 	{"templates", func(r *Retention) *time.Duration { return &r.Templates }, day, false},
 	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
@@ -125,6 +127,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		keep time.Duration
 	}{
 		{store.ExpiringFrames, d.Retention.Frames},
+		{store.ExpiringDigests, d.Retention.Digests},
 		{store.ExpiringSessions, d.Retention.Sessions},
 		{store.ExpiringTemplates, d.Retention.Templates},
 		{store.ExpiringAuthorizations, d.Retention.Authorizations},
