@@ -43,7 +43,7 @@ func runReplays(e *env, set recordings.Set) error {
 	}
 	people = people[:min(len(people), replayPeople)]
 	for _, c := range copies {
-		for _, ms := range []float64{0, 1, 5, 10} {
+		for _, ms := range []float64{0, 10} {
 			if err := e.ctx.Err(); err != nil {
 				return err
 			}

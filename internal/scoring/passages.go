@@ -129,7 +129,7 @@ func (p Passages) sum(from, to, cell int) (sum, count int) {
 // alike must be more alike still to be taken for a copy.
 func (q *recordedQuery) measure(p Passages) {
 	n := p.Len()
-	total, cells := float32(spreadPrior), float32(spreadPrior)
+	total, cells := spreadPrior*min(1, chunkKeys/float32(q.keys)), float32(spreadPrior)
 	step := max(n/spreadSamples, 1)
 	for from := 0; from < n; from += step {
 		to, _ := p.run(from, q.keys)

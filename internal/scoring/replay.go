@@ -160,16 +160,17 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 		return false
 	}
 	last := p.newest(1, bg, known)
-	near := make([]int, 0, recutNearMost)
-	for i := known.Len() - 1; i >= 0; i-- {
+	var best nearest
+	for i := range known.Len() {
 		ratio := last.ratio(known, i, i+1)
 		if ratio > recordedLLR {
 			return true
 		}
-		if ratio > recutNearLLR && len(near) < recutNearMost {
-			near = append(near, i)
+		if ratio > recutNearLLR {
+			best.add(i, ratio)
 		}
 	}
+	near := best.places()
 	if len(near) == 0 || n < 2 {
 		return false
 	}
@@ -184,6 +185,35 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 	}
 	several := p.newest(recutPassages, bg, known)
 	return several.recut(known, near, own) > recutLLR
+}
+
+// nearest are the known passages with the greatest ratios.
+type nearest struct {
+	n     int
+	at    [recutNearMost]int
+	ratio [recutNearMost]float32
+}
+
+func (b *nearest) add(at int, ratio float32) {
+	if b.n == recutNearMost {
+		if ratio <= b.ratio[b.n-1] {
+			return
+		}
+		b.n--
+	}
+	i := b.n
+	for ; i > 0 && b.ratio[i-1] < ratio; i-- {
+		b.at[i], b.ratio[i] = b.at[i-1], b.ratio[i-1]
+	}
+	b.at[i], b.ratio[i] = at, ratio
+	b.n++
+}
+
+// places are their indexes, the newest first.
+func (b *nearest) places() []int {
+	out := b.at[:b.n]
+	slices.SortFunc(out, func(x, y int) int { return y - x })
+	return out
 }
 
 // ownAmong finds a session's own newest passages among the known ones: put together with the newest they resemble themselves.

@@ -91,17 +91,17 @@ const (
 	recordedRatio  = 0.1 // variance between two copies of a recording, as a share of that between two recordings
 	recordedNoise  = 0.4 // variance of a cell's mean between two passages of one person, as a share of one event's
 	recordedLLR    = 40  // one passage, or two that are short
-	recutLLR       = 30  // recutPassages put together: copies cut at other borders
+	recutLLR       = 42  // recutPassages put together: copies cut at other borders
 	recutPassages  = 4
 	recutNearLLR   = -15 // a copy overlaps in part with what it was cut from
-	recutNearMost  = 48  // bounds the work
+	recutNearMost  = 12  // bounds the work
 	recutReach     = 5   // passages before such a one that a copied run may begin
 	recutShortest  = 0.75
 	recutLongest   = 1.35 // keys of what is compared, as a share of the other's
 	spreadSamples  = 24
-	spreadPrior    = 100 // cells that say a person's passages differ as much as people's do
+	spreadPrior    = 50 // cells that say a person's passages differ as much as people's do
 	spreadCap      = 6
 	spreadExpected = 1.2
-	spreadLeast    = 0.1
+	spreadLeast    = 0.02
 	spreadMost     = 2
 )

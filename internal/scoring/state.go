@@ -86,6 +86,9 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	if in.Frame.ActiveMS() > duration*1.1+contradictSlack {
 		return s, s.ack(features.Rejected, []string{ReasonContradictDuration})
 	}
+	if !in.WindowEnd.IsZero() && in.WindowStart.After(in.WindowEnd) {
+		return s, s.ack(features.Rejected, []string{features.ReasonContradicts})
+	}
 	odd := set{}
 	s.Activity = m.observeActivity(s, in, ts, now)
 	s = s.observeClock(in, now, odd)
@@ -202,9 +205,13 @@ func (s State) observeClock(in Input, now int64, odd set) State {
 	}
 	s.DurationMS += float64(in.Duration.Milliseconds())
 	endMS, startMS := float64(end.UnixMilli()), float64(start.UnixMilli())
-	late := endMS > float64(now)+futureSkewMS || s.DurationMS > float64(now-s.FirstMS)+futureSkewMS
-	if late || start.After(end) {
+	ahead := math.Max(math.Max(endMS, startMS), float64(in.Timestamp.UnixMilli())) > float64(now)+futureSkewMS
+	if ahead || s.DurationMS > float64(now-s.FirstMS)+futureSkewMS || start.After(end) {
 		odd.add(ReasonClock)
+	}
+	if ahead { // says nothing of the order of frames: those that come with the right time are not late
+		s.Oddities = union(s.Oddities, odd.list())
+		return s
 	}
 	if s.LastEndMS > 0 {
 		overlap := s.LastEndMS - startMS
