@@ -43,7 +43,7 @@ func runReplays(e *env, set recordings.Set) error {
 	}
 	people = people[:min(len(people), replayPeople)]
 	for _, c := range copies {
-		for _, ms := range []float64{0, 10} {
+		for _, ms := range []float64{0, 1, 5, 10} {
 			if err := e.ctx.Err(); err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func reportCopies(e *env, set string, people []typist, captured, sent, skipped i
 		var known scoring.Passages
 		for _, s := range people[i].sessions {
 			var at int
-			known, at = sent1(e.opt.Model, known, s, captured)
+			known, at = playKnown(e.opt.Model, known, s, captured)
 			honest[i] = append(honest[i], at > 0)
 		}
 		for _, s := range people[i].sessions[:min(len(people[i].sessions), replayTargets)] {
@@ -69,7 +69,7 @@ func reportCopies(e *env, set string, people []typist, captured, sent, skipped i
 				continue
 			}
 			again := jitteredKeys(rng, s[skipped:], ms)
-			_, at := sent1(e.opt.Model, known, again, sent)
+			_, at := playKnown(e.opt.Model, known, again, sent)
 			hit := func(n int) bool { return at > 0 && (n == 0 || at <= n*50) }
 			first[i], second[i], fourth[i] = append(first[i], hit(1)), append(second[i], hit(2)), append(fourth[i], hit(4))
 			whole[i] = append(whole[i], hit(0))
@@ -85,9 +85,9 @@ func reportCopies(e *env, set string, people []typist, captured, sent, skipped i
 	e.share(f, "caught in the session", whole, "")
 }
 
-// sent1 plays a session against what is known of its person and returns what is known then, and after how many keys a replay
+// playKnown plays a session against what is known of its person and returns what is known then, and after how many keys a replay
 // was detected; 0 is never.
-func sent1(m *scoring.Model, known scoring.Passages, events []features.KeyEvent, keys int) (scoring.Passages, int) {
+func playKnown(m *scoring.Model, known scoring.Passages, events []features.KeyEvent, keys int) (scoring.Passages, int) {
 	s, at := scoring.NewState(scoring.Desktop), trialStart
 	detected, typed := 0, 0
 	for _, part := range cut(events, keys) {

@@ -13,7 +13,9 @@ import (
 type Passages []byte
 
 // PassageSize is how many bytes a passage takes.
-func PassageSize() int { return 1 + features.Dim(features.Keystroke) }
+func PassageSize() int { return passageSize }
+
+var passageSize = 1 + features.Dim(features.Keystroke)
 
 const (
 	codeLevels = 254 // steps of a cell's range; codes are -127 to 127
@@ -21,20 +23,19 @@ const (
 )
 
 // Len is how many passages there are.
-func (p Passages) Len() int { return len(p) / PassageSize() }
+func (p Passages) Len() int { return len(p) / passageSize }
 
 // keys is how many keys passage i has, at most 255.
-func (p Passages) keys(i int) int { return int(p[i*PassageSize()]) }
+func (p Passages) keys(i int) int { return int(p[i*passageSize]) }
 
 // codes are the cells of passage i.
 func (p Passages) codes(i int) []byte {
-	size := PassageSize()
-	return p[i*size+1 : (i+1)*size]
+	return p[i*passageSize+1 : (i+1)*passageSize]
 }
 
 // newPassage encodes the means of the cells that are present.
 func newPassage(cells features.Vector, keys int) Passages {
-	out := make(Passages, PassageSize())
+	out := make(Passages, passageSize)
 	out[0] = byte(min(keys, math.MaxUint8)) // #nosec G115 -- bounded
 	for i, c := range features.Cells(features.Keystroke) {
 		code := absent
@@ -115,8 +116,7 @@ func newQuery(bg *Background, p Passages) recordedQuery {
 
 // sum adds up the codes of a cell over passages from to to, and counts those that have it.
 func (p Passages) sum(from, to, cell int) (sum, count int) {
-	size := PassageSize()
-	for at := from*size + 1 + cell; at < to*size; at += size {
+	for at := from*passageSize + 1 + cell; at < to*passageSize; at += passageSize {
 		if code := int8(p[at]); code != absent { // #nosec G115 -- the bits
 			sum += int(code)
 			count++
@@ -152,6 +152,24 @@ func (p Passages) run(from, keys int) (to, total int) {
 		total += p.keys(to)
 	}
 	return to, total
+}
+
+// ratioOne is ratio for one passage. It is called for every passage known with every frame.
+func (q *recordedQuery) ratioOne(codes []byte) float32 {
+	sum, both := float32(0), 0
+	scale := gainSteps / q.spread
+	for k, cell := range q.at {
+		code := int8(codes[cell]) // #nosec G115 -- the bits
+		if code == absent {
+			continue
+		}
+		d := (q.code[k] - float32(code)) * q.scale[k]
+		sum += recordedGain[min(int(d*d*scale), len(recordedGain)-1)]
+		if both++; both == 16 && sum < -12 || both == 32 && sum < -16 {
+			return sum
+		}
+	}
+	return sum
 }
 
 // ratio is the log-likelihood ratio of the query and the passages from to to, merged. What cannot become a copy any more is

@@ -120,7 +120,7 @@ func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) (kind s
 		odd.add(ReasonReplayNear)
 		return ReasonReplayNear, nil
 	}
-	return "", done[len(done)-PassageSize():]
+	return "", done[len(done)-passageSize:]
 }
 
 // observeExact says whether the very features were seen before.
@@ -162,7 +162,7 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 	last := p.newest(1, bg, known)
 	var best nearest
 	for i := range known.Len() {
-		ratio := last.ratio(known, i, i+1)
+		ratio := last.ratioOne(known.codes(i))
 		if ratio > recordedLLR {
 			return true
 		}
@@ -218,8 +218,8 @@ func (b *nearest) places() []int {
 
 // ownAmong finds a session's own newest passages among the known ones: put together with the newest they resemble themselves.
 func (p Passages) ownAmong(known Passages) map[int]bool {
-	own, size := map[int]bool{}, PassageSize()
-	for i := range known.Len() {
+	own, size := map[int]bool{}, passageSize
+	for i := max(0, known.Len()-ownAmongNewest); i < known.Len(); i++ {
 		for k := range p.Len() {
 			if bytes.Equal(known[i*size:(i+1)*size], p[k*size:(k+1)*size]) {
 				own[i] = true
@@ -231,7 +231,7 @@ func (p Passages) ownAmong(known Passages) map[int]bool {
 
 // newest prepares the newest passages, merged, for comparison with the known ones.
 func (p Passages) newest(n int, bg *Background, known Passages) recordedQuery {
-	q := newQuery(bg, p[(p.Len()-n)*PassageSize():])
+	q := newQuery(bg, p[(p.Len()-n)*passageSize:])
 	q.measure(known)
 	return q
 }

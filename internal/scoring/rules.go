@@ -94,11 +94,12 @@ const (
 	recutLLR       = 42  // recutPassages put together: copies cut at other borders
 	recutPassages  = 4
 	recutNearLLR   = -15 // a copy overlaps in part with what it was cut from
+	ownAmongNewest = 128 // among which a session's own newest passages are, whatever others of the person are under way
 	recutNearMost  = 12  // bounds the work
 	recutReach     = 5   // passages before such a one that a copied run may begin
 	recutShortest  = 0.75
 	recutLongest   = 1.35 // keys of what is compared, as a share of the other's
-	spreadSamples  = 24
+	spreadSamples  = 16
 	spreadPrior    = 50 // cells that say a person's passages differ as much as people's do
 	spreadCap      = 6
 	spreadExpected = 1.2
