@@ -56,6 +56,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "integration: events that are not what their types' schemas say (%d types seen): %v\n", len(seen), err)
 		code = 1
 	}
+	if err := testenv.CheckOrder(context.Background(), shared.database); err != nil {
+		fmt.Fprintln(os.Stderr, "integration: events that do not stand behind their causes:", err)
+		code = 1
+	}
 	stop()
 	if err := checkShown(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "integration:", err)

@@ -177,10 +177,10 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if after, err = q.PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
 			return err
 		}
-		if err := retired(ctx, q, p, a, now); err != nil {
+		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
+		if err := retired(ctx, q, p, a, now); err != nil {
 			return err
 		}
 		return q.Notify(ctx, store.ChannelPolicy, notice(a))

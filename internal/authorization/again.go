@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/policy"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -20,6 +21,9 @@ type Again struct {
 	Actor           string
 	RequestID       string
 	WorkflowID      string
+	// Cause is the event that leads to the follow-up decision, which it names; nil for none. It is written with the events of
+	// that decision, ahead of them.
+	Cause func(followUp models.Authorization) events.Entry
 }
 
 // DecideAgain decides the parent's request anew, in the caller's transaction: the subject is assessed as of At, under
@@ -59,6 +63,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	d, body, err := s.decide(ctx, q, decisionInput{
 		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), archived: act.ArchivedAt != nil,
 		start: now, actor: in.Actor, requestID: in.RequestID, workflowID: in.WorkflowID,
+		cause: in.Cause,
 	}, now)
 	if err != nil {
 		return parent, nil, err

@@ -30,6 +30,7 @@ type decisionInput struct {
 	actor      string // for the events
 	requestID  string
 	workflowID string
+	cause      func(followUp models.Authorization) events.Entry // of a follow-up decision; nil for none
 }
 
 // decide assesses the subject, decides, and builds all that is to be written, with the answer's bytes. What it has to read
@@ -234,7 +235,8 @@ func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *sto
 	return nil
 }
 
-// eventRows tells the log what was decided and what it opened.
+// eventRows are the entries of a decision in the order of cause and consequence: what led to it, the decision, what it opened.
+// Their ids rise in that order too.
 func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, now time.Time) ([]models.Event, error) {
 	a := d.Authorization
 	entry := events.Entry{
@@ -254,7 +256,11 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, no
 	if d.Proof != nil {
 		decided.Data["proof_id"] = d.Proof.JTI
 	}
-	entries := []events.Entry{decided}
+	entries := make([]events.Entry, 0, 3)
+	if in.cause != nil {
+		entries = append(entries, in.cause(a))
+	}
+	entries = append(entries, decided)
 	if c := d.Challenge; c != nil {
 		decided.Data["challenge"] = c.ID
 		opened := entry

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/challenge"
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/fixture"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -89,7 +90,11 @@ func setup(t *testing.T) *bundle {
 		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: "http://localhost:8080/challenge/",
 		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
 			b.decided++
-			return b.Child(ctx, q, a.Parent, b.decision)
+			followUp, err := b.Child(ctx, q, a.Parent, b.decision)
+			if err != nil {
+				return followUp, err
+			}
+			return followUp, events.Append(ctx, q, a.Cause(followUp))
 		},
 	}
 	return b

@@ -59,7 +59,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
-// completed does what follows from a completion: the passkey's counter, the new decision, the event.
+// completed does what follows from a completion: the passkey's counter, and the follow-up decision behind the event.
 func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.MoveRequest) (Outcome, error) {
 	if err := spend(ctx, q, r, m.At); err != nil {
 		return Outcome{}, err
@@ -70,20 +70,21 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	}
 	child, err := s.Decide(ctx, q, Again{
 		Parent: c.Parent, Method: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
+		Cause: func(followUp models.Authorization) events.Entry {
+			e := entryOf(c, events.ChallengeCompleted, m.At, r.Actor)
+			e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
+			e.Data = map[string]any{
+				"challenge": m.ID, "method": *r.Method, "strength": strength(*r.Method),
+				"child_authorization": followUp.ID, "child_decision": followUp.Decision,
+			}
+			return e
+		},
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := q.SetChallengeChild(ctx, m.ID, child.ID); err != nil {
-		return Outcome{}, err
-	}
-	e := entryOf(c, events.ChallengeCompleted, m.At, r.Actor)
-	e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
-	e.Data = map[string]any{
-		"challenge": m.ID, "method": *r.Method, "strength": strength(*r.Method),
-		"child_authorization": child.ID, "child_decision": child.Decision,
-	}
-	return Outcome{Status: models.ChallengeCompleted, Authorization: child.ID, Decision: child.Decision}, events.Append(ctx, q, e)
+	out := Outcome{Status: models.ChallengeCompleted, Authorization: child.ID, Decision: child.Decision}
+	return out, q.SetChallengeChild(ctx, m.ID, child.ID)
 }
 
 // spend uses the verified assertion up. Since it was verified the passkey may have been revoked, or its counter reached by

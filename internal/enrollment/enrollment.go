@@ -220,12 +220,13 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		}
 		modalities = append(modalities, string(t.Modality))
 	}
-	if e.Status == models.EnrollmentCompleted {
-		if err := enrolled(ctx, q, scope, sub.UID, step.At); err != nil {
-			return "", err
-		}
+	if err := s.tell(ctx, q, scope, sub, e, modalities, step); err != nil {
+		return "", err
 	}
-	return e.Status, s.tell(ctx, q, scope, sub, e, modalities, step)
+	if e.Status != models.EnrollmentCompleted {
+		return e.Status, nil
+	}
+	return e.Status, enrolled(ctx, q, scope, sub.UID, step.At)
 }
 
 // enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.

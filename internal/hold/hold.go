@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/canonical"
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -33,6 +34,8 @@ type Again struct {
 	Actor      string
 	RequestID  string
 	WorkflowID string
+	// Cause is the event that leads to the follow-up decision, which it names: it is written ahead of that decision's events.
+	Cause func(followUp models.Authorization) events.Entry
 }
 
 // Decider decides the parent's question again, in the caller's transaction, and returns the child with the body of its

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/fixture"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -36,8 +37,11 @@ func setup(t *testing.T) *bundle {
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
 	b.service = &hold.Service{Store: st, Clock: b.clock,
 		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
-			child, err := b.Child(ctx, q, a.Parent, b.decision)
-			return child, []byte(`{"id":"` + child.ID + `","decision":"` + child.Decision + `"}`), err
+			followUp, err := b.Child(ctx, q, a.Parent, b.decision)
+			if err == nil {
+				err = events.Append(ctx, q, a.Cause(followUp))
+			}
+			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
 		}}
 	return b
 }

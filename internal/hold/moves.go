@@ -124,6 +124,13 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}
 	child, response, err := r.decide(ctx, r.q, Again{
 		Parent: r.held.Parent, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
+		Cause: func(followUp models.Authorization) events.Entry {
+			e := r.entry(events.HoldApproved)
+			e.Data = map[string]any{
+				"resolved_by": r.request.Actor, "approvals": given, "child_authorization": followUp.ID, "child_decision": followUp.Decision,
+			}
+			return e
+		},
 	})
 	if err != nil {
 		return Outcome{}, err
@@ -138,13 +145,9 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.q.SetHoldChild(ctx, r.move.ID, child.ID); err != nil {
 		return Outcome{}, err
 	}
-	e := r.entry(events.HoldApproved)
-	e.Data = map[string]any{
-		"resolved_by": r.request.Actor, "approvals": given, "child_authorization": child.ID, "child_decision": child.Decision,
-	}
 	return Outcome{
 		Status: models.HoldApproved, Authorization: child.ID, Decision: child.Decision, Approvals: given, Required: h.ApprovalsRequired,
-	}, events.Append(ctx, r.q, e)
+	}, nil
 }
 
 func (r review) resolve(ctx context.Context, to models.HoldStatus) error {

@@ -117,6 +117,11 @@ func opened(p identity.Principal, sub models.Subject, in Begin, now time.Time) m
 
 // startOver voids what is open, ends the channels that evidence comes in by, resets the templates and has the run started.
 func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
+	e := entry(r, sub, events.RecoveryStarted, r.CreatedAt, p.Actor())
+	e.RequestID = p.RequestID
+	if err := events.Append(ctx, q, e); err != nil {
+		return err
+	}
 	void := subject.Void{Subject: sub, Reason: subject.ReasonRecovery, At: r.CreatedAt, Actor: p.Actor(), RequestID: p.RequestID}
 	if _, err := void.Proofs(ctx, q); err != nil {
 		return err
@@ -134,11 +139,6 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 		if err := q.SetClaimCap(ctx, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
 			return err
 		}
-	}
-	e := entry(r, sub, events.RecoveryStarted, r.CreatedAt, p.Actor())
-	e.RequestID = p.RequestID
-	if err := events.Append(ctx, q, e); err != nil {
-		return err
 	}
 	return outbox.Add(ctx, q, outbox.Item{Topic: outbox.TopicRecoveryStart, Environment: r.EnvironmentID, Ref: r.ID, At: r.CreatedAt})
 }

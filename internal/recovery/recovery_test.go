@@ -237,7 +237,7 @@ func TestBeginVoidsWhatIsOpenAndResetsTheTemplate(t *testing.T) {
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where compact is null and revoked_reason = 'recovery'"))
 	require.Equal(t, []string{"retired", "retired"}, b.texts(t, "select status from templates"))
 	require.Equal(t, models.EnrollmentNone, b.row(t).Enrollment)
-	require.Equal(t, []string{"proof.revoked", "challenge.cancelled", "session.ended", "template.reset", "recovery.started"}, b.events(t))
+	require.Equal(t, []string{"recovery.started", "proof.revoked", "challenge.cancelled", "session.ended", "template.reset"}, b.events(t))
 	require.Equal(t, []string{"ended"}, b.texts(t, "select status from sessions"))
 	require.Equal(t, []string{"sub"}, b.texts(t, "select 'sub' from subjects where timing_template is null and enrollment_asked_at is null"))
 	require.Equal(t, []string{"challenge.settled", "recovery.start"}, b.texts(t, "select topic from outbox order by id"))

@@ -140,9 +140,7 @@ func (q *Q) InsertDecision(ctx context.Context, d Decision) (bool, error) {
 	if d.Hold != nil {
 		s.insertHold(*d.Hold)
 	}
-	for i, e := range d.Events {
-		s.insertDecisionEvent(i, e)
-	}
+	s.insertDecisionEvents(d.Events)
 	for i, o := range d.Outbox {
 		s.insert(fmt.Sprintf("o%d", i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
 			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
@@ -214,13 +212,31 @@ func (s *statement) insertHold(h models.Hold) {
 		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
 }
 
-func (s *statement) insertDecisionEvent(i int, e models.Event) {
-	s.insert(fmt.Sprintf("e%d", i), "events", `id, tenant_id, environment_id, type, at, subject_uid, subject, action,
-		authorization_id, decision, actor, request_id, workflow_id, data, salt, digest`,
-		e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
-		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest)
-	env, id, at := s.arg(e.EnvironmentID), s.arg(e.ID), s.arg(e.At)
-	s.with(fmt.Sprintf("w%d", i), `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		select 'event', `+env+`, `+id+`, '{}', `+at+`, `+at+` from guard where exists (select 1 from webhook_endpoints
-		where environment_id = `+env+` and status = 'enabled' and deleted_at is null) returning 1`)
+// insertDecisionEvents writes the entries in one statement, in their order. Postgres runs the parts of a statement in no
+// promised order, so that one part for each entry would number the entries in any order. The rows are numbered after they
+// are sorted; the outbox follows those numbers.
+func (s *statement) insertDecisionEvents(entries []models.Event) {
+	if len(entries) == 0 {
+		return
+	}
+	rows := make([]string, len(entries))
+	for i, e := range entries {
+		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
+			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
+			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ")"
+	}
+	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
+		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)
+	s.with("told", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
+		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
+}
+
+// typed adds arguments of one type: a list of values, unlike an insert, does not know what its columns are.
+func (s *statement) typed(as string, values ...any) string {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		marks[i] = s.arg(v) + "::" + as
+	}
+	return strings.Join(marks, ", ")
 }

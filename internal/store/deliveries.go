@@ -14,23 +14,32 @@ func (q *Q) ListeningEndpoints(ctx context.Context, environment string) ([]model
 	return rows, err
 }
 
-// EventByID finds an event for the fan-out, which knows the environment and no tenant.
-func (q *Q) EventByID(ctx context.Context, environment, id string) (models.Event, error) {
-	var e models.Event
-	return one(e, q.with(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&e).Error)
+// EventWithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
+// precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
+func (q *Q) EventWithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.with(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
+		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
+		select * from (
+			(select * from before order by seq limit 1)
+			union (select * from before order by seq desc limit @limit)
+			union select * from events where environment_id = @environment and id = @id) found
+		order by seq`, map[string]any{"environment": environment, "id": id, "limit": limit}).Scan(&rows).Error
+	return rows, err
 }
 
 // InsertDeliveries owes each event to its endpoint; what is owed or was delivered already is left as it is.
 func (q *Q) InsertDeliveries(ctx context.Context, rows []models.WebhookDelivery) error {
 	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
 	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
+	due := make([]time.Time, len(rows))
 	var at time.Time
 	for i, d := range rows {
-		ids[i], endpoints[i], eventIDs[i], types[i], at = d.ID, d.EndpointID, d.EventID, d.Type, d.CreatedAt
+		ids[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
 	}
 	_, err := q.exec(ctx, `insert into webhook_deliveries (id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
-		select i, p, e, t, 'pending', $5, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as d (i, p, e, t)
-		on conflict (endpoint_id, event_id, replay) do nothing`, ids, endpoints, eventIDs, types, at)
+		select i, p, e, t, 'pending', n, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, p, e, t, n)
+		on conflict (endpoint_id, event_id, replay) do nothing`, ids, endpoints, eventIDs, types, at, due)
 	return err
 }
 
@@ -77,7 +86,8 @@ func (q *Q) DueDeliveries(ctx context.Context, endpoint string, now time.Time, u
 		if probe {
 			tx = tx.Order("attempts")
 		}
-		err = tx.Order("next_attempt_at, id").Limit(limit).Find(&rows).Error
+		// Events that are due as of the same time are those of one transaction, whose ids rise from cause to consequence.
+		err = tx.Order("next_attempt_at, event_id").Limit(limit).Find(&rows).Error
 		return rows, err
 	}
 	rows, err := owed("next_attempt_at <= ?", now)

@@ -6,11 +6,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// insertEvent is shared with the decision statement. An outbox row follows only where somebody listens.
-const insertEvent = `insert into events (id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
-	decision, actor, request_id, workflow_id, data, salt, digest)
+// eventColumns are what a writer says of an entry, in the order of insertEvent's arguments.
+const eventColumns = `id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
+	decision, actor, request_id, workflow_id, data, salt, digest`
+
+const insertEvent = `insert into events (` + eventColumns + `)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
+// announceEvent adds the outbox row of an entry if the environment has an enabled webhook endpoint.
 const announceEvent = `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 	select 'event', $1, $2, '{}', $3, $3 where exists
 	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`

@@ -49,6 +49,10 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 			return absent(err)
 		}
 		erasure.SubjectUID = &row.UID
+		data := map[string]any{"erasure": erasure.ID}
+		if err := events.Append(ctx, q, entry(p, row, events.SubjectErasureRequested, now, data)); err != nil {
+			return err
+		}
 		if err := voidAll(ctx, q, p, row, now); err != nil {
 			return err
 		}
@@ -56,10 +60,6 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 			return err
 		}
 		if err := q.CreateErasure(ctx, erasure); err != nil {
-			return err
-		}
-		data := map[string]any{"erasure": erasure.ID}
-		if err := events.Append(ctx, q, entry(p, row, events.SubjectErasureRequested, now, data)); err != nil {
 			return err
 		}
 		return outbox.Add(ctx, q, outbox.Item{

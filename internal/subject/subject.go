@@ -118,15 +118,18 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 			return err
 		}
 		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
-		proofs, err := void.Proofs(ctx, q)
+		proofs, err := q.RevokeProofsOfSubject(ctx, p.Store(), row.UID, void.Reason, now)
 		if err != nil {
 			return err
 		}
-		if err := void.Channels(ctx, q); err != nil {
+		data := withReason(map[string]any{"proofs_revoked": len(proofs)}, reason)
+		if err := events.Append(ctx, q, entry(p, row, events.SubjectRevoked, now, data)); err != nil {
 			return err
 		}
-		data := withReason(map[string]any{"proofs_revoked": proofs}, reason)
-		return events.Append(ctx, q, entry(p, row, events.SubjectRevoked, now, data))
+		if err := void.recordProofs(ctx, q, proofs); err != nil {
+			return err
+		}
+		return void.Channels(ctx, q)
 	})
 }
 

@@ -17,7 +17,8 @@ const (
 	ReasonErasure  = "subject_erased"
 )
 
-// Void ends what is open for a subject, each with its event, in the caller's transaction.
+// Void ends what is open for a subject, each with its event, in the caller's transaction. The caller appends the event of
+// the cause first: the log has causes before their consequences.
 type Void struct {
 	Subject    models.Subject
 	Reason     string // one of the Reason constants
@@ -33,14 +34,19 @@ func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return len(rows), v.recordProofs(ctx, q, rows)
+}
+
+// recordProofs appends the event of each revoked proof.
+func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided) error {
 	for _, r := range rows {
 		e := v.entry(events.ProofRevoked, r)
 		e.Data = map[string]any{"proof_id": r.ID, "reason": v.Reason}
 		if err := events.Append(ctx, q, e); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return len(rows), nil
+	return nil
 }
 
 // Challenges cancels the subject's open challenges and has their runs told.

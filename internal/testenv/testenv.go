@@ -52,13 +52,14 @@ func opened(t testing.TB, url string) *store.Store {
 }
 
 // Database makes a fresh, migrated, empty database and returns its URL. When the test ends, every event in it must be what
-// its type's schema says.
+// its type's schema says, and stand behind its cause.
 func Database(t testing.TB) string {
 	t.Helper()
 	url := dropAfter(t, New)
 	t.Cleanup(func() {
 		_, err := CheckEvents(context.WithoutCancel(t.Context()), url)
 		assert.NoError(t, err, "events that the test made the product write")
+		assert.NoError(t, CheckOrder(context.WithoutCancel(t.Context()), url), "the order of events that the test made the product write")
 	})
 	return url
 }

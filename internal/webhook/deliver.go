@@ -58,7 +58,7 @@ type Result struct {
 // Beat is called at least every second. Should two of them overlap, after a time-out, deliveries may be sent twice, with
 // the same webhook-id, and are counted once.
 func (d *Deliverer) Deliver(ctx context.Context, job Job, beat func()) (Result, error) {
-	r := &run{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]bool{}, results: make(chan result, concurrency)}
+	r := &run{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan result, concurrency)}
 	err := r.loop(ctx, beat)
 	r.drain(ctx, beat)
 	if errors.Is(err, errGone) {
@@ -80,8 +80,8 @@ type run struct {
 	endpoint models.WebhookEndpoint
 	secrets  [][]byte
 	loaded   time.Time
-	held     time.Time // when the breaker was last seen open: what had happened by then waited for the receiver
-	underWay map[string]bool
+	held     time.Time               // when the breaker was last seen open: what had happened by then waited for the receiver
+	underWay map[string]models.Event // by the delivery's id: what it carries
 	results  chan result
 }
 
@@ -181,11 +181,16 @@ func (r *run) start(ctx context.Context) (int, error) {
 	for id := range r.underWay {
 		busy = append(busy, id)
 	}
-	due, err := r.Store.DueDeliveries(ctx, r.job.Endpoint, now, busy, slots, r.breaker.Open)
+	// Twice as many as there are slots: some may have to wait for their cause.
+	due, err := r.Store.DueDeliveries(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
 	if err != nil {
 		return 0, err
 	}
+	begun := 0
 	for _, delivery := range due {
+		if begun == slots {
+			break
+		}
 		body, err := bodyOf(delivery.Event)
 		if err != nil {
 			if err := r.Store.DiscardDelivery(ctx, delivery.ID, now); err != nil {
@@ -193,11 +198,27 @@ func (r *run) start(ctx context.Context) (int, error) {
 			}
 			continue
 		}
-		r.underWay[delivery.ID] = true
+		if r.causeUnderWay(*delivery.Event) {
+			continue
+		}
+		r.underWay[delivery.ID] = *delivery.Event
+		begun++
 		first := delivery.Attempts == 0 && delivery.Event.At.After(r.held)
 		go r.send(ctx, delivery, first, now, Message{URL: r.endpoint.URL, ID: delivery.EventID, At: now, Body: body, Secrets: r.secrets})
 	}
-	return len(due), nil
+	return begun, nil
+}
+
+// causeUnderWay reports whether a delivery under way carries an earlier event of the same transaction: what led to this
+// one is received first. Events of one type are of equal rank and do not wait for each other, nor does any event wait
+// for a delivery that failed and is tried again later.
+func (r *run) causeUnderWay(e models.Event) bool {
+	for _, other := range r.underWay {
+		if other.TxID == e.TxID && other.Type != e.Type && other.Seq < e.Seq {
+			return true
+		}
+	}
+	return false
 }
 
 // bodyOf makes the request body of an event: the same bytes at every try. An event that was erased has nothing left to tell.

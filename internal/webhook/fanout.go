@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -31,35 +30,46 @@ type FanOut struct {
 const wakeFor = 2 * time.Second
 
 // Handle is the outbox handler of topic "event": it owes the event to every endpoint that subscribed to its type and wakes
-// their senders. It is safe to repeat.
+// their senders. The events before it in the same transaction are owed with it, if they are not yet: rows of the outbox are
+// handled at once and in no order, and a consequence must not be due before its cause. It is safe to repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
-	e, err := f.Store.EventByID(ctx, row.EnvironmentID, row.Ref)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // past its retention
-	}
-	if err != nil {
-		return err
+	rows, err := f.Store.EventWithCauses(ctx, row.EnvironmentID, row.Ref, causes)
+	if err != nil || len(rows) == 0 {
+		return err // none: past its retention
 	}
 	endpoints, err := f.Store.ListeningEndpoints(ctx, row.EnvironmentID)
 	if err != nil {
 		return err
 	}
-	owed := deliveries(e, endpoints, f.Clock.Now())
+	var owed []models.WebhookDelivery
+	now := f.Clock.Now()
+	for _, e := range rows {
+		owed = append(owed, deliveries(e, endpoints, now)...)
+	}
 	if len(owed) == 0 {
 		return nil
 	}
 	if err := f.Store.InsertDeliveries(ctx, owed); err != nil {
 		return err
 	}
-	return f.wake(ctx, e.EnvironmentID, owed)
+	return f.wake(ctx, row.EnvironmentID, owed)
 }
 
+// causes bounds how many earlier events of the same transaction an event takes along. The transactions that write more
+// (a revoked subject with many open proofs) write one cause first and then consequences of equal rank.
+const causes = 8
+
 // deliveries makes one for each endpoint that hears of the event. An endpoint is not told how it fares itself: it would
-// hear that it fails when it no longer does.
+// hear that it fails when it no longer does. It is due as of the event, so that an endpoint's deliveries are sent in the
+// order of the events and not in that of the fan-out.
 func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Time) []models.WebhookDelivery {
 	payload, err := events.Payload(e)
 	if err != nil || !events.Type(e.Type).Public() || e.ErasedAt != nil {
 		return nil
+	}
+	due := now
+	if e.At.Before(now) {
+		due = e.At
 	}
 	var out []models.WebhookDelivery
 	for _, p := range endpoints {
@@ -67,7 +77,7 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 			continue
 		}
 		out = append(out, models.WebhookDelivery{ID: ids.New(ids.Delivery), EndpointID: p.ID, EventID: e.ID, Type: e.Type,
-			Status: models.DeliveryPending, NextAttemptAt: now, CreatedAt: now})
+			Status: models.DeliveryPending, NextAttemptAt: due, CreatedAt: now})
 	}
 	return out
 }

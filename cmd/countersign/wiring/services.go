@@ -86,6 +86,7 @@ func newServices(p *Process) services {
 func (s services) afterChallenge(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
 	child, _, err := s.authorizations.DecideAgain(ctx, q, authorization.Again{
 		Parent: a.Parent, ChallengeMethod: a.Method, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+		Cause: a.Cause,
 	})
 	return child, err
 }
@@ -93,5 +94,6 @@ func (s services) afterChallenge(ctx context.Context, q *store.Q, a challenge.Ag
 func (s services) afterHold(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
 	return s.authorizations.DecideAgain(ctx, q, authorization.Again{
 		Parent: a.Parent, HoldApproved: true, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
+		Cause: a.Cause,
 	})
 }
