@@ -19,6 +19,7 @@ func (t Trail) WriteText(w io.Writer) error {
 	}
 	p.line(0, "Authorization %s", t.Authorization)
 	p.line(0, "Environment %s, subject %s, action %s", t.Environment, subject, t.Action)
+	p.contradictions(t.Decisions)
 	p.line(0, "")
 	p.line(0, "In short")
 	for _, d := range t.Decisions {
@@ -31,7 +32,11 @@ func (t Trail) WriteText(w io.Writer) error {
 	p.line(0, "")
 	p.line(0, "Log")
 	for _, l := range t.Log {
-		p.line(1, "%s  %-24s %s  %s", l.At, l.Type, l.Actor, describe(l.Type))
+		unsealed := ""
+		if l.Sequence == 0 {
+			unsealed = " (not sealed yet)"
+		}
+		p.line(1, "%s  %-24s %s  %s%s", l.At, l.Type, l.Actor, describe(l.Type), unsealed)
 	}
 	for _, h := range t.Workflows {
 		p.line(0, "")
@@ -41,6 +46,21 @@ func (t Trail) WriteText(w io.Writer) error {
 		}
 	}
 	return p.err
+}
+
+// contradictions prints, ahead of all else, where what is stored is not what the log says.
+func (p *printer) contradictions(decisions []Decision) {
+	title := "CONTRADICTION: what is stored is not what the audit log says"
+	for _, d := range decisions {
+		for _, f := range d.Contradictions {
+			if title != "" {
+				p.line(0, "")
+				p.line(0, "%s", title)
+				title = ""
+			}
+			p.line(1, "%s: %s %s", d.ID, f.Kind, f.Detail)
+		}
+	}
 }
 
 // printer keeps the first error, so that the account can be written without a check at every line.

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -44,6 +47,7 @@ type Decision struct {
 	Proof          *Proof          `json:"proof"`
 	Outcome        *string         `json:"outcome"`
 	OutcomeAt      *string         `json:"outcome_reported_at"`
+	Contradictions []Finding       `json:"contradictions"` // where what is stored is not what the log says
 }
 
 // Evidence sums up the assurance profile of a decision.
@@ -130,6 +134,7 @@ type LogLine struct {
 	Actor     string  `json:"actor"`
 	RequestID *string `json:"request_id"`
 	Workflow  *string `json:"workflow_id"`
+	Sequence  int64   `json:"sequence"` // of its link in the chain; 0 for one that is not sealed yet
 }
 
 // WorkflowHistory is what a run's history shows of the chain.
@@ -152,39 +157,92 @@ type Histories interface {
 	Histories(ctx context.Context, challenges, holds []string) ([]WorkflowHistory, error)
 }
 
-// TrailOf puts the account of an authorization together. Histories may be nil: then it is Postgres's account alone.
+// TrailOf puts the account of an authorization together, as of now, and holds it against the log. Histories may be nil: then
+// it is Postgres's account alone.
 func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h Histories) (Trail, error) {
-	var rows store.Trail
-	err := st.Read(ctx, func(q *store.Q) (err error) {
-		rows, err = q.Trail(ctx, s, id)
-		return err
-	})
+	t := Trail{Environment: s.Environment, Authorization: id, Workflows: []WorkflowHistory{}}
+	now, err := st.Time(ctx)
 	if err != nil {
-		return Trail{}, err
+		return t, err
 	}
-	t := Trail{Environment: s.Environment, Authorization: id, Subject: rows.Subject, Action: rows.Authorizations[0].ActionKey,
-		Workflows: []WorkflowHistory{}}
+	err = st.Read(ctx, func(q *store.Q) error {
+		rows, err := q.Trail(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		t.Subject, t.Action = rows.Subject, rows.Authorizations[0].ActionKey
+		sealed, err := checkLog(ctx, q, s, rows.Events)
+		if err != nil {
+			return err
+		}
+		for _, a := range rows.Authorizations {
+			d := decisionOf(a, rows, now)
+			if d.Contradictions, err = contradictions(ctx, q, s, a.ID); err != nil {
+				return err
+			}
+			t.Decisions = append(t.Decisions, d)
+		}
+		t.Decisions[0].Contradictions = append(t.Decisions[0].Contradictions, sealed.findings...)
+		for _, e := range rows.Events {
+			t.Log = append(t.Log, LogLine{e.ID, wire.Time(e.At), e.Type, e.Actor, e.RequestID, e.WorkflowID, sealed.sequence[e.ID]})
+		}
+		return nil
+	})
+	if err != nil || h == nil {
+		return t, err
+	}
+	t.Workflows, err = histories(ctx, h, t.Decisions)
+	return t, err
+}
+
+func histories(ctx context.Context, h Histories, decisions []Decision) ([]WorkflowHistory, error) {
 	var challenges, holds []string
-	for _, a := range rows.Authorizations {
-		d := decisionOf(a, rows)
+	for _, d := range decisions {
 		if d.Challenge != nil {
 			challenges = append(challenges, d.Challenge.ID)
 		}
 		if d.Hold != nil {
-			holds = append(holds, a.ID)
+			holds = append(holds, d.ID)
 		}
-		t.Decisions = append(t.Decisions, d)
 	}
-	for _, e := range rows.Events {
-		t.Log = append(t.Log, LogLine{e.ID, wire.Time(e.At), e.Type, e.Actor, e.RequestID, e.WorkflowID})
+	if len(challenges)+len(holds) == 0 {
+		return []WorkflowHistory{}, nil
 	}
-	if h != nil && len(challenges)+len(holds) > 0 {
-		t.Workflows, err = h.Histories(ctx, challenges, holds)
-	}
-	return t, err
+	return h.Histories(ctx, challenges, holds)
 }
 
-func decisionOf(a models.Authorization, rows store.Trail) Decision {
+// contradictions holds what is stored of one decision against the log.
+func contradictions(ctx context.Context, q *store.Q, s store.Scope, id string) ([]Finding, error) {
+	d, err := q.RecordOf(ctx, s, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return []Finding{{Kind: Unsupported, Target: id, Detail: "the decision is stored and no entry of the log tells of it"}}, nil
+	}
+	return append([]Finding{}, Contradictions(d)...), err
+}
+
+// sealedLog is what the chain says of some entries.
+type sealedLog struct {
+	sequence map[string]int64 // by entry; those that are not sealed yet are not in it
+	findings []Finding
+}
+
+// checkLog holds entries against their links: an entry that was altered is no witness.
+func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Event) (sealedLog, error) {
+	out := sealedLog{sequence: map[string]int64{}}
+	links, err := q.AuditLinksOf(ctx, s, rows)
+	for _, l := range links {
+		out.sequence[l.Event.ID] = l.Seq
+		digest, err := events.Digest(*l.Event)
+		altered := !bytes.Equal(Hash(l.Previous, l.Seq, *l.Event), l.Hash) || err == nil && !bytes.Equal(digest, l.Event.Digest) ||
+			err != nil && l.Event.ErasedAt == nil
+		if altered {
+			out.findings = append(out.findings, Finding{Kind: Altered, Sequence: l.Seq, Event: l.Event.ID, Detail: "the entry is not what was sealed"})
+		}
+	}
+	return out, err
+}
+
+func decisionOf(a models.Authorization, rows store.Trail, now time.Time) Decision {
 	d := Decision{
 		ID: a.ID, Parent: a.ParentID, At: wire.Time(a.DecidedAt), Decision: a.Decision, Mode: string(a.Mode), ReasonCodes: a.ReasonCodes,
 		Credential: a.CredentialID, Audience: a.Audience, ResourceType: a.ResourceType, ResourceDigest: a.ResourceDigest,
@@ -193,18 +251,18 @@ func decisionOf(a models.Authorization, rows store.Trail) Decision {
 	}
 	for _, c := range rows.Challenges {
 		if c.AuthorizationID == a.ID {
-			d.Challenge = &Challenge{c.ID, string(c.Status), document(c.Display), wire.Time(c.ExpiresAt), wire.OptionalTime(c.SettledAt),
+			d.Challenge = &Challenge{c.ID, asOf(string(c.Status), string(models.ChallengeOpen), c.ExpiresAt, now), document(c.Display), wire.Time(c.ExpiresAt), wire.OptionalTime(c.SettledAt),
 				c.MethodUsed, c.Strength, c.Failures, c.ChildAuthorizationID}
 		}
 	}
 	for _, h := range rows.Holds {
 		if h.AuthorizationID == a.ID {
-			d.Hold = holdOf(h, rows.Reviews)
+			d.Hold = holdOf(h, rows.Reviews, now)
 		}
 	}
 	for _, p := range rows.Proofs {
 		if p.AuthorizationID == a.ID {
-			d.Proof = &Proof{p.JTI, string(p.Status), p.KID, wire.Time(p.IssuedAt), wire.Time(p.ExpiresAt), wire.OptionalTime(p.ConsumedAt),
+			d.Proof = &Proof{p.JTI, asOf(string(p.Status), string(models.ProofActive), p.ExpiresAt, now), p.KID, wire.Time(p.IssuedAt), wire.Time(p.ExpiresAt), wire.OptionalTime(p.ConsumedAt),
 				p.ConsumedBy, wire.OptionalTime(p.RevokedAt), p.RevokedReason}
 		}
 	}
@@ -229,8 +287,16 @@ func policyOf(a models.Authorization, versions []models.PolicyVersion) Policy {
 	return p
 }
 
-func holdOf(h models.Hold, reviews []models.Review) *Hold {
-	out := &Hold{Status: string(h.Status), OpenedAt: wire.Time(h.OpenedAt), DueAt: wire.Time(h.DueAt), Required: h.ApprovalsRequired,
+// asOf is a state at a time: one that still waits is expired once its time is over, whether or not a timer said so.
+func asOf(status, waiting string, until, now time.Time) string {
+	if status == waiting && !now.Before(until) {
+		return "expired"
+	}
+	return status
+}
+
+func holdOf(h models.Hold, reviews []models.Review, now time.Time) *Hold {
+	out := &Hold{Status: asOf(string(h.Status), string(models.HoldPending), h.DueAt, now), OpenedAt: wire.Time(h.OpenedAt), DueAt: wire.Time(h.DueAt), Required: h.ApprovalsRequired,
 		ResolvedAt: wire.OptionalTime(h.ResolvedAt), ResolvedBy: h.ResolvedBy, Child: h.ChildAuthorizationID, Reviews: []Review{}}
 	for _, r := range reviews {
 		if r.AuthorizationID == h.AuthorizationID {

@@ -22,11 +22,16 @@ const (
 	Truncated Kind = "truncated" // the chain ends before its head, or before a head exported earlier
 )
 
-// Finding is one fault and where it is. Sequence is the number of the link, 0 where there is none.
+// Finding is one fault and where it is. Sequence is the number of the link, 0 if there is none. A fault of what is stored
+// names it, the field, what the log says and what is stored.
 type Finding struct {
 	Kind     Kind   `json:"kind"`
 	Sequence int64  `json:"sequence"`
 	Event    string `json:"event,omitempty"`
+	Target   string `json:"target,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Wanted   string `json:"wanted,omitempty"`
+	Found    string `json:"found,omitempty"`
 	Detail   string `json:"detail"`
 }
 
@@ -38,6 +43,7 @@ type Result struct {
 	Waiting     int64     `json:"waiting"` // entries not sealed yet
 	Sequence    int64     `json:"sequence"`
 	Hash        string    `json:"hash"`
+	State       State     `json:"state"` // what was compared with the log
 	Findings    []Finding `json:"findings"`
 }
 
@@ -49,11 +55,34 @@ const (
 	maxFindings = 100 // after so many the rest tells nothing new
 )
 
-// Verify walks an environment's chain on one snapshot. A head exported earlier, where given, must still be in the chain:
-// it is what shows that somebody rewrote the whole of it.
+// Verifier verifies environments. Progress, if set, hears how far it is; it must return at once.
+type Verifier struct {
+	Store    *store.Store
+	Progress func(step string, done int64)
+}
+
+// Verify is Verifier.Verify without progress.
 func Verify(ctx context.Context, st *store.Store, s store.Scope, earlier *Head) (Result, error) {
-	w := walk{scope: s, earlier: earlier, result: Result{Environment: s.Environment, Findings: []Finding{}}}
-	err := st.Read(ctx, func(q *store.Q) error { return w.run(ctx, q) })
+	return Verifier{Store: st}.Verify(ctx, s, earlier)
+}
+
+// Verify walks an environment's chain, then holds what is stored against its entries, both on one snapshot and a page at a
+// time. A head exported earlier, if given, must still be in the chain: it is what shows that the whole of it was rewritten.
+func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Result, error) {
+	progress := v.Progress
+	if progress == nil {
+		progress = func(string, int64) {}
+	}
+	w := walk{scope: s, earlier: earlier, progress: progress, result: Result{Environment: s.Environment, Findings: []Finding{}}}
+	err := v.Store.Read(ctx, func(q *store.Q) error {
+		if err := w.run(ctx, q); err != nil {
+			return err
+		}
+		r := reconciliation{q: q, scope: s, progress: progress}
+		err := r.run(ctx)
+		w.result.State, w.result.Findings = r.state, append(w.result.Findings, r.findings...)
+		return err
+	})
 	return w.result, err
 }
 
@@ -65,6 +94,7 @@ type walk struct {
 	seq      int64
 	position store.Position
 	matched  bool // earlier was seen
+	progress func(step string, done int64)
 }
 
 func (w *walk) run(ctx context.Context, q *store.Q) error {
@@ -84,6 +114,7 @@ func (w *walk) run(ctx context.Context, q *store.Q) error {
 		for _, l := range links {
 			w.check(l)
 		}
+		w.progress("links", w.seq)
 		if len(links) < walkBatch {
 			break
 		}
@@ -156,5 +187,5 @@ func (w *walk) end(head store.AuditHead) {
 }
 
 func (w *walk) find(k Kind, seq int64, event, detail string) {
-	w.result.Findings = append(w.result.Findings, Finding{k, seq, event, detail})
+	w.result.Findings = append(w.result.Findings, Finding{Kind: k, Sequence: seq, Event: event, Detail: detail})
 }

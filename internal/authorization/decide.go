@@ -59,7 +59,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		return d, nil, err
 	}
 	d.Authorization.Response = body
-	d.Events, err = eventRows(in, d, profile, now)
+	d.Events, err = eventRows(in, d, profile, verdict, now)
 	return d, body, err
 }
 
@@ -237,7 +237,7 @@ func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *sto
 
 // eventRows are the entries of a decision in the order of cause and consequence: what led to it, the decision, what it opened.
 // Their ids rise in that order too.
-func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, now time.Time) ([]models.Event, error) {
+func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, verdict policy.Decision, now time.Time) ([]models.Event, error) {
 	a := d.Authorization
 	entry := events.Entry{
 		Scope: store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, At: now, SubjectUID: a.SubjectUID, Subject: profile.Subject,
@@ -249,6 +249,7 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, no
 	decided.Data = map[string]any{
 		"mode": string(a.Mode), "policy_version": a.PolicyVersion, "reason_codes": reasons, "coverage": a.Coverage,
 		"insufficient_evidence": a.Insufficient, "action_hash": a.ActionHash, "trace_id": a.TraceID, "latency_ms": a.LatencyMS,
+		"record_digest": events.Record{Authorization: a, Proof: d.Proof, Findings: findings(profile, verdict)}.Digest(),
 	}
 	if a.ParentID != nil {
 		decided.Data["parent"] = *a.ParentID
@@ -265,7 +266,8 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, no
 		decided.Data["challenge"] = c.ID
 		opened := entry
 		opened.Type = events.ChallengeRequested
-		opened.Data = map[string]any{"challenge": c.ID, "methods": words(c.Methods), "expires_at": wire.Time(c.ExpiresAt)}
+		opened.Data = map[string]any{"challenge": c.ID, "methods": words(c.Methods), "expires_at": wire.Time(c.ExpiresAt),
+			"display_digest": c.DisplayDigest}
 		entries = append(entries, opened)
 	}
 	if h := d.Hold; h != nil {
@@ -284,6 +286,18 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, no
 		}
 	}
 	return rows, nil
+}
+
+// findings are what the record's digest covers of the profile and the explanation (internal/audit reads them back).
+func findings(profile assurance.Profile, verdict policy.Decision) []string {
+	out := make([]string, 0, 2*len(profile.Claims)+4*len(verdict.Explanation))
+	for _, c := range profile.Claims {
+		out = append(out, c.Claim, string(c.Status))
+	}
+	for _, r := range verdict.Explanation {
+		out = append(out, r.Requirement, r.Wanted, r.Found, string(r.Effect))
+	}
+	return out
 }
 
 func words(list []string) []any {

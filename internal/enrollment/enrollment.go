@@ -220,7 +220,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		}
 		modalities = append(modalities, string(t.Modality))
 	}
-	if err := s.tell(ctx, q, scope, sub, e, modalities, step); err != nil {
+	if err := s.tell(ctx, q, sub, e, training{device, modalities}, step); err != nil {
 		return "", err
 	}
 	if e.Status != models.EnrollmentCompleted {
@@ -307,16 +307,23 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, 
 	})
 }
 
-func (s *Service) tell(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, modalities []string, step Step) error {
+// training is what an enrollment was about: the class of device, and what a template was learned of.
+type training struct {
+	device     string
+	modalities []string
+}
+
+func (s *Service) tell(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
 	t := events.EnrollmentCompleted
 	if e.Status == models.EnrollmentFailed {
 		t = events.EnrollmentFailed
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: scope, Type: t, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID,
-		WorkflowID: step.WorkflowID, Data: map[string]any{
+		Scope: store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, Type: t, At: step.At, SubjectUID: sub.UID,
+		Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: map[string]any{
 			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": e.WindowsAccepted,
-			"limitations": []string(e.Limitations), "modalities": modalities, "refused_sessions": append([]string{}, e.RefusedSessions...),
+			"limitations": []string(e.Limitations), "modalities": done.modalities, "device_class": done.device,
+			"refused_sessions": append([]string{}, e.RefusedSessions...),
 		},
 	})
 }

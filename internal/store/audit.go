@@ -152,11 +152,12 @@ func (q *Q) Audit(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditL
 		return nil, "", err
 	}
 	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
-	links, err := q.linksOf(ctx, s, rows)
+	links, err := q.AuditLinksOf(ctx, s, rows)
 	return links, next, err
 }
 
-func (q *Q) linksOf(ctx context.Context, s Scope, rows []models.Event) ([]AuditLink, error) {
+// AuditLinksOf are the links of those of the events that are sealed, each with its event.
+func (q *Q) AuditLinksOf(ctx context.Context, s Scope, rows []models.Event) ([]AuditLink, error) {
 	ids := make([]string, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID

@@ -208,7 +208,7 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, Type: events.SubjectErased, At: at,
 		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
-		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed)},
+		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed), "events": tally(total.Removed)["events"]},
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/research"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
 )
 
 const day = 24 * time.Hour
@@ -154,7 +155,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 			}
 			for _, g := range gone {
 				n += int(g.Rows)
-				if err := executed(ctx, q, class, g, at, by); err != nil {
+				if err := executed(ctx, q, expired{class, g, at.Add(-keep)}, at, by); err != nil {
 					return err
 				}
 			}
@@ -164,9 +165,17 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 	}
 }
 
-func executed(ctx context.Context, q *store.Q, class store.Expiring, g store.Counted, at time.Time, by string) error {
-	t, data := events.RetentionExecuted, map[string]any{"class": string(class), "removed": g.Rows}
-	if class == store.ExpiringResearch {
+// expired is what of a class was removed of one environment: rows from before a time.
+type expired struct {
+	class  store.Expiring
+	gone   store.Counted
+	before time.Time
+}
+
+func executed(ctx context.Context, q *store.Q, e expired, at time.Time, by string) error {
+	g := e.gone
+	t, data := events.RetentionExecuted, map[string]any{"class": string(e.class), "removed": g.Rows, "older_than": wire.Time(e.before)}
+	if e.class == store.ExpiringResearch {
 		t, data = events.ResearchVectorsRemoved, map[string]any{"removed": g.Rows}
 	}
 	return events.Append(ctx, q, events.Entry{

@@ -1,0 +1,60 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// erasures holds what was erased against the log, both ways: an erasure that is stored as completed has its entry, an entry
+// that completes an erasure is stored with the same counts, and nothing lost its personal part but by an erasure or by
+// retention that the log has.
+func (r *reconciliation) erasures(ctx context.Context) error {
+	unproven, err := r.q.UnprovenErasures(ctx, r.scope, maxFindings)
+	if err != nil {
+		return err
+	}
+	for _, e := range unproven {
+		r.found(Finding{Kind: Unsupported, Target: e.ID, Detail: "the erasure is stored as completed and no entry of the log completes it"})
+	}
+	doubtful, err := r.q.DoubtfulErasures(ctx, r.scope, maxFindings)
+	if err != nil {
+		return err
+	}
+	for _, e := range doubtful {
+		f := Finding{Kind: Contradicted, Event: e.Event, Target: e.Erasure}
+		switch {
+		case e.Status == "":
+			f.Kind, f.Detail = Missing, "the erasure is in the log and its receipt is stored no more"
+		case e.Status != "completed":
+			f.Field, f.Wanted, f.Found = "erasure.status", "completed", e.Status
+			f.Detail = "the log completed the erasure, and it is not stored as completed"
+		default:
+			f.Field, f.Wanted, f.Found = "erasure.removed", strconv.FormatInt(e.Removed, 10), strconv.FormatInt(e.RemovedStored, 10)
+			f.Detail = "the receipt does not count what the log says was removed"
+		}
+		r.found(f)
+	}
+	return r.erased(ctx)
+}
+
+// erased looks for entries that were made to look erased.
+func (r *reconciliation) erased(ctx context.Context) error {
+	ids, err := r.q.UnprovenErased(ctx, r.scope, maxFindings)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		r.found(Finding{Kind: Unsupported, Event: id, Detail: "the entry's personal part is gone, and no erasure and no retention in the log removed it"})
+	}
+	counts, err := r.q.ErasedCounts(ctx, r.scope)
+	if err != nil {
+		return err
+	}
+	r.state.Erasures = counts.Erasures
+	if proven := counts.Erased - int64(len(ids)); proven != counts.Accounted {
+		r.found(Finding{Kind: Contradicted, Field: "erased", Wanted: strconv.FormatInt(counts.Accounted, 10), Found: strconv.FormatInt(proven, 10),
+			Detail: fmt.Sprintf("erasures account for %d erased entries, and %d are erased", counts.Accounted, proven)})
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// UnprovenErasure is a completed erasure that no entry of the log completes.
+type UnprovenErasure struct {
+	ID          string
+	CompletedAt *time.Time
+}
+
+// UnprovenErasures are erasures that are stored as completed and that the log has not: no subject.erased of that time which
+// names them. At most limit of them.
+func (q *Q) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]UnprovenErasure, error) {
+	var rows []UnprovenErasure
+	err := q.with(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
+		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
+			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Scan(&rows).Error
+	return rows, err
+}
+
+// ErasureClaim is what the log says of an erasure beside what is stored of it. Status is empty if nothing is.
+type ErasureClaim struct {
+	Event         string
+	Erasure       string
+	Status        string
+	Removed       int64 // as the log has it
+	RemovedStored int64
+	Entries       *int64 // erased entries as the log has it; nil in what was written before it said so
+	EntriesStored int64
+}
+
+// DoubtfulErasures are completed erasures in the log that are not stored as completed, or with other counts.
+func (q *Q) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]ErasureClaim, error) {
+	var rows []ErasureClaim
+	err := q.with(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
+			coalesce((e.data->>'removed')::bigint, 0) as removed, (e.data->>'events')::bigint as entries,
+			(select coalesce(sum(v::bigint), 0) from jsonb_each_text(coalesce(r.removed, '{}')) as t (k, v)) as removed_stored,
+			coalesce((r.removed->>'events')::bigint, 0) as entries_stored
+			from events e left join erasures r on r.id = e.data->>'erasure' and r.environment_id = e.environment_id
+			where e.tenant_id = ? and e.environment_id = ? and e.type = 'subject.erased' and e.data is not null) claims
+		where status <> 'completed' or removed <> removed_stored or entries is not null and entries <> entries_stored limit ?`,
+		s.Tenant, s.Environment, limit).Scan(&rows).Error
+	return rows, err
+}
+
+// byRetention holds for an entry e that retention erased: it was executed at that very time.
+const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at)`
+
+// UnprovenErased are entries without their personal part that no erasure and no retention in the log has removed it from.
+func (q *Q) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string, error) {
+	var ids []string
+	err := q.with(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
+		and not exists (select 1 from erasures r where r.environment_id = e.environment_id and r.requested_at <= e.erased_at
+			and (r.completed_at is null or e.erased_at <= r.completed_at)
+			and exists (select 1 from events y where y.environment_id = r.environment_id and y.type = 'subject.erasure_requested' and y.at = r.requested_at))
+		limit ?`, s.Tenant, s.Environment, limit).Scan(&ids).Error
+	return ids, err
+}
+
+// ErasedCounts compares how many entries were erased with how many the erasures and retention account for.
+type ErasedCounts struct {
+	Erased    int64 // by an erasure
+	Accounted int64
+	Erasures  int64
+}
+
+// ErasedCounts counts. What retention erased is left out: it is proven entry by entry.
+func (q *Q) ErasedCounts(ctx context.Context, s Scope) (ErasedCounts, error) {
+	var c ErasedCounts
+	err := q.queryRow(ctx, `select
+		(select count(*) from events e where e.tenant_id = $1 and e.environment_id = $2 and e.erased_at is not null and not `+byRetention+`),
+		coalesce(sum((r.removed->>'events')::bigint), 0), count(*) from erasures r where r.tenant_id = $1 and r.environment_id = $2`,
+		s.Tenant, s.Environment).Scan(&c.Erased, &c.Accounted, &c.Erasures)
+	return c, err
+}
