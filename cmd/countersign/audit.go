@@ -18,37 +18,10 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// errTampered is the end of a verification that found something: exit code 1, what was found is printed.
-var errTampered = errors.New("the audit log is not what was sealed")
-
 func auditCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "audit", Short: "Verify and export the audit log; tell the story of an authorization", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(auditVerifyCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
-	return cmd
-}
-
-func auditVerifyCommand() *cobra.Command {
-	var headFile string
-	cmd := onEnvironment("verify", "Walk an environment's hash chain and say what was altered, removed, inserted or reordered", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			earlier, err := readHead(cmd.Context(), c, env, headFile)
-			if err != nil {
-				return err
-			}
-			result, err := audit.Verify(cmd.Context(), c.Store, env, earlier)
-			if err != nil {
-				return err
-			}
-			if err := printJSON(cmd.OutOrStdout(), result); err != nil {
-				return err
-			}
-			if !result.Intact() {
-				return errTampered
-			}
-			return nil
-		})
-	cmd.Flags().StringVar(&headFile, "head", "", "file with a head exported earlier: the chain must still contain it")
+	cmd.AddCommand(auditVerifyCommand(), auditReanchorCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
 	return cmd
 }
 
@@ -128,7 +101,7 @@ func auditTrailCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			env, err := scopeOf(cmd, c, environment)
+			env, err := trailScope(cmd, c, environment, args[0])
 			if err != nil {
 				return err
 			}
@@ -139,7 +112,7 @@ func auditTrailCommand() *cobra.Command {
 			defer done()
 			trail, err := audit.TrailOf(cmd.Context(), c.Store, env, args[0], histories)
 			if errors.Is(err, store.ErrNotFound) {
-				return usage("environment %s has no authorization %q", environment, args[0])
+				return usage("environment %s has no authorization %q", env.Environment, args[0])
 			}
 			if err != nil {
 				return err
@@ -150,10 +123,22 @@ func auditTrailCommand() *cobra.Command {
 			return trail.WriteText(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); without it the authorization is looked for in all of them")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	bind(cmd, append([]setting{s.database(), s.master(), s.public()}, s.temporal()...)...)
 	return cmd
+}
+
+// trailScope is the environment that was named, or the one that the authorization is of.
+func trailScope(cmd *cobra.Command, c *core, environment, authorization string) (store.Scope, error) {
+	if environment != "" {
+		return scopeOf(cmd, c, environment)
+	}
+	scope, err := c.Store.ScopeOfAuthorization(cmd.Context(), authorization)
+	if errors.Is(err, store.ErrNotFound) {
+		return scope, usage("no environment has an authorization %q", authorization)
+	}
+	return scope, err
 }
 
 // openHistories dials Temporal where its address is given; without it the account is Postgres's alone.

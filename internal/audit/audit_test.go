@@ -172,7 +172,19 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.log(5)
-	n, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", noon, 10)
+	asked, done := noon.Add(time.Minute), noon.Add(2*time.Minute)
+	_, err := b.st.Pool().Exec(t.Context(), `insert into erasures (id, tenant_id, environment_id, status, requested_by, requested_at, completed_at, removed)
+		values ('ers_1', $1, $2, 'completed', 'credential:crd_1', $3, $4, '{"events": 1}')`, b.scope.Tenant, b.scope.Environment, asked, done)
+	require.NoError(t, err)
+	for _, e := range []events.Entry{
+		{Type: events.SubjectErasureRequested, At: asked, Data: map[string]any{"erasure": "ers_1"}},
+		{Type: events.SubjectErased, At: done, Data: map[string]any{"erasure": "ers_1", "removed": 1, "events": 1}},
+	} {
+		e.Scope, e.Actor = b.scope, "credential:crd_1"
+		require.NoError(t, events.Append(t.Context(), b.st.Q, e))
+	}
+	b.seal()
+	n, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", done, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	r := b.verify(nil)
@@ -180,6 +192,17 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 	require.EqualValues(t, 1, r.Erased)
 	b.exec("update events set decision = 'allow' where erased_at is not null")
 	require.False(t, b.verify(nil).Intact(), "what is not personal stays under the chain")
+}
+
+func TestAnEntryMadeToLookErasedIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(5)
+	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", noon, 10)
+	require.NoError(t, err)
+	r := b.verify(nil)
+	require.NotEmpty(t, r.Findings)
+	require.Equal(t, audit.Unsupported, r.Findings[0].Kind, "%+v", r.Findings)
 }
 
 func TestARewrittenChainIsFoundByAnEarlierHead(t *testing.T) {

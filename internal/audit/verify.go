@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // Kind says what is wrong at one place of the chain.
@@ -20,6 +21,7 @@ const (
 	Inserted  Kind = "inserted"  // an entry stands before the head and was never sealed
 	Reordered Kind = "reordered" // links do not follow each other
 	Truncated Kind = "truncated" // the chain ends before its head, or before a head exported earlier
+	Restored  Kind = "restored"  // the database was restored from a dump, and its log was not re-anchored
 )
 
 // Finding is one fault and where it is. Sequence is the number of the link, 0 if there is none. A fault of what is stored
@@ -43,7 +45,8 @@ type Result struct {
 	Waiting     int64     `json:"waiting"` // entries not sealed yet
 	Sequence    int64     `json:"sequence"`
 	Hash        string    `json:"hash"`
-	State       State     `json:"state"` // what was compared with the log
+	State       State     `json:"state"`    // what was compared with the log
+	Restored    []Restore `json:"restored"` // re-anchorings after a restore, in order
 	Findings    []Finding `json:"findings"`
 }
 
@@ -58,6 +61,7 @@ const (
 // Verifier verifies environments. Progress, if set, hears how far it is; it must return at once.
 type Verifier struct {
 	Store    *store.Store
+	Signer   Signer // checks the signatures of re-anchorings; nil leaves them unchecked
 	Progress func(step string, done int64)
 }
 
@@ -73,7 +77,8 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	if progress == nil {
 		progress = func(string, int64) {}
 	}
-	w := walk{scope: s, earlier: earlier, progress: progress, result: Result{Environment: s.Environment, Findings: []Finding{}}}
+	w := walk{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
+		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
 		if err := w.run(ctx, q); err != nil {
 			return err
@@ -95,6 +100,8 @@ type walk struct {
 	position store.Position
 	matched  bool // earlier was seen
 	progress func(step string, done int64)
+	signer   Signer
+	anchors  []models.Event // entries of re-anchorings
 }
 
 func (w *walk) run(ctx context.Context, q *store.Q) error {
@@ -120,13 +127,32 @@ func (w *walk) run(ctx context.Context, q *store.Q) error {
 		}
 	}
 	w.end(head)
-	unlinked, waiting, err := q.AuditGaps(ctx, w.scope, head, maxFindings)
+	for _, e := range w.anchors {
+		if err := w.anchored(ctx, q, e); err != nil {
+			return err
+		}
+	}
+	return w.gaps(ctx, q, head)
+}
+
+// gaps looks for entries before the head that are in no link. After a restore those that were written since are not
+// slipped in: they wait for the log to be re-anchored.
+func (w *walk) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error {
+	restored, late, err := restoredSince(ctx, q, w.scope, head)
 	if err != nil {
 		return err
 	}
-	w.result.Waiting = waiting
+	unlinked, waiting, err := q.AuditGaps(ctx, w.scope, head, restored, maxFindings)
+	if err != nil {
+		return err
+	}
+	w.result.Waiting = waiting + late
 	for _, id := range unlinked {
 		w.find(Inserted, 0, id, "the entry stands in the log before the head and in no link")
+	}
+	if restored {
+		w.find(Restored, head.Seq, "", fmt.Sprintf("this looks like a restore from a dump: the log is numbered ahead of this database server, and %d entries "+
+			"written since wait. Run: countersign audit reanchor --reason \"...\"", late))
 	}
 	return nil
 }
@@ -166,6 +192,9 @@ func (w *walk) checkEvent(l store.AuditLink) {
 		w.find(Altered, l.Seq, l.EventID, "the entry's data cannot be read and was not erased")
 	case !bytes.Equal(digest, l.Event.Digest):
 		w.find(Altered, l.Seq, l.EventID, "the entry's subject, request or data is not what was sealed")
+	}
+	if l.Event.Type == string(events.AuditReanchored) {
+		w.anchors = append(w.anchors, *l.Event)
 	}
 	at := store.At(*l.Event)
 	if at.Before(w.position) {

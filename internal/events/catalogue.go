@@ -219,4 +219,5 @@ var catalogue = []Definition{
 	audit(BackgroundLearned, "A background model was learned from research vectors."),
 	audit(RetentionExecuted, "Data past its retention was removed."),
 	audit(AuditExported, "The audit log was exported."),
+	audit(AuditReanchored, "The log goes on behind a restore from a dump; sequence and hash are the chain's last link before it."),
 }

@@ -122,6 +122,7 @@ const (
 	BackgroundLearned      Type = "background.learned"
 	RetentionExecuted      Type = "retention.executed"
 	AuditExported          Type = "audit.exported"
+	AuditReanchored        Type = "audit.reanchored"
 )
 
 // Public reports whether the type reaches activity, the stream and webhooks.

@@ -104,7 +104,7 @@ func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
 // Horizon is the position behind every event that can be read now.
 func (q *Q) Horizon(ctx context.Context) (Position, error) {
 	var text string
-	if err := q.queryRow(ctx, "select pg_snapshot_xmin(pg_current_snapshot())::text").Scan(&text); err != nil {
+	if err := q.queryRow(ctx, "select "+horizon+"::text").Scan(&text); err != nil {
 		return Position{}, err
 	}
 	xmin, err := strconv.ParseUint(text, 10, 64)
@@ -114,7 +114,7 @@ func (q *Q) Horizon(ctx context.Context) (Position, error) {
 // EventsAfter reads at most limit events of the environments behind a position, in order.
 func (q *Q) EventsAfter(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
 	var rows []models.Event
-	err := q.with(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < pg_snapshot_xmin(pg_current_snapshot())",
+	err := q.with(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
 		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
 	return rows, err
 }

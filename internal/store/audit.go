@@ -36,7 +36,7 @@ func (q *Q) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	err := q.with(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
 		where exists (select 1 from events v where v.environment_id = e.id
 			and (v.txid, v.seq) > (coalesce(h.txid, '0'::xid8), coalesce(h.event_seq, 0))
-			and v.txid < pg_snapshot_xmin(pg_current_snapshot()))`).Scan(&ids).Error
+			and v.txid < ` + horizon + `)`).Scan(&ids).Error
 	return ids, err
 }
 
@@ -112,16 +112,27 @@ func (q *Q) attachEvents(ctx context.Context, s Scope, links []AuditLink) error 
 }
 
 // AuditGaps compares the log with the chain up to the head: events that stand in the log before the head and in no link
-// (at most limit ids), and how many events wait behind the head.
-func (q *Q) AuditGaps(ctx context.Context, s Scope, h AuditHead, limit int) (unlinked []string, waiting int64, err error) {
-	if err := q.with(ctx).Raw(`select v.id from events v where v.environment_id = ? and (v.txid, v.seq) <= (?::xid8, ?)
-		and not exists (select 1 from audit_chain c where c.event_id = v.id) order by v.txid, v.seq limit ?`,
+// (at most limit ids), and how many events wait behind the head. Late leaves out what LateEntries counts.
+func (q *Q) AuditGaps(ctx context.Context, s Scope, h AuditHead, late bool, limit int) (unlinked []string, waiting int64, err error) {
+	query := `select v.id from events v where v.environment_id = ? and (v.txid, v.seq) <= (?::xid8, ?)
+		and not exists (select 1 from audit_chain c where c.event_id = v.id)`
+	if late {
+		query += " and not exists (select 1 from audit_heads h where " + lateHere + ")"
+	}
+	if err := q.with(ctx).Raw(query+" order by v.txid, v.seq limit ?",
 		s.Environment, h.Position().txid(), h.EventSeq, limit).Scan(&unlinked).Error; err != nil {
 		return nil, 0, err
 	}
 	err = q.queryRow(ctx, `select count(*) from events where environment_id = $1 and (txid, seq) > ($2::xid8, $3)`,
 		s.Environment, h.Position().txid(), h.EventSeq).Scan(&waiting)
 	return unlinked, waiting, err
+}
+
+// AuditHashAt is the hash of a link; ErrNotFound if the chain has none of this number.
+func (q *Q) AuditHashAt(ctx context.Context, s Scope, seq int64) ([]byte, error) {
+	var hash []byte
+	err := q.queryRow(ctx, "select hash from audit_chain where environment_id = $1 and seq = $2", s.Environment, seq).Scan(&hash)
+	return one(hash, err)
 }
 
 // AuditFilter narrows a reading of the audit log. Empty fields filter nothing.

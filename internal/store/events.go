@@ -49,6 +49,9 @@ const (
 	ChannelSigningKey = "cs_signing_key" // payload: environment id
 )
 
+// Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.
+const Reanchored = "reanchored"
+
 // InsertOutbox adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
 // find the row when they next look.
 func (q *Q) InsertOutbox(ctx context.Context, o models.Outbox) error {

@@ -55,3 +55,10 @@ func (q *Q) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	t.Events, err = q.EventsOfAuthorization(ctx, s, ids)
 	return t, err
 }
+
+// ScopeOfAuthorization is the environment of an authorization, for an operator of the whole database.
+func (q *Q) ScopeOfAuthorization(ctx context.Context, id string) (Scope, error) {
+	var s Scope
+	err := q.queryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
+	return one(s, err)
+}

@@ -121,9 +121,22 @@ func (h *Hub) heard(ctx context.Context, channel, payload string) {
 		again := h.listening.Swap(true)
 		go h.recheck(ctx, func(s *Subscription) bool { return again || s.holder.Check != nil })
 	}
+	if payload == store.Reanchored {
+		h.endAll()
+		return
+	}
 	select {
 	case h.wake <- struct{}{}:
 	default:
+	}
+}
+
+// endAll ends every stream; clients reconnect and go on behind their last event.
+func (h *Hub) endAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs {
+		h.drop(s)
 	}
 }
 
@@ -172,11 +185,9 @@ func (h *Hub) rights(concerned func(*Subscription) bool) map[*Holder][]*Subscrip
 // Stop ends every stream and takes no more: a process that stops calls it before it waits for its requests.
 func (h *Hub) Stop() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ended = true
-	for s := range h.subs {
-		h.drop(s)
-	}
+	h.mu.Unlock()
+	h.endAll()
 }
 
 // drop removes and ends a subscription. The caller holds the lock.

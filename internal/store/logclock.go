@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// horizon is the number below which every transaction that writes entries has ended. It is compared as a value that is
+// computed once for a statement, so that an index on the log's order still serves.
+const horizon = `(select ((pg_snapshot_xmin(pg_current_snapshot()))::text::bigint + shift)::text::xid8 from log_clock)`
+
+// LogClock says how transactions of this server are numbered in the log.
+type LogClock struct {
+	Shift      int64      // added to this server's transaction ids
+	Server     string     // the server that the shift is for; empty if unknown
+	Here       string     // this server; empty if it may not be asked
+	Oldest     uint64     // the oldest transaction under way, as this server numbers it
+	Next       uint64     // the number in the log of a transaction that begins now, at least
+	AnchoredAt *time.Time // when the log was last re-anchored
+}
+
+// Moved reports whether the database is on another server than the one its numbers are of.
+func (c LogClock) Moved() bool { return c.Server != "" && c.Here != "" && c.Server != c.Here }
+
+// LogClock reads the clock of the log.
+func (q *Q) LogClock(ctx context.Context) (LogClock, error) {
+	var c LogClock
+	var oldest, next string
+	if err := q.queryRow(ctx, `select shift, coalesce(server, ''), anchored_at, pg_snapshot_xmin(pg_current_snapshot())::text,
+		(pg_snapshot_xmax(pg_current_snapshot())::text::bigint + shift)::text from log_clock`).
+		Scan(&c.Shift, &c.Server, &c.AnchoredAt, &oldest, &next); err != nil {
+		return c, err
+	}
+	var err error
+	if c.Oldest, err = strconv.ParseUint(oldest, 10, 64); err != nil {
+		return c, err
+	}
+	if c.Next, err = strconv.ParseUint(next, 10, 64); err != nil {
+		return c, err
+	}
+	c.Here, err = q.server(ctx)
+	return c, err
+}
+
+// server is the identity of the server's data. A role that may not read it gets none. That is asked ahead of reading: a
+// refusal would end the transaction.
+func (q *Q) server(ctx context.Context) (string, error) {
+	var may bool
+	if err := q.queryRow(ctx, "select has_function_privilege('pg_control_system()', 'execute')").Scan(&may); err != nil || !may {
+		return "", err
+	}
+	var id string
+	err := q.queryRow(ctx, "select system_identifier::text from pg_control_system()").Scan(&id)
+	return id, err
+}
+
+// LastNumber is the highest number of a transaction in the log of any environment, or in a head; 0 in an empty log.
+func (q *Q) LastNumber(ctx context.Context) (uint64, error) {
+	var text string
+	if err := q.queryRow(ctx, `select coalesce(max(last::text::bigint), 0)::text from (
+		select v.txid as last from environments e cross join lateral
+			(select txid from events where environment_id = e.id order by txid desc, seq desc limit 1) v
+		union all select txid from audit_heads) numbers`).Scan(&text); err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// lateHere holds for an entry v before the head h that is in no link because the database was restored: its row was written
+// on this server, by the very transaction that it is numbered by. A row that was in the dump was written here by the restore,
+// and one that was slipped in under another number is not its own transaction's.
+const lateHere = `v.environment_id = h.environment_id and (v.txid, v.seq) <= (h.txid, h.event_seq)
+	and not exists (select 1 from audit_chain c where c.event_id = v.id)
+	and v.xmin::text::bigint = (v.txid::text::bigint - (select shift from log_clock)) & 4294967295`
+
+// LateEntries counts the entries of an environment that a restore left before the head.
+func (q *Q) LateEntries(ctx context.Context, s Scope) (int64, error) {
+	var n int64
+	err := q.queryRow(ctx, `select count(*) from audit_heads h, events v where h.environment_id = $1 and v.tenant_id = $2 and `+lateHere,
+		s.Environment, s.Tenant).Scan(&n)
+	return n, err
+}
+
+// Shifted is what re-anchoring did.
+type Shifted struct {
+	Shift   int64
+	Adopted map[string]int64 // entries moved behind the heads, by environment
+}
+
+// ErrMayNotShift says that the role of the connection does not own the log.
+var ErrMayNotShift = errors.New("store: the role of the connection does not own the table events; use the role that migrates")
+
+// Reanchor lets the order of the log go on behind all that is in it, whatever this server's transaction ids, and moves the
+// entries that were written on this server since the restore there. It locks the log to the end of the transaction.
+func (q *Q) Reanchor(ctx context.Context, at time.Time) (Shifted, error) {
+	out := Shifted{Adopted: map[string]int64{}}
+	if _, err := q.exec(ctx, "lock table events in access exclusive mode"); err != nil {
+		return out, mayNot(err)
+	}
+	c, err := q.LogClock(ctx)
+	if err != nil {
+		return out, err
+	}
+	last, err := q.LastNumber(ctx)
+	if err != nil {
+		return out, err
+	}
+	top, err := q.adopt(ctx, last, out.Adopted)
+	if err != nil {
+		return out, err
+	}
+	out.Shift = max(c.Shift, int64(top)+1-int64(c.Oldest)) // #nosec G115 -- transaction ids are far below 2^63
+	if _, err := q.exec(ctx, fmt.Sprintf(`alter table events alter column txid
+		set default ((pg_current_xact_id()::text::bigint + %d)::text::xid8)`, out.Shift)); err != nil {
+		return out, mayNot(err)
+	}
+	_, err = q.exec(ctx, "update log_clock set shift = $1, server = nullif($2, ''), anchored_at = $3", out.Shift, c.Here, at)
+	return out, err
+}
+
+// adopt moves late entries behind the last number, in their order, and returns the new last number.
+func (q *Q) adopt(ctx context.Context, last uint64, moved map[string]int64) (top uint64, err error) {
+	var first, until *int64
+	if err := q.queryRow(ctx, `select min(v.txid::text::bigint), max(v.txid::text::bigint) from audit_heads h, events v where `+lateHere).
+		Scan(&first, &until); err != nil || first == nil {
+		return last, err
+	}
+	by := int64(last) + 1 - *first // #nosec G115 -- as above
+	rows, err := q.plain.Query(ctx, `with moved as (update events set txid = ((events.txid::text::bigint + $1)::text::xid8)
+		where id in (select v.id from audit_heads h, events v where `+lateHere+`) returning environment_id)
+		select environment_id, count(*) from moved group by 1`, by)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var environment string
+		var n int64
+		if err := rows.Scan(&environment, &n); err != nil {
+			return 0, err
+		}
+		moved[environment] = n
+	}
+	return uint64(*until + by), rows.Err() // #nosec G115 -- as above
+}
+
+func mayNot(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42501" {
+		return fmt.Errorf("%w: %w", ErrMayNotShift, err)
+	}
+	return err
+}
+
+// EveryEnvironment lists the scopes of the database, by id.
+func (q *Q) EveryEnvironment(ctx context.Context) ([]Scope, error) {
+	var rows []Scope
+	err := q.with(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
+	return rows, err
+}
