@@ -125,6 +125,9 @@ func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results 
 }
 
 func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope, anchors []signedAnchor) error {
+	if err := q.Unhurried(ctx); err != nil {
+		return err
+	}
 	now := r.Clock.Now()
 	shifted, err := q.Reanchor(ctx, now)
 	if err != nil {

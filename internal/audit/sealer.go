@@ -29,7 +29,10 @@ func (s *Sealer) Run(ctx context.Context) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for round := 0; ; round++ {
+		if round%stuckEvery == 0 {
+			s.warnOfRestore(ctx)
+		}
 		if _, err := s.SealAll(ctx); err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
@@ -38,6 +41,21 @@ func (s *Sealer) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// stuckEvery is after how many rounds a sealer looks whether the log can be sealed at all.
+const stuckEvery = 60
+
+// warnOfRestore says in the service's log that nothing can be sealed until the log is re-anchored.
+func (s *Sealer) warnOfRestore(ctx context.Context) {
+	c, err := s.Store.LogClock(ctx)
+	if err != nil {
+		return // sealing fails too, and says so
+	}
+	if last, err := s.Store.LastNumber(ctx); err == nil && last >= c.Next {
+		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
+			"and nothing new is sealed or streamed; stop the service and run countersign audit reanchor")
 	}
 }
 

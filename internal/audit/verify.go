@@ -80,6 +80,9 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	w := walk{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
 		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
+		if err := q.Unhurried(ctx); err != nil {
+			return err
+		}
 		if err := w.run(ctx, q); err != nil {
 			return err
 		}

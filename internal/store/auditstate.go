@@ -10,6 +10,13 @@ import (
 // Readings for an audit that compares what is stored with the log. Each returns a page or at most limit rows, so that an
 // audit of a large environment needs no more memory than one of a small.
 
+// Unhurried lifts the statement timeout to the end of the transaction: an audit reads a whole environment, and no request
+// waits for it.
+func (q *Q) Unhurried(ctx context.Context) error {
+	_, err := q.exec(ctx, "select set_config('statement_timeout', '0', true)")
+	return err
+}
+
 // DecisionRecord is a decision with all that hangs on it and every entry about it, in order. Authorization is nil if the
 // row is gone.
 type DecisionRecord struct {
@@ -56,12 +63,10 @@ func (q *Q) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]D
 		proofs         []models.Proof
 		reviews        []models.Review
 	}
-	of := func() func(column string, into any) error {
-		return func(column string, into any) error { return q.with(ctx).Where(column+" in ?", ids).Find(into).Error }
-	}()
+	of := func(into any) error { return q.with(ctx).Where("authorization_id in ?", ids).Find(into).Error }
 	for _, err := range []error{
 		q.with(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
-		of("authorization_id", &rows.challenges), of("authorization_id", &rows.holds), of("authorization_id", &rows.proofs),
+		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
 		q.with(ctx).Omit("receipt").Where("authorization_id in ?", ids).Find(&rows.reviews).Error,
 	} {
 		if err != nil {

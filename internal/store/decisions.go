@@ -227,7 +227,7 @@ func (s *statement) insertDecisionEvents(entries []models.Event) {
 	}
 	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
 		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)
-	s.with("told", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+	s.with("fan", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
 		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
 }

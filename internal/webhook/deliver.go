@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/clock"
@@ -187,6 +189,7 @@ func (r *run) start(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	begun := 0
+	ahead := slices.Collect(maps.Values(r.underWay)) // what is sent, or waits, ahead of the next
 	for _, delivery := range due {
 		if begun == slots {
 			break
@@ -198,7 +201,9 @@ func (r *run) start(ctx context.Context) (int, error) {
 			}
 			continue
 		}
-		if r.causeUnderWay(*delivery.Event) {
+		waits := slices.ContainsFunc(ahead, func(other models.Event) bool { return precedes(other, *delivery.Event) })
+		ahead = append(ahead, *delivery.Event)
+		if waits {
 			continue
 		}
 		r.underWay[delivery.ID] = *delivery.Event
@@ -209,16 +214,15 @@ func (r *run) start(ctx context.Context) (int, error) {
 	return begun, nil
 }
 
-// causeUnderWay reports whether a delivery under way carries an earlier event of the same transaction: what led to this
-// one is received first. Events of one type are of equal rank and do not wait for each other, nor does any event wait
-// for a delivery that failed and is tried again later.
-func (r *run) causeUnderWay(e models.Event) bool {
-	for _, other := range r.underWay {
-		if other.TxID == e.TxID && other.Type != e.Type && other.Seq < e.Seq {
-			return true
-		}
+// precedes reports whether an event is received ahead of another that is due too: an earlier one of the same transaction, or
+// about the same authorization. Events of one type in one transaction are of equal rank and do not wait for each other, nor
+// does any event wait for a delivery that failed and is tried again later.
+func precedes(e, other models.Event) bool {
+	if !store.At(e).Before(store.At(other)) {
+		return false
 	}
-	return false
+	related := e.AuthorizationID != nil && other.AuthorizationID != nil && *e.AuthorizationID == *other.AuthorizationID
+	return related || e.TxID == other.TxID && e.Type != other.Type
 }
 
 // bodyOf makes the request body of an event: the same bytes at every try. An event that was erased has nothing left to tell.
