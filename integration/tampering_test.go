@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -126,4 +127,11 @@ func TestTamperingWithWhatIsStoredIsFound(t *testing.T) {
 			return false
 		}, "%s: wanted %s %s of %s, found %+v", c.name, c.kind, c.field, c.target, result.Findings)
 	}
+
+	trail, err := audit.TrailOf(t.Context(), shared.Store, store.Scope{Tenant: w.TenantID, Environment: w.ID}, s.held, nil)
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, trail.WriteText(&text))
+	require.Contains(t, text.String(), "CONTRADICTION: what is stored is not what the audit log says")
+	require.Contains(t, text.String(), `decision: the log says "hold", stored is "allow"`)
 }

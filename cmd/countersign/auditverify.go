@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/audit"
+	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/store"
 )
 
@@ -27,7 +28,7 @@ func auditVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr())}
+			v := audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}
 			result, err := v.Verify(cmd.Context(), env, earlier)
 			if err != nil {
 				return err
@@ -60,11 +61,11 @@ func verdict(r audit.Result) error {
 // progressEvery is how often a long verification says how far it is.
 const progressEvery = 5 * time.Second
 
-func progressTo(w io.Writer) func(step string, done int64) {
-	last := time.Now()
+func progressTo(w io.Writer, c clock.Clock) func(step string, done int64) {
+	last := c.Now()
 	return func(step string, done int64) {
-		if time.Since(last) >= progressEvery {
-			last = time.Now()
+		if now := c.Now(); now.Sub(last) >= progressEvery {
+			last = now
 			_, _ = fmt.Fprintf(w, "%d %s checked\n", done, step)
 		}
 	}
@@ -106,7 +107,7 @@ takes in what was written since, and appends a signed entry audit.reanchored to 
 			}
 			defer c.Close()
 			r := audit.Reanchoring{Clock: c.Clock, Actor: actor(cmd), Reason: reason, Accept: accept,
-				Verifier: audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr())}}
+				Verifier: audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}}
 			results, err := r.Run(cmd.Context())
 			if errors.Is(err, audit.ErrNotIntact) {
 				if err := printJSON(cmd.OutOrStdout(), results); err != nil {
