@@ -110,10 +110,7 @@ func (h *legacyHandlers) end(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.Sessions.End(requestContext(c), principal(c), in.SessionID); err != nil {
-		return err
-	}
-	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), in.SessionID)
+	t, err := h.Legacy.End(requestContext(c), principal(c), in.SessionID)
 	if err != nil {
 		return err
 	}

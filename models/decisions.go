@@ -27,6 +27,7 @@ type Authorization struct {
 	ActionKey          string
 	SubjectUID         string `gorm:"column:subject_uid"`
 	SessionID          *string
+	SessionPinned      bool // the request named SessionID; otherwise it was the subject's latest when it was decided
 	ParentID           *string
 	Actor              string
 	ResourceType       string

@@ -175,18 +175,19 @@ func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
 	return out
 }
 
-// Assess judges a subject by one session (nil where there is none) at a time.
+// Assess judges a subject by one session (nil if there is none) at a time. The evidence of a session that is over at that
+// time counts for nothing; the profile says so by a reason code.
 func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads []models.Template, now time.Time) (Profile, error) {
 	p := Profile{ID: ids.New(ids.Profile), Subject: subject.ExternalID, AssessedAt: wire.Time(now)}
-	state := scoring.NewState(scoring.UnknownDevice)
+	state, over := scoring.NewState(scoring.UnknownDevice), ""
 	if session != nil {
 		p.Session = &session.ID
 		var err error
-		if state, err = a.OpenState(*session); err != nil {
+		if state, over, err = a.Current(*session, now); err != nil {
 			return p, err
 		}
 	}
-	p.Profile = a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)})
+	p.Profile = Marked(a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)}), over)
 	return p, nil
 }
 

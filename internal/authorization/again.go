@@ -45,8 +45,12 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	// The latest session, not the parent's: what the person did since counts.
-	facts, err := q.FactsAgain(ctx, scope, parent.SubjectUID, nil)
+	var pinned *string
+	if parent.SessionPinned {
+		pinned = parent.SessionID
+	}
+	// Without a pin it is the session that is the latest by now: what the person did since counts.
+	facts, err := q.FactsAgain(ctx, scope, parent.SubjectUID, pinned)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.Absent()
 	}

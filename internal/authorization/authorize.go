@@ -198,7 +198,7 @@ func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (d
 			ResourceType: r.Resource.Type, ResourceDigest: r.resourceDigest, ContextDigest: r.contextDigest, ActionHash: actionHash,
 			Audience: r.Audience, Nonce: r.Nonce, IdempotencyKey: &r.IdempotencyKey, RequestHash: r.hash,
 			RequestedAt: wire.Unix(float64(r.RequestedAt)), TraceID: r.principal.TraceID, Mode: force.Action.Mode,
-			PolicyVersion: force.Version, PolicyHash: force.Hash,
+			PolicyVersion: force.Version, PolicyHash: force.Hash, SessionID: r.Session, SessionPinned: r.Session != nil,
 		},
 		kind: policy.EnvironmentKind(r.principal.Kind), actor: r.principal.Actor(), requestID: r.principal.RequestID,
 	}, err

@@ -95,7 +95,9 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 	a.Decision, a.ReasonCodes = string(verdict.Effect), verdict.ReasonCodes
 	a.Coverage, a.Insufficient = string(profile.Coverage), profile.InsufficientEvidence
 	a.OperatorChanged = profile.Claim(scoring.ClaimChange).Status == scoring.Detected
-	a.SessionID = profile.Session
+	if !a.SessionPinned { // a pin stays, even once its session is gone
+		a.SessionID = profile.Session
+	}
 	a.LatencyMS = int(max(now.Sub(in.start), 0).Milliseconds())
 	var err error
 	if a.Assurance, err = json.Marshal(profile); err != nil {

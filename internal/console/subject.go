@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/authorization"
 	"github.com/countersign-dev/countersign/internal/events"
-	"github.com/countersign-dev/countersign/internal/session"
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -58,7 +58,7 @@ func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Sub
 	}
 	now := r.Clock.Now()
 	for i, s := range out.Sessions {
-		out.Sessions[i].Status = session.Effective(s, now)
+		out.Sessions[i].Status = assurance.Effective(s, now)
 	}
 	if out.Entries, _, err = r.Store.Activity(ctx, scope, store.ActivityFilter{Types: events.Selected(""), Subject: id}, store.Page{Limit: maxEntries}); err != nil {
 		return out, err

@@ -44,7 +44,8 @@ type Trust struct {
 	Reasons []string
 }
 
-// ended is the state of a session that is over; its score is the last one.
+// ended is the state of a session that is over. Its score says that nothing is known any more; the last one is in the answer
+// to the end of the session.
 const ended = "ENDED"
 
 // Start opens a session for a user, who is made a subject where there is none.
@@ -69,16 +70,33 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	if err != nil {
 		return Trust{}, err
 	}
-	state, err := s.Assessor.OpenState(v.Session)
+	return s.trust(ctx, scope, v, s.Clock.Now())
+}
+
+// End ends a session and returns the trust it ended with. Ending it again returns that nothing is known any more.
+func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Trust, error) {
+	before, err := s.Trust(ctx, p.Store(), id)
 	if err != nil {
 		return Trust{}, err
 	}
-	now := s.Clock.Now()
+	if _, err := s.Sessions.End(ctx, p, id); err != nil {
+		return Trust{}, err
+	}
+	before.State = ended
+	return before, nil
+}
+
+func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectSession, now time.Time) (Trust, error) {
+	state, over, err := s.Assessor.Current(v.Session, now)
+	if err != nil {
+		return Trust{}, err
+	}
 	heads, err := s.heads(ctx, scope, v)
 	if err != nil {
 		return Trust{}, err
 	}
 	profile := s.Assessor.Model().Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
+	profile = assurance.Marked(profile, over)
 	t := scoring.LegacyTrust(state, profile)
 	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
 	limit, err := recovery.Limitation(ctx, s.Store.Q, v.Subject, now)
@@ -91,7 +109,7 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	if v.Subject.Status != models.SubjectActive {
 		out = Trust{State: scoring.TrustBroken, Reasons: []string{reason.SubjectRevoked}}
 	}
-	if v.Session.Status != models.SessionActive {
+	if over != "" {
 		out.State = ended
 	}
 	return out, nil

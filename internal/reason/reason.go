@@ -24,8 +24,9 @@ const (
 	KindPresence   = "presence"
 	KindReplay     = "replay"
 	KindMandate    = "mandate"
-	KindProof      = "proof"  // reason_codes of a proof verification
-	KindLegacy     = "legacy" // reason_codes of the timing-based endpoints
+	KindSession    = "session" // of a session that is over
+	KindProof      = "proof"   // reason_codes of a proof verification
+	KindLegacy     = "legacy"  // reason_codes of the timing-based endpoints
 )
 
 // Entry is one line of the catalogue, in the shape GET /api/v1/meta serves.
@@ -37,7 +38,7 @@ type Entry struct {
 }
 
 var (
-	catalogue = build(decisionEntries, evidenceEntries, proofEntries, legacyEntries)
+	catalogue = build(decisionEntries, evidenceEntries, sessionEntries, proofEntries, legacyEntries)
 	byCode    = index(catalogue)
 )
 

@@ -18,7 +18,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]bool{
 		reason.KindDecision: true, reason.KindEvidence: true, reason.KindContinuity: true, reason.KindEnrollment: true,
-		reason.KindPresence: true, reason.KindReplay: true, reason.KindMandate: true, reason.KindProof: true, reason.KindLegacy: true,
+		reason.KindPresence: true, reason.KindReplay: true, reason.KindMandate: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true,
 	}
 	form := regexp.MustCompile(`^[a-z][a-z0-9_]*(:[a-z]+)?$`)
 	seen := map[string]bool{}
@@ -63,7 +63,7 @@ func TestScoringAgrees(t *testing.T) {
 	for _, r := range scoring.Reasons() {
 		want[r.Code] = reason.Entry(r)
 	}
-	own := map[string]bool{reason.KindDecision: true, reason.KindProof: true, reason.KindLegacy: true}
+	own := map[string]bool{reason.KindDecision: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true}
 	got := map[string]reason.Entry{}
 	for _, e := range reason.All() {
 		if !own[e.Kind] {

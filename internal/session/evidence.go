@@ -119,7 +119,7 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 		if p.Client != nil && !p.Client.Permits(f.Purpose) {
 			return problem.Newf(problem.PurposeNotGranted, "The client token was made for other purposes than %s.", f.Purpose)
 		}
-		if Effective(o.Session, f.now) != models.SessionActive {
+		if assurance.Effective(o.Session, f.now) != models.SessionActive {
 			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
 		}
 		if o.Prior != nil {

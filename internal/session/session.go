@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/template"
-	"github.com/countersign-dev/countersign/internal/upkeep"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -73,21 +72,13 @@ func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.
 	}
 }
 
-// Effective is a session's status at a time: one without activity for half an hour is expired, however late upkeep is.
-func Effective(s models.Session, now time.Time) models.SessionStatus {
-	if s.Status == models.SessionActive && now.Sub(s.LastActivityAt) >= upkeep.SessionIdle {
-		return models.SessionExpired
-	}
-	return s.Status
-}
-
 // Get answers a session as it stands now.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
 	v, err := s.store.Session(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return v, problem.Absent()
 	}
-	v.Session.Status = Effective(v.Session, s.clock.Now())
+	v.Session.Status = assurance.Effective(v.Session, s.clock.Now())
 	return v, err
 }
 
@@ -118,7 +109,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	}
 	out := make([]store.SubjectSession, len(rows))
 	for i, r := range rows {
-		r.Status = Effective(r, s.clock.Now())
+		r.Status = assurance.Effective(r, s.clock.Now())
 		out[i] = store.SubjectSession{Session: r, Subject: models.Subject{UID: r.SubjectUID, ExternalID: names[r.SubjectUID]}}
 	}
 	return out, next, nil

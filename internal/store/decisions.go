@@ -17,7 +17,7 @@ import (
 // Facts is what a decision is made from, read in one statement.
 type Facts struct {
 	Subject  models.Subject
-	Session  *models.Session   // the pinned one, or the subject's latest
+	Session  *models.Session   // the pinned one, or the subject's latest; in whatever state it is
 	Heads    []models.Template // active templates without their data
 	Passkeys int               // usable ones
 	Prior    *Prior            // what was answered to the same idempotency key before
@@ -32,13 +32,13 @@ type Prior struct {
 
 const factColumns = `
 	s.uid, s.external_id, s.status, s.adaptation_frozen, s.claim_cap_until, s.updated_at,
-	ses.id, ses.device_class, ses.status, ses.state,
+	ses.id, ses.device_class, ses.status, ses.last_activity_at, ses.state,
 	(select count(*) from passkeys p where p.subject_uid = s.uid and p.revoked_at is null),
 	(select coalesce(json_agg(json_build_object('modality', t.modality, 'device', t.device_class, 'model', t.model_version,
 		'provisional', t.provisional, 'limitations', t.limitations)), '[]')
 		from templates t where t.subject_uid = s.uid and t.status = 'active')`
 
-const factSession = `left join lateral (select id, device_class, status, state from sessions
+const factSession = `left join lateral (select id, device_class, status, last_activity_at, state from sessions
 	where subject_uid = s.uid and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
 
 // FactsFor reads what a decision about a subject (by the relying party's id) needs, and any answer to the same
@@ -71,9 +71,9 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var f Facts
 	var uid, external, status, sesID, device, sesStatus, priorID sql.NullString
 	var frozen sql.NullBool
-	var updated sql.NullTime
+	var updated, active sql.NullTime
 	var state, heads, hash, response []byte
-	if err := row.Scan(&uid, &external, &status, &frozen, &f.Subject.ClaimCapUntil, &updated, &sesID, &device, &sesStatus, &state,
+	if err := row.Scan(&uid, &external, &status, &frozen, &f.Subject.ClaimCapUntil, &updated, &sesID, &device, &sesStatus, &active, &state,
 		&f.Passkeys, &heads, &priorID, &hash, &response); err != nil {
 		return f, err
 	}
@@ -83,7 +83,7 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	if sesID.Valid {
 		f.Session = &models.Session{
 			ID: sesID.String, TenantID: s.Tenant, EnvironmentID: s.Environment, SubjectUID: uid.String,
-			DeviceClass: device.String, Status: models.SessionStatus(sesStatus.String), State: state,
+			DeviceClass: device.String, Status: models.SessionStatus(sesStatus.String), LastActivityAt: active.Time, State: state,
 		}
 	}
 	if priorID.Valid {
@@ -183,12 +183,12 @@ func (s *statement) insertAuthorization(a models.Authorization) {
 		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
 		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
 		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
-		assurance, explanation, response`,
+		assurance, explanation, response, session_pinned`,
 		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
 		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
 		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, a.ReasonCodes, a.PolicyVersion,
 		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
-		a.Assurance, a.Explanation, a.Response)
+		a.Assurance, a.Explanation, a.Response, a.SessionPinned)
 }
 
 func (s *statement) insertProof(p models.Proof) {

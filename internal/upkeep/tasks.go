@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/challenge"
 	"github.com/countersign-dev/countersign/internal/evaluation"
 	"github.com/countersign-dev/countersign/internal/events"
@@ -19,9 +20,6 @@ const batch = 500
 
 // grace is how long a run may be late before upkeep settles its record: its timer may still be on the way.
 const grace = time.Minute
-
-// SessionIdle is how long a session may be without activity.
-const SessionIdle = 30 * time.Minute
 
 // KeyLife is how long a signing key signs before it is rotated.
 const KeyLife = 90 * 24 * time.Hour
@@ -91,7 +89,7 @@ func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bo
 func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
 	err := d.Store.Write(ctx, func(q *store.Q) error {
-		expired, err := q.ExpireIdleSessions(ctx, at.Add(-SessionIdle), at, batch)
+		expired, err := q.ExpireIdleSessions(ctx, at.Add(-assurance.SessionIdle), at, batch)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/assurance"
 	"github.com/countersign-dev/countersign/internal/challenge"
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/evaluation"
@@ -132,7 +133,7 @@ func TestIdleSessionsExpire(t *testing.T) {
 	b.session("ses_idle", "active", now)
 	b.session("ses_busy", "active", now.Add(time.Second))
 	b.session("ses_ended", "ended", now)
-	require.Equal(t, 1, b.run(t, "idle-sessions", upkeep.SessionIdle+time.Second))
+	require.Equal(t, 1, b.run(t, "idle-sessions", assurance.SessionIdle+time.Second))
 	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_idle' and status = 'expired' and ended_at is not null"))
 	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_busy' and status = 'active'"))
 	require.Equal(t, 1, b.Events("session.expired"))
