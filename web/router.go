@@ -36,6 +36,12 @@ func (r *Router) Post(path, name string, handler fiber.Handler) {
 	}))
 }
 
+// Land registers what a page's own form sends to get the next page. It is for what does no harm from anywhere: older
+// browsers do not say where a form comes from.
+func (r *Router) Land(path, name string, handler fiber.Handler) {
+	r.app.Post(path, r.site.handle(r.section, name, handler))
+}
+
 // Render answers a page of the section's templates.
 func (r *Router) Render(c *fiber.Ctx, status int, p Page) error {
 	return r.site.render(c, r.section, status, p)

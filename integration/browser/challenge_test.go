@@ -13,7 +13,7 @@ import (
 
 // asked is a challenge that waits for its person, with the path of its page.
 type asked struct {
-	authorization, challenge, subject, path string
+	authorization, challenge, subject, path, ticket string
 }
 
 // challenge asks for a challenged authorization of the subject and makes a link to its page.
@@ -27,8 +27,11 @@ func (w world) challenge(t testing.TB, subject, action string, link object) aske
 	}
 	made, err := url.Parse(w.post(t, "/api/v1/challenges/"+out.challenge+"/link", body).is(201).string("url"))
 	require.NoError(t, err)
-	out.path = made.Path
-	shared.secret(strings.TrimPrefix(made.Path, "/challenge/"))
+	require.Equal(t, "/challenge/"+out.challenge, made.Path, "the ticket is in no path")
+	out.ticket = made.Fragment
+	require.Len(t, out.ticket, 43)
+	out.path = made.Path + "#" + out.ticket
+	shared.secret(out.ticket)
 	return out
 }
 
@@ -81,6 +84,11 @@ func TestChallengeIsConfirmedInTheSandbox(t *testing.T) {
 	b.see("Release a payment of 12,400.00 EUR")
 	for _, text := range []string{"Alder Bank asks you to confirm", "The money leaves your account", "payments", "Sandbox: not for real", "Time left"} {
 		require.Contains(t, b.text("body"), text)
+	}
+	for range 2 { // the ticket leaves the address at once, and a reload still knows it
+		b.until(`location.pathname === "/challenge/` + a.challenge + `" && location.href === location.origin + location.pathname`)
+		b.run(reload)
+		b.see("Release a payment of 12,400.00 EUR")
 	}
 	b.until(`/^[0-4]:[0-5][0-9]$/.test(document.querySelector("[data-left]").textContent.trim())`) // it counts down
 	b.accessible()
@@ -202,10 +210,13 @@ func TestChallengeBadTickets(t *testing.T) {
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
 	b := newTab(t)
 	b.expect("status of 404")
-	ticket := strings.TrimPrefix(a.path, "/challenge/")
-	swapped := ticket[1:] + ticket[:1]
+	other := w.challenge(t, w.subject(t), w.payment(t), nil)
+	swapped := a.challenge + "#" + a.ticket[1:] + a.ticket[:1]
 	var texts []string
-	for _, bad := range []string{swapped, "short", "%3Cscript%3Ealert(1)%3C", strings.Repeat("A", 43), a.challenge} {
+	for _, bad := range []string{
+		swapped, a.challenge + "#short", a.challenge + "#%3Cscript%3Ealert(1)%3C", a.challenge + "#" + strings.Repeat("A", 43), a.challenge,
+		a.ticket, other.challenge + "#" + a.ticket, "chl_none#" + a.ticket,
+	} {
 		b.open("/challenge/" + bad)
 		b.see("This link does not work")
 		texts = append(texts, b.text("main"))

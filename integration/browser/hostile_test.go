@@ -112,7 +112,8 @@ func TestChallengeTakesNothingFromOtherSites(t *testing.T) {
 		for _, header := range []http.Header{
 			{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.example"}}, {"Origin": {"null"}}, {},
 		} {
-			req, err := http.NewRequest(http.MethodPost, shared.baseURL+a.path+"/"+move, strings.NewReader(`{"method":"sandbox_confirm"}`))
+			req, err := http.NewRequest(http.MethodPost, shared.baseURL+"/challenge/"+a.challenge+"/"+move,
+				strings.NewReader(`{"method":"sandbox_confirm","ticket":"`+a.ticket+`"}`))
 			require.NoError(t, err)
 			req.Header = header
 			req.Header.Set("Content-Type", "application/json")

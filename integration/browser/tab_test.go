@@ -191,7 +191,11 @@ func (b *tab) open(path string) {
 	if strings.HasPrefix(path, "/") {
 		path = shared.baseURL + path
 	}
+	if strings.Contains(path, "#") { // the same address with another fragment would load nothing
+		b.run(chromedp.Navigate("about:blank"))
+	}
 	b.run(chromedp.Navigate(path))
+	b.until(`!document.querySelector("form[data-open]")`) // the page of a link goes on to that of its request by itself
 }
 
 // see waits until the page shows the text.
@@ -199,8 +203,8 @@ func (b *tab) see(text string) {
 	b.t.Helper()
 	seen := ""
 	require.Eventually(b.t, func() bool {
-		seen = b.text("body")
-		return strings.Contains(seen, text)
+		err := b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) // the page may be on its way to the next
+		return err == nil && strings.Contains(seen, text)
 	}, patience, 50*time.Millisecond, "waiting for %q; a screenshot of the end is among the artefacts", text)
 }
 

@@ -21,7 +21,8 @@ const ticketPurpose = "challenge-link"
 // ticketSize is the length of a ticket in random bytes.
 const ticketSize = 32
 
-// LinkPath is where a link's ticket is appended, below the origin of the environment's pages.
+// LinkPath is where the id of a link's challenge is appended, below the origin of the environment's pages. The ticket follows it
+// behind a #, where no request carries it to a server's or a proxy's log.
 const LinkPath = "/challenge/"
 
 // Link opens one challenge in a browser until it expires.
@@ -65,7 +66,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		e.Data = map[string]any{"challenge": c.ID}
 		return events.Append(ctx, q, e)
 	})
-	return Link{URL: s.linkBase(env) + ticket, ExpiresAt: c.ExpiresAt}, err
+	return Link{URL: s.linkBase(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
 }
 
 func (s *Service) linkBase(env models.Environment) string {
@@ -86,6 +87,16 @@ type Visit struct {
 // Scope is where the visit acts.
 func (v Visit) Scope() store.Scope {
 	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
+}
+
+// Framers are the origins that may show the page of a challenge in a frame; none of a challenge that there is not. Everybody
+// may ask: the address of the page is no secret, and the page shows nothing of the challenge.
+func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
+	env, err := s.Store.EnvironmentOfChallenge(ctx, id)
+	if absent(err) {
+		return nil, nil
+	}
+	return env.FrameAncestors, err
 }
 
 // ByTicket is the challenge that a link's ticket opens; the one answer for a ticket that is wrong or expired is that there

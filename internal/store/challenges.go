@@ -35,6 +35,12 @@ func (q *Q) ChallengeCase(ctx context.Context, id string) (ChallengeCase, error)
 	return c, err
 }
 
+// EnvironmentOfChallenge is the environment that a challenge belongs to, found by its id alone.
+func (q *Q) EnvironmentOfChallenge(ctx context.Context, id string) (models.Environment, error) {
+	var e models.Environment
+	return one(e, q.with(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
+}
+
 // externalID is the relying party's own id of a subject; empty for one that is erased.
 func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
 	var ids []string

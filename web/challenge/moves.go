@@ -13,6 +13,23 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
+// sent is what the script sends.
+type sent struct {
+	Ticket    string          `json:"ticket"`
+	Method    string          `json:"method"`
+	Assertion json.RawMessage `json:"assertion"`
+}
+
+// asked reads the request of the script and looks its ticket up.
+func (p *pages) asked(c *fiber.Ctx) (sent, challenge.Visit, error) {
+	in, err := web.Bind[sent](c, maxBody)
+	if err != nil {
+		return in, challenge.Visit{}, err
+	}
+	v, err := p.visit(c, in.Ticket)
+	return in, v, err
+}
+
 // standing is the answer to every request of the script: where the challenge stands, and why it moved no further. It is 200
 // also for a refusal, because a refusal is an ordinary part of the conversation; other statuses are faults.
 type standing struct {
@@ -25,52 +42,45 @@ type standing struct {
 }
 
 func (p *pages) standing(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	in, v, err := p.asked(c)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	return p.stands(c, v, standing{})
 }
 
 func (p *pages) options(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	in, v, err := p.asked(c)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	options, err := p.Challenges.Options(api.RequestContext(c), v.Scope(), v.ID)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	return p.stands(c, v, standing{Options: options})
 }
 
 func (p *pages) complete(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	in, v, err := p.asked(c)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
-	body, err := web.Bind[struct {
-		Method    string          `json:"method"`
-		Assertion json.RawMessage `json:"assertion"`
-	}](c, maxBody)
+	receipt, err := p.Moves.Complete(api.RequestContext(c), principal(c, v), v.ID, in.Method, in.Assertion)
 	if err != nil {
-		return err
-	}
-	receipt, err := p.Moves.Complete(api.RequestContext(c), principal(c, v), v.ID, body.Method, body.Assertion)
-	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	return p.router.JSON(c, http.StatusOK, standing{State: receipt.Status})
 }
 
 func (p *pages) cancel(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	in, v, err := p.asked(c)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	status, err := p.Moves.Cancel(api.RequestContext(c), principal(c, v), v.ID)
 	if err != nil {
-		return p.refuse(c, v, err)
+		return p.refuse(c, in, v, err)
 	}
 	return p.router.JSON(c, http.StatusOK, standing{State: status})
 }
@@ -82,7 +92,7 @@ func (p *pages) stands(c *fiber.Ctx, v challenge.Visit, s standing) error {
 }
 
 // refuse answers a refusal with where the challenge stands after it; what is no refusal stays an error.
-func (p *pages) refuse(c *fiber.Ctx, before challenge.Visit, err error) error {
+func (p *pages) refuse(c *fiber.Ctx, in sent, before challenge.Visit, err error) error {
 	refused := api.ProblemOf(err)
 	switch {
 	case before.ID == "" && refused.Code == problem.NotFound:
@@ -91,9 +101,9 @@ func (p *pages) refuse(c *fiber.Ctx, before challenge.Visit, err error) error {
 		return err
 	}
 	api.NameProblem(c, refused)
-	now, err := p.visit(c)
+	now, err := p.visit(c, in.Ticket)
 	if err != nil {
-		return p.refuse(c, challenge.Visit{}, err)
+		return p.refuse(c, in, challenge.Visit{}, err)
 	}
 	shown, err := p.view(now)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package challenge is the hosted page on which a person answers one challenge, opened by a link's ticket.
 //
 // It may not know more than the ticket opens, tell the decision, or settle anything itself: internal/challenge shows and
-// verifies, and the run makes the move. The ticket is never logged and never leaves in a Referer.
+// verifies, and the workflow run makes the move. The ticket comes in the fragment of the address, which a browser sends to no
+// server, and from there in the bodies of the page's own requests; it is in no path, no query and no log.
 package challenge
 
 import (
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/challenge"
@@ -56,21 +58,25 @@ func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	return web.Section{Prefix: "/challenge", Templates: files, Routes: func(r *web.Router) {
 		p := &pages{Deps: d, router: r}
-		r.Get("/challenge/:ticket", "page_challenge", p.show)
-		r.Get("/challenge/:ticket/standing", "page_challenge_standing", p.standing)
-		r.Post("/challenge/:ticket/options", "page_challenge_options", p.options)
-		r.Post("/challenge/:ticket/complete", "page_challenge_complete", p.complete)
-		r.Post("/challenge/:ticket/cancel", "page_challenge_cancel", p.cancel)
+		r.Get("/challenge/:challenge", "page_challenge", p.open)
+		r.Land("/challenge/:challenge", "page_challenge_show", p.show)
+		r.Post("/challenge/:challenge/standing", "page_challenge_standing", p.standing)
+		r.Post("/challenge/:challenge/options", "page_challenge_options", p.options)
+		r.Post("/challenge/:challenge/complete", "page_challenge_complete", p.complete)
+		r.Post("/challenge/:challenge/cancel", "page_challenge_cancel", p.cancel)
 	}}, err
 }
 
-// visit looks the ticket up; whatever is wrong with it, the answer is the same.
-func (p *pages) visit(c *fiber.Ctx) (challenge.Visit, error) {
-	ticket := c.Params("ticket")
+// visit looks the ticket up, which must be the challenge's of the address; whatever is wrong with it, the answer is the same.
+func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 	if !ticketForm.MatchString(ticket) {
 		return challenge.Visit{}, problem.Absent()
 	}
-	return p.Challenges.ByTicket(api.RequestContext(c), ticket)
+	v, err := p.Challenges.ByTicket(api.RequestContext(c), ticket)
+	if err == nil && v.ID != c.Params("challenge") {
+		return challenge.Visit{}, problem.Absent()
+	}
+	return v, err
 }
 
 // principal is the visitor: whoever holds the ticket.
@@ -84,6 +90,7 @@ func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 // view is what the template shows.
 type view struct {
 	ID         string
+	Ticket     string // for the script, which sends it with all that it asks
 	State      string
 	Display    display
 	Sandbox    bool
@@ -109,10 +116,24 @@ type display struct {
 	RequestingApplication string `json:"requesting_application"`
 }
 
+// open is the same page for everybody: it sends the ticket of the fragment and gets the page of the challenge (show).
+func (p *pages) open(c *fiber.Ctx) error {
+	framers, err := p.Challenges.Framers(api.RequestContext(c), c.Params("challenge"))
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, http.StatusOK, web.Page{
+		Template: "open.html", Title: "Opening your request", Script: "challenge.js", Style: "challenge.css", FrameAncestors: framers,
+	})
+}
+
 func (p *pages) show(c *fiber.Ctx) error {
-	v, err := p.visit(c)
+	ticket := utils.CopyString(c.FormValue("ticket"))
+	v, err := p.visit(c, ticket)
 	if problem.Is(err, problem.NotFound) {
-		return p.router.Render(c, http.StatusNotFound, web.Page{Template: "gone.html", Title: "This link does not work"})
+		return p.router.Render(c, http.StatusNotFound, web.Page{
+			Template: "gone.html", Title: "This link does not work", Script: "challenge.js", Style: "challenge.css",
+		})
 	}
 	if err != nil {
 		return err
@@ -121,6 +142,7 @@ func (p *pages) show(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	shown.Ticket = ticket
 	return p.router.Render(c, http.StatusOK, web.Page{
 		Template: "challenge.html", Title: titleOf(shown), Script: "challenge.js", Style: "challenge.css", Data: shown,
 		FrameAncestors: v.Environment.FrameAncestors,

@@ -1,10 +1,12 @@
 // The page on which a person answers a challenge: asks for the passkey, sends the answer once, and follows what becomes of
-// the challenge here or anywhere else.
+// the challenge here or anywhere else. Its ticket comes in the address's fragment, which no request carries: the page takes it
+// out of the address at once, sends it in the bodies of its requests, and keeps it in this tab's history entry, so that a
+// reload still works.
 import { Countdown } from "./challenge/countdown";
 import { pointBack, showEnding } from "./challenge/endings";
 import { framed, told } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
-import { deliver, get, post, Problem } from "./lib/http";
+import { deliver, post, Problem } from "./lib/http";
 import { assertion, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -17,8 +19,28 @@ interface Standing {
 
 const pollEvery = 3_000;
 
+/** The ticket of the fragment, or of a visit of this tab before. */
+function ticketOf(): string {
+  const fragment = window.location.hash.slice(1);
+  return fragment === "" ? ((history.state as { ticket?: string } | null)?.ticket ?? "") : fragment;
+}
+
+/** Keeps the ticket out of the address, and a reload from sending a form again. */
+function keep(ticket: string): void {
+  history.replaceState({ ticket }, "", window.location.pathname);
+}
+
+/** Sends the ticket as a form would, which answers with the page of its challenge. */
+function open(form: HTMLFormElement): void {
+  const ticket = ticketOf();
+  keep(ticket);
+  find<HTMLInputElement>("input", form).value = ticket;
+  form.submit();
+}
+
 class Page {
   private readonly root = find("#challenge");
+  private readonly ticket = data(this.root, "ticket");
   private readonly path = window.location.pathname;
   private readonly problem = find("[data-problem]", this.root);
   private readonly progress = find("[data-progress]", this.root);
@@ -35,6 +57,7 @@ class Page {
     const expires = data(this.root, "expires");
     const whole = Date.parse(expires) - Date.parse(now);
     this.countdown = new Countdown(this.root, Date.parse(expires), whole, () => this.end("expired"));
+    keep(this.ticket);
     pointBack(this.root);
     if (data(this.root, "state") !== "open") return;
     this.countdown.sync(now, expires);
@@ -78,7 +101,7 @@ class Page {
 
   private async confirmByPasskey(): Promise<void> {
     if (!supported()) return this.say(this.problem, "This browser cannot use passkeys. Open the link on another device.");
-    const answer = await post<Standing>(`${this.path}/options`);
+    const answer = await post<Standing>(`${this.path}/options`, { ticket: this.ticket });
     this.take(answer);
     if (!answer.publicKey) return;
     this.say(this.progress, "Your browser asks for your passkey now.");
@@ -88,10 +111,10 @@ class Page {
   }
 
   /** Sends the answer. The same again does no harm, so what may have been lost on the way is sent again as it was. */
-  private async send(move: "complete" | "cancel", body: unknown): Promise<void> {
+  private async send(move: "complete" | "cancel", body: object): Promise<void> {
     this.say(this.progress, move === "cancel" ? "Cancelling." : "Sending your confirmation.");
     this.unsent = { move, body };
-    const answer = await deliver<Standing>(`${this.path}/${move}`, body, () => {
+    const answer = await deliver<Standing>(`${this.path}/${move}`, { ...body, ticket: this.ticket }, () => {
       this.say(this.progress, "The service is busy. Trying again.");
     });
     this.unsent = undefined;
@@ -110,7 +133,7 @@ class Page {
   /** A button that sends what may not have arrived; nothing where there is nothing to send. */
   private retry(): HTMLButtonElement | undefined {
     if (!this.unsent) return undefined;
-    const { move, body } = this.unsent as { move: "complete" | "cancel"; body: unknown };
+    const { move, body } = this.unsent as { move: "complete" | "cancel"; body: object };
     const button = make("button", { type: "button", class: "button small", "data-retry": "" }, "Try again");
     button.addEventListener("click", () => void this.once(() => this.send(move, body)));
     return button;
@@ -145,7 +168,7 @@ class Page {
 
   private async look(): Promise<void> {
     try {
-      if (navigator.onLine) this.take(await get<Standing>(`${this.path}/standing`));
+      if (navigator.onLine) this.take(await post<Standing>(`${this.path}/standing`, { ticket: this.ticket }));
     } catch {
       // The next look may succeed; whoever acts meanwhile is told.
     }
@@ -155,7 +178,7 @@ class Page {
   private refuseFrame(): void {
     const button = this.root.querySelector("[data-passkey]");
     if (!button || !framed()) return;
-    const link = make("a", { class: "button primary", href: window.location.href, target: "_blank", rel: "noopener noreferrer" });
+    const link = make("a", { class: "button primary", href: `${this.path}#${this.ticket}`, target: "_blank", rel: "noopener noreferrer" });
     link.append("Confirm with your passkey in a new tab");
     button.replaceWith(link);
   }
@@ -170,4 +193,15 @@ class Page {
   }
 }
 
-new Page();
+/** Another link, pasted into this tab, opens its own request; a jump within the page keeps the ticket that it has. */
+function moved(): void {
+  const fragment = window.location.hash.slice(1);
+  if (fragment !== "" && !document.getElementById(fragment)) return window.location.reload();
+  keep(document.querySelector<HTMLElement>("#challenge")?.dataset["ticket"] ?? "");
+}
+
+window.addEventListener("hashchange", moved);
+const form = document.querySelector<HTMLFormElement>("form[data-open]");
+if (form) open(form);
+else if (document.querySelector("#challenge")) new Page();
+else keep("");

@@ -48,7 +48,7 @@ export class Payment {
 
   private async challenge(trace: Trace): Promise<HTMLElement> {
     const { url } = await post<{ url: string }>("/try/confirm", { authorization: trace.id });
-    const link = make("a", { class: "button", href: new URL(url).pathname, target: "_blank", rel: "noopener" }, "Confirm on the hosted page");
+    const link = make("a", { class: "button", href: new URL(url).pathname + new URL(url).hash, target: "_blank", rel: "noopener" }, "Confirm on the hosted page");
     this.wait(trace.id);
     return make("div", { class: "buttons" }, link, make("span", { class: "fine" }, "This page notices when you are done."));
   }
@@ -58,7 +58,8 @@ export class Payment {
     this.poll = window.setTimeout(async () => {
       try {
         const answer = await get<DecisionAnswer>(`/try/decision?id=${encodeURIComponent(id)}`);
-        if (answer.trace.id === id && answer.trace.challenge?.status === "open") this.wait(id);
+        // A completed challenge has a follow-up decision, which may have come between the two reads of the answer.
+        if (answer.trace.id === id && ["open", "completed"].includes(answer.trace.challenge?.status ?? "")) this.wait(id);
         else await this.show(answer);
       } catch {
         this.wait(id);
