@@ -20,6 +20,7 @@ type environmentView struct {
 	Origins             []string               `json:"origins"`
 	ChallengeTTLSeconds int                    `json:"challenge_ttl_seconds"`
 	HoldTTLSeconds      int                    `json:"hold_ttl_seconds"`
+	BarSelfReview       bool                   `json:"bar_self_review"`
 	ResearchEnabled     bool                   `json:"research_enabled"`
 	PageOrigin          *string                `json:"page_origin"`
 	ReturnOrigins       []string               `json:"return_origins"`
@@ -32,7 +33,7 @@ type environmentView struct {
 func viewEnvironment(e models.Environment) environmentView {
 	return environmentView{
 		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: listed(e.RPOrigins),
-		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, ResearchEnabled: e.ResearchEnabled,
+		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: wire.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
 	}

@@ -154,7 +154,13 @@ func logger() *slog.Logger {
 // later is an API on the same data whose clock runs ahead by d: what a replica would answer then.
 func later(t *testing.T, d time.Duration) string {
 	t.Helper()
-	p, l, err := shared.process(t.Context(), clock.Offset(clock.System(), d))
+	return under(t, clock.Offset(clock.System(), d))
+}
+
+// under is an API on the same data under a clock of its own.
+func under(t *testing.T, c clock.Clock) string {
+	t.Helper()
+	p, l, err := shared.process(t.Context(), c)
 	require.NoError(t, err)
 	failed := make(chan error, 2)
 	stop, err := p.StartAPI(context.WithoutCancel(t.Context()), failed, l.api)

@@ -55,7 +55,7 @@ type Authorization struct {
 	HoldApproved       bool
 	Assurance          JSON
 	Explanation        JSON
-	Response           []byte // the answer, byte for byte, for a repeated idempotency key
+	Response           []byte // the answer for a repeated idempotency key, byte for byte but for the proof, which is sealed in its own row
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string
@@ -103,7 +103,7 @@ type Hold struct {
 	RiskClass            string
 	Status               HoldStatus
 	ApprovalsRequired    int
-	SelfReviewBarred     bool // the credential that asked may not review
+	SelfReviewBarred     bool // who stands behind the credential that asked may not review
 	OpenedAt             time.Time
 	RemindAt             time.Time
 	RemindedAt           *time.Time
@@ -117,6 +117,7 @@ type Hold struct {
 type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`
 	Reviewer        string `gorm:"primaryKey"`
+	Principal       string // who stands behind the reviewer (store.Principal)
 	Resolution      string
 	NoteDigest      *string
 	At              time.Time
@@ -133,7 +134,8 @@ type Proof struct {
 	KID             string `gorm:"column:kid"`
 	Audience        string
 	Status          ProofStatus
-	Compact         *string
+	Compact         *string // nil on new rows: Sealed has it
+	Sealed          []byte  // the proof as it was issued (internal/proofing)
 	IssuedAt        time.Time
 	ExpiresAt       time.Time
 	ConsumedAt      *time.Time

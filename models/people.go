@@ -67,7 +67,8 @@ type ConsoleSession struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`
 	ID          string
 	PersonID    string
-	Ceremony    []byte
+	Ceremony    []byte // the one that opened the session
+	Confirming  []byte // the one under way that confirms it; nil if there is none
 	CreatedAt   time.Time
 	ConfirmedAt time.Time
 	LastSeenAt  time.Time

@@ -19,6 +19,7 @@ type Environment struct {
 	RPOrigins           Strings `gorm:"column:rp_origins"`
 	ChallengeTTLSeconds int     `gorm:"column:challenge_ttl_seconds"`
 	HoldTTLSeconds      int     `gorm:"column:hold_ttl_seconds"`
+	BarSelfReview       bool    // no reviewer may settle a hold that their own key asked for, whatever the policy says
 	ResearchEnabled     bool
 	PageOrigin          *string // where the hosted pages live; nil is the service's own address
 	ReturnOrigins       Strings // where they may send people back to, beside RPOrigins

@@ -163,6 +163,7 @@ func specRules() map[string][]rule {
 			is("challenge_ttl_seconds", "integer", between(30, 900)),
 			is("hold_ttl_seconds", "integer", between(60, 2592000)),
 			is("enrollment_grant_required", "boolean"),
+			is("bar_self_review", "boolean"),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

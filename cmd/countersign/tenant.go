@@ -17,7 +17,7 @@ import (
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make and list tenants", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand())
+	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand())
 	return cmd
 }
 
@@ -48,6 +48,7 @@ func tenantCreateCommand() *cobra.Command {
 				}
 				_, _ = fmt.Fprintf(out, "%-8s %s  admin key, shown this once: %s\n", env.Kind, env.ID, issued.Key)
 			}
+			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, selfReview(made.Live))
 			return nil
 		},
 	}
@@ -56,6 +57,7 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&spec.Origins, "origin", nil, "origin that passkeys are used from, such as https://bank.example; repeatable")
 	cmd.Flags().BoolVar(&spec.RequireEnrollmentGrant, "require-enrollment-grant", false,
 		"in live, take enrollment frames only from client tokens that name the purpose enroll")
+	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, let no hold be approved by whoever stands behind the key that asked (recommended)")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
 }

@@ -41,7 +41,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := s.environment(ctx, q, scope)
+	env, err := q.Environment(ctx, scope) // read anew: a worker follows no notices of changed settings
 	if err != nil {
 		return parent, nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 		base.ChallengeCompleted = &in.ChallengeMethod
 	}
 	d, body, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), archived: act.ArchivedAt != nil,
+		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: in.Actor, requestID: in.RequestID, workflowID: in.WorkflowID,
 		cause: in.Cause,
 	}, now)

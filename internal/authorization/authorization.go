@@ -5,9 +5,7 @@
 package authorization
 
 import (
-	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/action"
@@ -37,7 +35,7 @@ type Service struct {
 
 // New makes the service.
 func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *proofing.Service) *Service {
-	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, envs: environments{rows: map[string]cachedEnvironment{}}}
+	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, envs: newEnvironments()}
 }
 
 // Request is AuthorizeRequest.
@@ -102,35 +100,4 @@ type Display struct {
 	ContextDigest         string `json:"context_digest"`
 	Audience              string `json:"audience"`
 	RequestingApplication string `json:"requesting_application"`
-}
-
-// environments caches the settings of environments: they change by hand, rarely.
-type environments struct {
-	mu   sync.RWMutex
-	rows map[string]cachedEnvironment
-}
-
-type cachedEnvironment struct {
-	models.Environment
-	until time.Time
-}
-
-const environmentFor = 10 * time.Second
-
-func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
-	now := s.clock.Now()
-	s.envs.mu.RLock()
-	hit, ok := s.envs.rows[scope.Environment]
-	s.envs.mu.RUnlock()
-	if ok && now.Before(hit.until) {
-		return hit.Environment, nil
-	}
-	env, err := q.Environment(ctx, scope)
-	if err != nil {
-		return env, err
-	}
-	s.envs.mu.Lock()
-	s.envs.rows[scope.Environment] = cachedEnvironment{env, now.Add(environmentFor)}
-	s.envs.mu.Unlock()
-	return env, nil
 }

@@ -89,7 +89,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 		return Answer{}, false, err
 	}
 	if facts.Prior != nil {
-		answer, err := replay(*facts.Prior, r.hash)
+		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err
 	}
 	now := s.clock.Now()
@@ -137,17 +137,24 @@ func (s *Service) write(ctx context.Context, r *request, d store.Decision, body 
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
 	facts, err := s.store.FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
 	if err == nil && facts.Prior != nil {
-		answer, err := replay(*facts.Prior, r.hash)
+		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err
 	}
 	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in another request: a nonce is good for one.")
 }
 
-func replay(prior store.Prior, hash []byte) (Answer, error) {
+func (s *Service) replay(prior store.Prior, hash []byte) (Answer, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with another request.")
 	}
-	return Answer{Body: prior.Response, Replayed: true}, nil
+	body := prior.Response
+	if prior.Sealed != nil {
+		var err error
+		if body, err = s.proofs.Restored(prior.ID, body, prior.Sealed); err != nil {
+			return Answer{}, err
+		}
+	}
+	return Answer{Body: body, Replayed: true}, nil
 }
 
 // admit checks the request against the clock and against the action's contract in force.

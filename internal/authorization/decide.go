@@ -25,6 +25,7 @@ type decisionInput struct {
 	force      *action.InForce
 	facts      store.Facts
 	kind       policy.EnvironmentKind
+	env        *models.Environment // its settings; nil for those that are cached
 	archived   bool
 	start      time.Time
 	actor      string // for the events
@@ -59,6 +60,9 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		return d, nil, err
 	}
 	d.Authorization.Response = body
+	if d.Proof != nil { // kept once, sealed, in its own row
+		d.Authorization.Response = s.proofs.Without(body)
+	}
 	d.Events, err = eventRows(in, d, profile, verdict, now)
 	return d, body, err
 }
@@ -150,9 +154,13 @@ func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profi
 	if err != nil {
 		return err
 	}
+	sealed, err := s.proofs.SealProof(a.ID, compact)
+	if err != nil {
+		return err
+	}
 	d.Proof = &models.Proof{
 		JTI: claims.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
-		KID: kid, Audience: a.Audience, Status: models.ProofActive, Compact: &compact, IssuedAt: now,
+		KID: kid, Audience: a.Audience, Status: models.ProofActive, Sealed: sealed, IssuedAt: now,
 		ExpiresAt: time.Unix(claims.Expires, 0).UTC(),
 	}
 	answer.Proof, answer.ProofID = &compact, &claims.ID
@@ -175,10 +183,18 @@ func methods(a models.Authorization, verdict policy.Decision) []string {
 	return out
 }
 
+// settings are those of the decision's environment.
+func (s *Service) settings(ctx context.Context, q *store.Q, in decisionInput) (models.Environment, error) {
+	if in.env != nil {
+		return *in.env, nil
+	}
+	return s.environment(ctx, q, store.Scope{Tenant: in.base.TenantID, Environment: in.base.EnvironmentID})
+}
+
 // challenge opens the step-up.
 func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
 	a := &d.Authorization
-	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID})
+	env, err := s.settings(ctx, q, in)
 	if err != nil {
 		return err
 	}
@@ -219,7 +235,7 @@ const (
 // hold puts the decision into the reviewers' queue.
 func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *store.Decision, now time.Time) error {
 	a := d.Authorization
-	env, err := s.environment(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID})
+	env, err := s.settings(ctx, q, in)
 	if err != nil {
 		return err
 	}
@@ -228,7 +244,7 @@ func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *sto
 	d.Hold = &models.Hold{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
 		RiskClass: in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: now,
-		ApprovalsRequired: wanted.Approvals(), SelfReviewBarred: wanted.BarsSelfReview(),
+		ApprovalsRequired: wanted.Approvals(), SelfReviewBarred: wanted.BarsSelfReview() || env.BarSelfReview,
 		RemindAt: now.Add(life / 2), DueAt: now.Add(life),
 	}
 	d.Outbox = append(d.Outbox, models.Outbox{

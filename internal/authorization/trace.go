@@ -79,7 +79,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 	if err != nil {
 		return Trace{}, err
 	}
-	return trace(t, s.clock.Now()), nil
+	return s.trace(t, s.clock.Now())
 }
 
 // List answers decisions, newest first.
@@ -91,12 +91,14 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 	}
 	out := make([]Trace, len(rows))
 	for i, r := range rows {
-		out[i] = trace(r, f.Now)
+		if out[i], err = s.trace(r, f.Now); err != nil {
+			return nil, "", err
+		}
 	}
 	return out, next, nil
 }
 
-func trace(t store.Trace, now time.Time) Trace {
+func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	a := t.Authorization
 	out := Trace{
 		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
@@ -110,7 +112,11 @@ func trace(t store.Trace, now time.Time) Trace {
 		out.Challenge = challengeTrace(*c, now)
 	}
 	if p := t.Proof; p != nil {
-		out.ProofID, out.Proof = &p.JTI, proofTrace(*p, now)
+		var err error
+		if out.Proof, err = s.proofTrace(*p, now); err != nil {
+			return out, err
+		}
+		out.ProofID = &p.JTI
 	}
 	if h := t.Hold; h != nil {
 		status := string(hold.Effective(*h, now))
@@ -119,7 +125,7 @@ func trace(t store.Trace, now time.Time) Trace {
 			out.ReviewedAt = wire.OptionalTime(h.ResolvedAt)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
@@ -132,13 +138,15 @@ func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 	return out
 }
 
-func proofTrace(p models.Proof, now time.Time) *ProofTrace {
+func (s *Service) proofTrace(p models.Proof, now time.Time) (*ProofTrace, error) {
 	status := proofing.StatusOf(p, now)
 	out := &ProofTrace{ID: p.JTI, Status: string(status), ExpiresAt: wire.OptionalTime(&p.ExpiresAt)}
-	if status == models.ProofActive {
-		out.Compact = p.Compact
+	if status != models.ProofActive {
+		return out, nil
 	}
-	return out
+	var err error
+	out.Compact, err = s.proofs.Compact(p)
+	return out, err
 }
 
 // OutcomeReceipt is the answer to an outcome.

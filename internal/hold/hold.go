@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -42,11 +43,18 @@ type Again struct {
 // AuthorizeResponse (internal/authorization).
 type Decider func(ctx context.Context, q *store.Q, a Again) (child models.Authorization, response []byte, err error)
 
+// Proofs takes the proof of a follow-up decision out of a stored receipt and puts it back (internal/proofing).
+type Proofs interface {
+	Without(body []byte) []byte
+	Restored(authorization string, body, sealed []byte) ([]byte, error)
+}
+
 // Service keeps holds.
 type Service struct {
 	Store  *store.Store
 	Clock  clock.Clock
 	Decide Decider
+	Proofs Proofs
 }
 
 // Effective is the status of a hold at now: one that is due is expired, however late its timer.
@@ -105,13 +113,14 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if status := Effective(h, s.Clock.Now()); status != models.HoldPending {
 		return s.settled(ctx, h, status, resolution)
 	}
-	if barred(h.SelfReviewBarred, p, key.CredentialID) {
-		return Prepared{}, problem.New(problem.SelfReview, "The policy wants another reviewer than the credential that asked.")
+	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
+		return Prepared{}, err
 	}
-	if done, err := s.counted(ctx, h, p, resolution); done != nil || err != nil {
+	done, again, err := s.counted(ctx, h, p, resolution)
+	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
-	return s.keep(ctx, p, h, key.ActionKey, resolution, note)
+	return s.keep(ctx, p, h, asked{action: key.ActionKey, resolution: resolution, note: note, again: again})
 }
 
 // settled answers a review of a hold that is resolved: with the stored receipt where it was resolved this way.
@@ -119,7 +128,11 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
-	receipt, err := s.Store.ReviewReceipt(ctx, h.AuthorizationID)
+	stored, err := s.Store.ReviewReceipt(ctx, h.AuthorizationID)
+	if err != nil || stored.Sealed == nil {
+		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
+	}
+	receipt, err := s.Proofs.Restored(*stored.Child, stored.Body, stored.Sealed)
 	return Prepared{Receipt: receipt, Resolution: resolution}, err
 }
 
@@ -135,17 +148,21 @@ func refuseSettled(status models.HoldStatus, resolution string) error {
 	}
 }
 
-// counted tells a reviewer who approved before, and is not the last, where the hold stands.
-func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Principal, resolution string) (*Pending, error) {
+// counted tells a reviewer who approved before, and is not the last, where the hold stands. It reports true if their repeated
+// approval has to be taken in again: an earlier reviewer has come back to good standing since, so that it settles the hold.
+func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Principal, resolution string) (*Pending, bool, error) {
 	if h.ApprovalsRequired < 2 || resolution != Approve {
-		return nil, nil
+		return nil, false, nil
 	}
 	before, err := s.Store.ReviewedBy(ctx, h.AuthorizationID, p.Actor())
 	if err != nil || before != Approve {
-		return nil, err
+		return nil, false, err
 	}
-	given, err := s.Store.Approvals(ctx, h.AuthorizationID)
-	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), err
+	given, err := s.Store.Approvals(ctx, h.AuthorizationID, s.Clock.Now())
+	if err == nil && given >= h.ApprovalsRequired {
+		return nil, true, nil
+	}
+	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), false, err
 }
 
 // Waiting is the answer to a review that is taken in while the run has not answered yet.
@@ -154,7 +171,7 @@ func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.Store.Approvals(ctx, id)
+	given, err := s.Store.Approvals(ctx, id, s.Clock.Now())
 	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
 }
 
@@ -166,24 +183,33 @@ func PendingAt(id, resolution string, given, required int) *Pending {
 	}
 }
 
-func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold, action, resolution string, note *string) (Prepared, error) {
+// asked is what a reviewer asked for.
+type asked struct {
+	action, resolution string
+	note               *string
+	again              bool // the same was asked before and has to be taken in once more
+}
+
+func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold, in asked) (Prepared, error) {
 	var noteDigest *string
-	if note != nil {
-		d := canonical.DigestBytes([]byte(*note))
+	if in.note != nil {
+		d := canonical.DigestBytes([]byte(*in.note))
 		noteDigest = &d
 	}
-	body, err := canonical.JSON(map[string]any{
-		"move": resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest,
-	})
+	request := map[string]any{"move": in.resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest}
+	if in.again {
+		request["at"] = wire.Time(s.Clock.Now())
+	}
+	body, err := canonical.JSON(request)
 	if err != nil {
 		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
 	err = s.Store.InsertMoveRequest(ctx, models.MoveRequest{
-		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: resolution, Actor: p.Actor(),
+		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.Clock.Now(),
 	})
-	return Prepared{Run: runOf(h, action), Request: hex.EncodeToString(digest[:]), Resolution: resolution}, err
+	return Prepared{Run: runOf(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }
 
 func runOf(h models.Hold, action string) Run {

@@ -52,6 +52,11 @@ func (b *bundle) prepare(t *testing.T, reviewer, id, resolution string) hold.Mov
 	note := "called back on the known number"
 	p, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, resolution, &note)
 	require.NoError(t, err)
+	return b.moved(t, p, id)
+}
+
+func (b *bundle) moved(t *testing.T, p hold.Prepared, id string) hold.Move {
+	t.Helper()
 	digest, err := hex.DecodeString(p.Request)
 	require.NoError(t, err)
 	return hold.Move{ID: id, Request: digest, At: b.clock.Now(), WorkflowID: "hold/" + id}

@@ -57,10 +57,10 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 			if err := refuseSettled(status, r.Move); err != nil {
 				return err
 			}
-			out, err = outcomeOf(ctx, q, c.Hold)
+			out, err = outcomeOf(ctx, q, c.Hold, m.At)
 			return err
 		}
-		step := review{q: q, move: m, request: r, held: c, decide: s.Decide}
+		step := review{q: q, move: m, request: r, held: c, decide: s.Decide, proofs: s.Proofs}
 		if r.Move == Reject {
 			out, err = step.reject(ctx)
 		} else {
@@ -78,6 +78,7 @@ type review struct {
 	request models.MoveRequest
 	held    store.HoldCase
 	decide  Decider
+	proofs  Proofs
 }
 
 func (r review) reject(ctx context.Context) (Outcome, error) {
@@ -102,13 +103,14 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	return Outcome{Status: models.HoldRejected}, events.Append(ctx, r.q, e)
 }
 
-// approve counts the approval; the last one wanted approves the hold and decides again. The world is looked at anew
+// approve counts the approval, with those given before by reviewers still in good standing; the last one required approves the
+// hold and decides again. The world is looked at anew
 // there: the decision may be a denial.
 func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.put(ctx, nil); err != nil {
 		return Outcome{}, err
 	}
-	given, err := r.q.Approvals(ctx, r.move.ID)
+	given, err := r.q.Approvals(ctx, r.move.ID, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -135,6 +137,9 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if r.proofs != nil { // kept once, sealed, with the follow-up decision
+		response = r.proofs.Without(response)
+	}
 	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: response})
 	if err != nil {
 		return Outcome{}, err
@@ -159,8 +164,13 @@ func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 }
 
 func (r review) put(ctx context.Context, receipt []byte) error {
+	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
+	principal, err := r.q.Principal(ctx, scope, r.request.Actor)
+	if err != nil {
+		return err
+	}
 	return r.q.PutReview(ctx, models.Review{
-		AuthorizationID: r.move.ID, Reviewer: r.request.Actor, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
+		AuthorizationID: r.move.ID, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
 		At: r.move.At, Receipt: receipt,
 	})
 }
@@ -196,7 +206,7 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 		if err != nil {
 			return err
 		}
-		if out, err = outcomeOf(ctx, q, c.Hold); err != nil || !moved {
+		if out, err = outcomeOf(ctx, q, c.Hold, m.At); err != nil || !moved {
 			return err
 		}
 		e := entryOf(c, t, m, "workflow:"+m.WorkflowID)
@@ -206,10 +216,10 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 	return out, err
 }
 
-func outcomeOf(ctx context.Context, q *store.Q, h models.Hold) (Outcome, error) {
+func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
 	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
 	var err error
-	if out.Approvals, err = q.Approvals(ctx, h.AuthorizationID); err != nil || h.ChildAuthorizationID == nil {
+	if out.Approvals, err = q.Approvals(ctx, h.AuthorizationID, at); err != nil || h.ChildAuthorizationID == nil {
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID

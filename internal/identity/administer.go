@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/displaytext"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -32,6 +33,9 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 	now := s.clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
 		return Issued{}, problem.Invalid([]any{"body", "expires_at"}, "expires_at must be in the future.", "value_error")
+	}
+	if err := displaytext.Check("name", in.Name); err != nil {
+		return Issued{}, err
 	}
 	var out Issued
 	err := s.store.Write(ctx, func(q *store.Q) error {

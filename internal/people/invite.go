@@ -12,6 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"github.com/countersign-dev/countersign/internal/displaytext"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -37,6 +38,9 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, name string, ro
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
 		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person has 1 to 120 characters, not %d.", n)
+	}
+	if fault := displaytext.Fault(name); fault != "" {
+		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must not contain control characters or line breaks; found %s.", fault)
 	}
 	if err := checkRoles(roles); err != nil {
 		return Invited{}, err

@@ -59,13 +59,18 @@ func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, e
 	return s.requestOptions("", nil)
 }
 
-// ConfirmOptions are PublicKeyCredentialRequestOptions for the session's own person.
+// ConfirmOptions are PublicKeyCredentialRequestOptions for the session's own person. They are good for one confirmation, and
+// only until the next are asked for.
 func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.PublicKeyCredentialRequestOptions, error) {
 	keys, err := s.store.PersonPasskeys(ctx, in.Person.ID)
 	if err != nil {
 		return protocol.PublicKeyCredentialRequestOptions{}, err
 	}
-	return s.requestOptions(in.ID, user{in.Person, keys}.descriptors())
+	options, err := s.requestOptions(in.ID, user{in.Person, keys}.descriptors())
+	if err != nil {
+		return options, err
+	}
+	return options, s.store.BeginConfirmation(ctx, in.ID, options.Challenge)
 }
 
 func (s *Service) requestOptions(about string, allowed []protocol.CredentialDescriptor) (protocol.PublicKeyCredentialRequestOptions, error) {
@@ -103,7 +108,7 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 			return err
 		}
 		if !confirmed {
-			return errSignedOut()
+			return problem.New(problem.AssertionChallenge, "The confirmation was used before, or a newer one has taken its place. Try again.")
 		}
 		return events.Append(ctx, q, events.Entry{
 			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, Type: events.PersonConfirmed, At: now,

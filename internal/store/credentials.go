@@ -45,22 +45,30 @@ func (q *Q) Environment(ctx context.Context, s Scope) (models.Environment, error
 func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins []string) error {
 	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
 		s.Tenant, s.Environment, rpID, models.Strings(origins))
-	return err
+	return q.environmentChanged(ctx, s.Environment, err)
 }
 
 // SetEnvironmentSettings changes what a relying party may set of its environment to what e has.
 func (q *Q) SetEnvironmentSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
-		enrollment_grant_required = $7 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds,
-		e.HoldTTLSeconds, e.EnrollmentGrantRequired)
-	return err
+		enrollment_grant_required = $7, bar_self_review = $8 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins,
+		e.ChallengeTTLSeconds, e.HoldTTLSeconds, e.EnrollmentGrantRequired, e.BarSelfReview)
+	return q.environmentChanged(ctx, e.ID, err)
 }
 
 // SetEnvironmentPages changes the settings of the hosted pages to those of e.
 func (q *Q) SetEnvironmentPages(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
 		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
-	return err
+	return q.environmentChanged(ctx, e.ID, err)
+}
+
+// environmentChanged tells the caches, unless the change failed.
+func (q *Q) environmentChanged(ctx context.Context, id string, err error) error {
+	if err != nil {
+		return err
+	}
+	return q.Notify(ctx, ChannelEnvironment, id)
 }
 
 // SetRateLimitCeiling sets the most requests an hour that a key of the environment may be given; nil is the default of its kind.

@@ -28,6 +28,7 @@ type Prior struct {
 	ID          string
 	RequestHash []byte
 	Response    []byte
+	Sealed      []byte // the proof that Response was given with; nil if there is none, or if Response still has it
 }
 
 const factColumns = `
@@ -46,7 +47,8 @@ const factSession = `left join lateral (select id, device_class, status, last_ac
 // subject's. The prior answer's environment is compared in a form that no index has: of a young table, which it has no
 // statistics of, the planner else takes an index that begins with the environment and walks all of its decisions.
 func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
-	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response
+	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response,
+		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		`+factSession+`
@@ -61,7 +63,7 @@ func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *stri
 
 // FactsAgain reads what deciding again about a subject (by our id) needs.
 func (q *Q) FactsAgain(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
-	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea from subjects s `+factSession+`
+	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, subjectUID, session)
 	f, err := scanFacts(row, s)
 	return one(f, err)
@@ -72,9 +74,9 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var uid, external, status, sesID, device, sesStatus, priorID sql.NullString
 	var frozen sql.NullBool
 	var updated, active sql.NullTime
-	var state, heads, hash, response []byte
+	var state, heads, hash, response, sealed []byte
 	if err := row.Scan(&uid, &external, &status, &frozen, &f.Subject.ClaimCapUntil, &updated, &sesID, &device, &sesStatus, &active, &state,
-		&f.Passkeys, &heads, &priorID, &hash, &response); err != nil {
+		&f.Passkeys, &heads, &priorID, &hash, &response, &sealed); err != nil {
 		return f, err
 	}
 	f.Subject.UID, f.Subject.ExternalID, f.Subject.Status = uid.String, external.String, models.SubjectStatus(status.String)
@@ -87,7 +89,7 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 		}
 	}
 	if priorID.Valid {
-		f.Prior = &Prior{ID: priorID.String, RequestHash: hash, Response: response}
+		f.Prior = &Prior{ID: priorID.String, RequestHash: hash, Response: response, Sealed: sealed}
 	}
 	var err error
 	f.Heads, err = decodeHeads(heads)
@@ -193,9 +195,9 @@ func (s *statement) insertAuthorization(a models.Authorization) {
 
 func (s *statement) insertProof(p models.Proof) {
 	s.insert("prf", "proofs", `jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact,
-		issued_at, expires_at`,
+		issued_at, expires_at, sealed`,
 		p.JTI, p.TenantID, p.EnvironmentID, p.AuthorizationID, p.SubjectUID, p.KID, p.Audience, string(p.Status), p.Compact,
-		p.IssuedAt, p.ExpiresAt)
+		p.IssuedAt, p.ExpiresAt, p.Sealed)
 }
 
 func (s *statement) insertChallenge(c models.Challenge) {

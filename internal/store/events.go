@@ -41,12 +41,13 @@ func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) erro
 
 // Channels of LISTEN and NOTIFY.
 const (
-	ChannelOutbox     = "cs_outbox"
-	ChannelEvents     = "cs_events"
-	ChannelPolicy     = "cs_policy"      // payload: environment id and action key, separated by a space
-	ChannelCredential = "cs_credential"  // payload: credential id
-	ChannelBackground = "cs_background"  // payload: version of a background; may be empty
-	ChannelSigningKey = "cs_signing_key" // payload: environment id
+	ChannelOutbox      = "cs_outbox"
+	ChannelEvents      = "cs_events"
+	ChannelPolicy      = "cs_policy"      // payload: environment id and action key, separated by a space
+	ChannelCredential  = "cs_credential"  // payload: credential id
+	ChannelEnvironment = "cs_environment" // payload: environment id
+	ChannelBackground  = "cs_background"  // payload: version of a background; may be empty
+	ChannelSigningKey  = "cs_signing_key" // payload: environment id
 )
 
 // Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.

@@ -19,7 +19,7 @@ const researchSection = "research_vectors"
 
 // exportSections are in the order of their names, which is that of the keys of the export's data.
 var exportSections = []exportSection{
-	{"authorizations", "id credential_id action_id action_key session_id parent_id actor resource_type resource_digest context_digest " +
+	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
 		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
 		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
 		"@outcome_reported_at outcome_note_digest",
@@ -54,7 +54,7 @@ var exportSections = []exportSection{
 	{"research_consents", "id consented @recorded_at",
 		"research_consents where subject_uid = $1 order by recorded_at, id"},
 	{researchSection, "id device_class #vector @created_at", "research_vectors where pseudonym = any($1) order by created_at, id"},
-	{"reviews", "authorization_id reviewer resolution note_digest @at",
+	{"reviews", "authorization_id reviewer principal resolution note_digest @at",
 		"reviews where authorization_id in (select authorization_id from holds where subject_uid = $1) order by at, authorization_id, reviewer"},
 	{"sessions", "id device_class status legacy @started_at @ended_at @last_activity_at @last_evidence_at coverage evidence_windows " +
 		"active_seconds modalities enrollment_ready trust_state #state",

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -46,8 +47,8 @@ func (q *Q) HoldQueue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Que
 	tx := f.narrow(q.with(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
-			(select count(*) from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve') as approvals,
-			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution`, f.Reviewer).
+			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution`, f.Now, f.Reviewer).
 		Joins("join authorizations a on a.id = h.authorization_id").
 		Joins("join subjects s on s.uid = h.subject_uid").
 		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment))
@@ -116,10 +117,13 @@ type KeyedCount struct {
 	Count int64  `json:"count"`
 }
 
+var countedNow = strings.ReplaceAll(standing, "@at", "$3")
+
 // countHolds reads each pending hold once, by the index holds_queue.
-const countHolds = `with waiting as materialized (
+var countHolds = `with waiting as materialized (
 	select h.risk_class, h.due_at, h.opened_at, h.reminded_at, a.action_key,
-		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve') as partly
+		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve'
+			and ` + countedNow + `) as partly
 	from holds h join authorizations a on a.id = h.authorization_id
 	where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and h.due_at > $3
 		and ($4 = '' or a.action_key = $4) and ($5 = '' or h.risk_class = $5))

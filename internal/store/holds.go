@@ -81,18 +81,11 @@ func (q *Q) SetHoldChild(ctx context.Context, authorization, child string) error
 
 // PutReview records what a reviewer said of a hold; a reviewer has one say, and the later replaces the earlier.
 func (q *Q) PutReview(ctx context.Context, r models.Review) error {
-	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt)
-		values ($1, $2, $3, $4, $5, $6) on conflict (authorization_id, reviewer)
-		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6`,
-		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt)
+	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal)
+		values ($1, $2, $3, $4, $5, $6, $7) on conflict (authorization_id, reviewer)
+		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal)
 	return err
-}
-
-// Approvals counts the distinct reviewers who approve of a hold.
-func (q *Q) Approvals(ctx context.Context, authorization string) (int, error) {
-	var n int
-	err := q.queryRow(ctx, "select count(*) from reviews where authorization_id = $1 and resolution = 'approve'", authorization).Scan(&n)
-	return n, err
 }
 
 // ReviewedBy is the resolution a reviewer gave of a hold; empty for none.
@@ -106,11 +99,20 @@ func (q *Q) ReviewedBy(ctx context.Context, authorization, reviewer string) (str
 	return resolutions[0], nil
 }
 
-// ReviewReceipt is the answer the review got that settled the hold.
-func (q *Q) ReviewReceipt(ctx context.Context, authorization string) ([]byte, error) {
-	var receipt []byte
-	err := q.queryRow(ctx, "select receipt from reviews where authorization_id = $1 and receipt is not null", authorization).Scan(&receipt)
-	return one(receipt, err)
+// StoredReceipt is the answer the review got that settled the hold, without the proof of the follow-up decision.
+type StoredReceipt struct {
+	Body   []byte
+	Child  *string // the authorization of the follow-up decision
+	Sealed []byte  // its proof; nil if there is none, or if Body still has it
+}
+
+// ReviewReceipt is the receipt of a settled hold.
+func (q *Q) ReviewReceipt(ctx context.Context, authorization string) (StoredReceipt, error) {
+	var r StoredReceipt
+	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p where p.authorization_id = h.child_authorization_id)
+		from reviews r join holds h on h.authorization_id = r.authorization_id
+		where r.authorization_id = $1 and r.receipt is not null`, authorization).Scan(&r.Body, &r.Child, &r.Sealed)
+	return one(r, err)
 }
 
 // RecordRejection records the outcome of a rejected hold on its authorization.

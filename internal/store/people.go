@@ -180,11 +180,18 @@ func (q *Q) TouchConsoleSession(ctx context.Context, id string, at time.Time) er
 	return err
 }
 
-// ConfirmConsoleSession keeps that the session's person used a passkey again; false where the session has ended or the
-// ceremony was used before.
+// BeginConfirmation keeps the ceremony that may confirm a session next. The one before it can no longer be used.
+func (q *Q) BeginConfirmation(ctx context.Context, id string, ceremony []byte) error {
+	_, err := q.exec(ctx, "update console_sessions set confirming = $2 where id = $1 and ended_at is null", id, ceremony)
+	return err
+}
+
+// ConfirmConsoleSession keeps that the session's person used a passkey again, and ends the ceremony; false if the session has
+// ended or the ceremony is not the one under way. Ceremony stays the one that opened the session: that it is unique is
+// what keeps a sign-in from being used twice.
 func (q *Q) ConfirmConsoleSession(ctx context.Context, id string, ceremony []byte, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update console_sessions set confirmed_at = $3, last_seen_at = $3, ceremony = $2
-		where id = $1 and ended_at is null and ceremony <> $2`, id, ceremony, at)
+	n, err := q.exec(ctx, `update console_sessions set confirmed_at = $3, last_seen_at = $3, confirming = null
+		where id = $1 and ended_at is null and confirming = $2`, id, ceremony, at)
 	return n == 1, err
 }
 

@@ -43,6 +43,9 @@ func (s *Service) SetPages(ctx context.Context, scope store.Scope, in Pages, act
 			},
 		})
 	})
+	if err == nil {
+		s.changed(scope.Environment)
+	}
 	return env, err
 }
 

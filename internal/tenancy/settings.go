@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/displaytext"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/problem"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -18,6 +19,7 @@ type Settings struct {
 	Origins             []string `json:"origins"`
 	ChallengeTTLSeconds *int     `json:"challenge_ttl_seconds"` // 30..900, of challenges opened from now on
 	HoldTTLSeconds      *int     `json:"hold_ttl_seconds"`      // 60..2592000, of holds opened from now on
+	BarSelfReview       *bool    `json:"bar_self_review"`       // also of holds that wait already
 	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose, from now on.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
 }
@@ -46,9 +48,13 @@ func (s *Service) Change(ctx context.Context, scope store.Scope, in Settings, ac
 			Scope: scope, Type: events.EnvironmentUpdated, At: s.clock.Now(), Actor: actor, RequestID: requestID, Data: map[string]any{
 				"rp_name": env.RPName, "origins": env.RPOrigins, "challenge_ttl_seconds": env.ChallengeTTLSeconds, "hold_ttl_seconds": env.HoldTTLSeconds,
 				"enrollment_grant_required": env.EnrollmentGrantRequired,
+				"bar_self_review":           env.BarSelfReview,
 			},
 		})
 	})
+	if err == nil {
+		s.changed(scope.Environment)
+	}
 	return env, err
 }
 
@@ -63,7 +69,13 @@ func (in Settings) apply(env *models.Environment) error {
 	if in.EnrollmentGrantRequired != nil {
 		env.EnrollmentGrantRequired = *in.EnrollmentGrantRequired
 	}
+	if in.BarSelfReview != nil {
+		env.BarSelfReview = *in.BarSelfReview
+	}
 	if in.RPName != nil {
+		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
+			return err
+		}
 		env.RPName = *in.RPName
 	}
 	if in.Origins == nil {

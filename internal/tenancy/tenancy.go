@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/displaytext"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/ids"
 	"github.com/countersign-dev/countersign/internal/store"
@@ -32,11 +33,19 @@ type Service struct {
 	store *store.Store
 	keys  SigningKeys
 	clock clock.Clock
+	// Changed, if set, is called with an environment's id once its settings have changed, so that this process uses them at once.
+	Changed func(environment string)
 }
 
 // New makes the service.
 func New(st *store.Store, keys SigningKeys, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c}
+}
+
+func (s *Service) changed(environment string) {
+	if s.Changed != nil {
+		s.Changed(environment)
+	}
 }
 
 // Spec describes a tenant. RPID is the WebAuthn relying party id, a host name; Origins are the origins that people
@@ -49,6 +58,8 @@ type Spec struct {
 	AllowLocal bool
 	// RequireEnrollmentGrant has the live environment require that enrolling is granted by name.
 	RequireEnrollmentGrant bool
+	// BarSelfReview bars self-review of holds in the live environment, whatever its policies say.
+	BarSelfReview bool
 }
 
 // Made is a tenant with its environments.
@@ -71,7 +82,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
-	out.Live.EnrollmentGrantRequired = in.RequireEnrollmentGrant
+	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.CreateTenant(ctx, out.Tenant); err != nil {
 			return err
@@ -103,6 +114,9 @@ func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, a
 func (in Spec) validate() error {
 	if n := utf8.RuneCountInString(in.Name); n < 1 || n > 120 {
 		return fmt.Errorf("the name of a tenant has 1 to 120 characters, not %d", n)
+	}
+	if fault := displaytext.Fault(in.Name); fault != "" {
+		return fmt.Errorf("the name of a tenant must not contain control characters or line breaks; found %s", fault)
 	}
 	if in.RPID == "" || strings.ContainsAny(in.RPID, "/: ") {
 		return fmt.Errorf("the RP ID %q is no host name", in.RPID)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/clock"
+	"github.com/countersign-dev/countersign/internal/displaytext"
 	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/identity"
 	"github.com/countersign-dev/countersign/internal/ids"
@@ -48,6 +49,9 @@ type Draft struct {
 // Create makes an endpoint and returns its signing secret, which is not shown again.
 func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (models.WebhookEndpoint, string, error) {
 	if err := s.check(&d.URL, d.Events); err != nil {
+		return models.WebhookEndpoint{}, "", err
+	}
+	if err := displaytext.Check("description", d.Description); err != nil {
 		return models.WebhookEndpoint{}, "", err
 	}
 	now := s.Clock.Now()
@@ -96,6 +100,11 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 	}
 	if err := s.check(patch.URL, patterns); err != nil {
 		return models.WebhookEndpoint{}, err
+	}
+	if patch.Description != nil {
+		if err := displaytext.Check("description", *patch.Description); err != nil {
+			return models.WebhookEndpoint{}, err
+		}
 	}
 	var after models.WebhookEndpoint
 	err := s.Store.Write(ctx, func(q *store.Q) error {

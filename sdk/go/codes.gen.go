@@ -272,4 +272,8 @@ const (
 	ReasonReplayOtherSession = "replay_other_session"
 	// Signs of replay forbid confirmed and likely.
 	ReasonVetoedByReplay = "vetoed_by_replay"
+	// The session has ended; its evidence counts for nothing any more.
+	ReasonSessionEnded = "session_ended"
+	// The session was without activity for half an hour and has expired; its evidence counts for nothing any more.
+	ReasonSessionExpired = "session_expired"
 )

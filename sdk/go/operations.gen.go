@@ -955,7 +955,8 @@ func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body Te
 }
 
 // VerifyProof: Verify and optionally consume a proof. What cannot be read is `valid: false` with status `unknown`.
-// Consuming is atomic: one of any number of callers wins.
+// Consuming is atomic: one of any number of callers wins. Every call is evaluated afresh: an `Idempotency-Key` is not
+// honoured here, so a repeated `consume` is told `consumed`, never `valid` again.
 //
 // POST /api/v1/verify
 func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {

@@ -268,7 +268,8 @@ type AuthorizeRequest struct {
 	RequestedAt int64 `json:"requested_at"`
 	// What the action is performed on.
 	Resource Resource `json:"resource"`
-	// Pins an observation session; otherwise the subject's latest.
+	// Pins an observation session, for this decision and for those that follow from it; otherwise the subject's latest.
+	// The evidence of a session that has ended or expired counts for nothing.
 	Session string `json:"session,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -402,7 +403,7 @@ type ChallengeDisplay struct {
 type ChallengeLink struct {
 	// RFC 3339, UTC, with milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
-	// Where to send the person.
+	// Where to send the person, whole: the ticket is the part after `#`, which no server or proxy sees.
 	URL string `json:"url"`
 }
 
@@ -683,6 +684,8 @@ const (
 
 // Environment: The caller's environment and its settings.
 type Environment struct {
+	// Whether no hold may be reviewed by whoever stands behind the credential that asked, whatever the policy says.
+	BarSelfReview bool `json:"bar_self_review"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
@@ -715,6 +718,8 @@ type Environment struct {
 
 // EnvironmentUpdate: Settings to change; what is left out stays. They hold for what is opened from now on.
 type EnvironmentUpdate struct {
+	// Bars self-review of every hold, also of those that wait already; a policy's `self_review` can only bar it too.
+	BarSelfReview bool `json:"bar_self_review,omitzero"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
@@ -723,7 +728,7 @@ type EnvironmentUpdate struct {
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
 	// Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone.
 	Origins []string `json:"origins,omitzero"`
-	// The name that people are shown.
+	// The name that people are shown, without control characters.
 	RPName string `json:"rp_name,omitzero"`
 }
 
@@ -940,7 +945,7 @@ type HeldReview struct {
 	Reviewable bool `json:"reviewable"`
 	// How much is at stake.
 	RiskClass RiskClass `json:"risk_class"`
-	// Whether the credential that asked may review.
+	// Whether who stands behind the credential that asked may review: barred by the policy or by the environment.
 	SelfReview string `json:"self_review"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -1297,7 +1302,8 @@ type PasskeySummary struct {
 
 // PolicyRequirements: What a decision requires.
 type PolicyRequirements struct {
-	// Extension: how many distinct reviewers must approve a hold. Part of the content hash only where it is given.
+	// Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that
+	// key. Part of the content hash only where it is given.
 	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
 	// What a completed challenge satisfies. Where left out, all four.
 	ChallengeCompensates []string `json:"challenge_compensates,omitzero"`
@@ -1320,8 +1326,8 @@ type PolicyRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
-	// Extension: whether the credential that asked may review its own hold. Part of the content hash only where it is
-	// given.
+	// Extension: whether the credential that asked, or a key behind it or issued by the same, may review its own hold.
+	// Part of the content hash only where it is given.
 	SelfReview string `json:"self_review,omitzero"`
 }
 

@@ -83,6 +83,8 @@ type deskView struct {
 	Review      bool
 	Risks       []string
 	ClearFilter string
+
+	BarsSelfReview bool // the environment does, whatever its policies say
 }
 
 func (c *console) desk(v *visit) error {
@@ -96,7 +98,8 @@ func (c *console) desk(v *visit) error {
 // queue reads the queue as the address narrows it; open is the hold that is looked at beside it.
 func (c *console) queue(v *visit, open string) (deskView, error) {
 	f := v.deskFilter()
-	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: []string{"critical", "high", "elevated", "low"}, ClearFilter: v.at("reviews")}
+	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: []string{"critical", "high", "elevated", "low"}, ClearFilter: v.at("reviews"),
+		BarsSelfReview: v.grant.Environment.BarSelfReview}
 	filter := store.HoldFilter{
 		Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, Subject: f.Subject,
 		MostUrgent: f.Status == string(models.HoldPending),

@@ -43,9 +43,10 @@ func (c *console) policies(v *visit) error {
 		return cursorFault(err)
 	}
 	view := struct {
-		Rows []actionRow
-		Next string
-	}{}
+		Rows           []actionRow
+		Next           string
+		BarsSelfReview bool // for all policies
+	}{BarsSelfReview: v.grant.Environment.BarSelfReview}
 	for _, a := range rows {
 		view.Rows = append(view.Rows, c.actionRow(v, a))
 	}

@@ -61,20 +61,24 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 	}
 }
 
-// followNotices drops what is cached of a credential, a policy or signing keys as soon as another replica changed it. An empty channel
-// means that notices may have been missed.
+// followNotices drops what is cached of a credential, a policy, an environment or signing keys as soon as another replica changed it. An
+// empty channel means that notices may have been missed.
 func (p *Process) followNotices(ctx context.Context) {
-	p.Store.Listen(ctx, []string{store.ChannelCredential, store.ChannelPolicy, store.ChannelSigningKey}, func(channel, payload string) {
+	channels := []string{store.ChannelCredential, store.ChannelPolicy, store.ChannelEnvironment, store.ChannelSigningKey}
+	p.Store.Listen(ctx, channels, func(channel, payload string) {
 		switch channel {
 		case store.ChannelCredential:
 			p.Identity.Forget(payload)
 		case store.ChannelPolicy:
 			p.services.actions.Forget(payload)
+		case store.ChannelEnvironment:
+			p.services.authorizations.ForgetEnvironment(payload)
 		case store.ChannelSigningKey:
 			p.Proofing.Forget(payload)
 		default:
 			p.Identity.Forget("")
 			p.services.actions.Forget("")
+			p.services.authorizations.ForgetEnvironment("")
 			p.Proofing.Forget("")
 		}
 	})

@@ -61,6 +61,7 @@ func newServices(p *Process) services {
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
+	p.Tenancy.Changed = s.authorizations.ForgetEnvironment
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
 	s.activation = &activation.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
@@ -74,7 +75,7 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
 		LinkBase: p.BaseURL + "/challenge/",
 	}
-	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold}
+	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold, Proofs: p.Proofing}
 	s.endpoints = &webhook.Endpoints{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log,
 	}

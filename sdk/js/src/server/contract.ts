@@ -907,7 +907,7 @@ export interface paths {
         put?: never;
         /**
          * Verify and optionally consume a proof
-         * @description What cannot be read is `valid: false` with status `unknown`. Consuming is atomic: one of any number of callers wins.
+         * @description What cannot be read is `valid: false` with status `unknown`. Consuming is atomic: one of any number of callers wins. Every call is evaluated afresh: an `Idempotency-Key` is not honoured here, so a repeated `consume` is told `consumed`, never `valid` again.
          */
         post: operations["verifyProof"];
         delete?: never;
@@ -1619,12 +1619,12 @@ export interface components {
             /** @description Reason codes that force hold. */
             hold_on?: string[];
             /**
-             * @description Extension: how many distinct reviewers must approve a hold. Part of the content hash only where it is given.
+             * @description Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that key. Part of the content hash only where it is given.
              * @default 1
              */
             approvals_required?: number;
             /**
-             * @description Extension: whether the credential that asked may review its own hold. Part of the content hash only where it is given.
+             * @description Extension: whether the credential that asked, or a key behind it or issued by the same, may review its own hold. Part of the content hash only where it is given.
              * @default allowed
              * @enum {string}
              */
@@ -1769,7 +1769,7 @@ export interface components {
             context?: {
                 [key: string]: unknown;
             };
-            /** @description Pins an observation session; otherwise the subject's latest. */
+            /** @description Pins an observation session, for this decision and for those that follow from it; otherwise the subject's latest. The evidence of a session that has ended or expired counts for nothing. */
             session?: string | null;
             /** @description Agent mandates are unavailable, so it must be null. */
             mandate_ref?: null;
@@ -2033,7 +2033,7 @@ export interface components {
             reminded_at: components["schemas"]["TimestampOrNull"];
             approvals: components["schemas"]["ReviewApprovals"];
             /**
-             * @description Whether the credential that asked may review.
+             * @description Whether who stands behind the credential that asked may review: barred by the policy or by the environment.
              * @enum {string}
              */
             self_review: "allowed" | "barred";
@@ -2176,7 +2176,7 @@ export interface components {
         ChallengeLink: {
             /**
              * Format: uri
-             * @description Where to send the person.
+             * @description Where to send the person, whole: the ticket is the part after `#`, which no server or proxy sees.
              */
             url: string;
             expires_at: components["schemas"]["Timestamp"];
@@ -2376,6 +2376,8 @@ export interface components {
             challenge_ttl_seconds: number;
             /** @description How long a hold waits for a review (seconds). */
             hold_ttl_seconds: number;
+            /** @description Whether no hold may be reviewed by whoever stands behind the credential that asked, whatever the policy says. */
+            bar_self_review: boolean;
             /** @description Vectors may be kept for research where subject and deployment agree. */
             research_enabled: boolean;
             /** @description Where links to hosted pages point to; null is the service's own address. */
@@ -2407,7 +2409,7 @@ export interface components {
         };
         /** @description Settings to change; what is left out stays. They hold for what is opened from now on. */
         EnvironmentUpdate: {
-            /** @description The name that people are shown. */
+            /** @description The name that people are shown, without control characters. */
             rp_name?: string;
             /** @description Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone. */
             origins?: string[];
@@ -5126,10 +5128,7 @@ export interface operations {
     verifyProof: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
