@@ -187,7 +187,7 @@ func TestChallengeRunsOut(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
-	_, err := shared.Core.Store.Pool().Exec(t.Context(), `with soon as (select clock_timestamp() + interval '6 seconds' as at),
+	_, err := shared.Core.Store.Pool().Exec(t.Context(), `with soon as (select clock_timestamp() + interval '20 seconds' as at),
 		c as (update challenges set expires_at = (select at from soon) where id = $1)
 		update challenge_links set expires_at = (select at from soon) where challenge_id = $1`, a.challenge)
 	require.NoError(t, err)
