@@ -6,9 +6,9 @@ func (s *Service) TenantOf(key string) (tenant string, known bool) {
 	if _, ok := parseKey(key); !ok {
 		return "", false
 	}
-	mac := string(s.keys.MAC(macPurpose, []byte(key)))
+	mac := s.keys.MAC(macPurpose, []byte(key))
 	s.mu.RLock()
-	hit, ok := s.cache[mac]
+	hit, ok := s.cache[string(mac)]
 	s.mu.RUnlock()
 	if !ok || (hit.expires != nil && !s.clock.Now().Before(*hit.expires)) {
 		return "", false
