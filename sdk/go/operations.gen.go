@@ -960,7 +960,7 @@ func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body Te
 //
 // POST /api/v1/verify
 func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {
-	return one[ProofVerification](ctx, c, request{operation: "verifyProof", method: http.MethodPost, path: path("/api/v1/verify"), keyed: true, body: body}, options)
+	return one[ProofVerification](ctx, c, request{operation: "verifyProof", method: http.MethodPost, path: path("/api/v1/verify"), body: body}, options)
 }
 
 // ListWebhookEndpointsParams is the query of ListWebhookEndpoints. What is zero is not sent.

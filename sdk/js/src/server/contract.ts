@@ -667,7 +667,7 @@ export interface paths {
          * Decide: may this subject do this now?
          * @description A repeat with the same `idempotency_key` and body is answered byte for byte as before. Besides the schema,
          *     `requested_at` must be within 300 seconds of ours (`stale_request`), `resource.type` the action's
-         *     (`resource_type_mismatch`), and `context` must follow the action's `context_schema`; all of these are 422. An unknown
+         *     (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at most 20 faults are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
          *     subject, action or session is 404.
          */
         post: operations["authorize"];
@@ -1544,7 +1544,7 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential in the environment. */
             allowed_callers?: string[];
-            /** @description JSON Schema (object) describing the `context` field of authorize requests. */
+            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; what would cost more to check is 422 `schema_too_complex`. */
             context_schema?: {
                 [key: string]: unknown;
             };
@@ -2419,6 +2419,8 @@ export interface components {
             hold_ttl_seconds?: number;
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required?: boolean;
+            /** @description Bars self-review of every hold, also of those that wait already; a policy's `self_review` can only bar it too. */
+            bar_self_review?: boolean;
         };
         /**
          * @description What a credential may do.
@@ -2434,7 +2436,7 @@ export interface components {
             scope: "client" | "server" | "admin";
             /** @description A name for people. */
             name?: string;
-            /** @description Requests an hour where not the environment's default. */
+            /** @description Requests an hour where not the environment's default. More than the environment's ceiling, which the operator sets, is 422 `rate_limit_ceiling`. */
             rate_limit?: number;
             /**
              * Format: date-time
@@ -3508,8 +3510,8 @@ export interface components {
         credential_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
         endpoint_id: components["schemas"]["PathId"];
-        /** @description The proof's `jti`. */
-        jti: components["schemas"]["PathId"];
+        /** @description The proof's `jti`. Any text is taken: one that is not recognised has status `unknown`. */
+        jti: string;
         /** @description Version of the policy. */
         version: number;
         /** @description Entries on a page. */
@@ -5107,7 +5109,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The proof's `jti`. */
+                /** @description The proof's `jti`. Any text is taken: one that is not recognised has status `unknown`. */
                 jti: components["parameters"]["jti"];
             };
             cookie?: never;

@@ -104,5 +104,5 @@ export const OPERATIONS = {
   updateAction: {"method":"PATCH","path":"/api/v1/actions/{action_id}","answers":{"200":{"$ref":"ProtectedAction"}}},
   updateEnvironment: {"method":"PATCH","path":"/api/v1/environment","answers":{"200":{"$ref":"Environment"}}},
   updateWebhookEndpoint: {"method":"PATCH","path":"/api/v1/webhook-endpoints/{endpoint_id}","answers":{"200":{"$ref":"WebhookEndpoint"}}},
-  verifyProof: {"method":"POST","path":"/api/v1/verify","key":true,"answers":{"200":{"$ref":"ProofVerification"}}},
+  verifyProof: {"method":"POST","path":"/api/v1/verify","answers":{"200":{"$ref":"ProofVerification"}}},
 } as const satisfies Record<string, Operation>
