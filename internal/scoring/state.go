@@ -97,6 +97,9 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 		s.LastMS = now
 		return s, s.ack(features.Neutral, odd.list())
 	}
+	if len(passage) > 0 {
+		s.Activity.ComparedMS = now
+	}
 	s = m.observeBlocks(s, in, ts, now)
 	if p, ok := newPresenceFrame(in.Frame); ok {
 		s.Presence = lastN(append(append([]presenceFrame(nil), s.Presence...), p), presenceFrames)

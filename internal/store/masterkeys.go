@@ -42,6 +42,8 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"webhook_secrets", "sealed", "true"},
 	{"templates", "data", "true"},
 	{"subjects", "timing_template", "true"},
+	{"typed_passages", "passages", "true"},
+	{"proofs", "sealed", "true"}, // also of one that is over: a repeated request gets its stored answer
 	{"sessions", "state", "status = 'active'"},
 	{"research_periods", "salt", "true"},
 	{"research_links", "pseudonym", "true"},
