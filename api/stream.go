@@ -119,7 +119,7 @@ func (s streamWriter) run(w *bufio.Writer, sub *stream.Subscription) {
 		m, ok, err := sub.Next(ctx, s.beat)
 		cancel()
 		if err != nil {
-			_, _ = w.WriteString(retryHint) // the client is to connect again, and is told how soon
+			_, _ = w.WriteString(retryHint) // how soon the client connects again
 			_ = w.Flush()
 			return
 		}

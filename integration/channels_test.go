@@ -242,7 +242,7 @@ func (w world) recover(t *testing.T, subject string) string {
 	return path
 }
 
-// Whoever made a recovery necessary may hold a token and an open session. Both end with it, and what comes in before it is
+// The attacker that made a recovery necessary may hold a token and an open session. Both end with it, and what comes in before it is
 // ready is never learned from.
 func TestRecoveryEndsTheChannels(t *testing.T) {
 	t.Parallel()

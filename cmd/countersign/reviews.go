@@ -24,7 +24,7 @@ func tenantReviewsCommand() *cobra.Command {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), selfReview(is))
 			return err
 		})
-	cmd.Flags().BoolVar(&bar, "bar-self-review", false, "let no hold be approved by whoever stands behind the key that asked")
+	cmd.Flags().BoolVar(&bar, "bar-self-review", false, "require a reviewer other than the requester for every hold")
 	return cmd
 }
 

@@ -57,7 +57,7 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&spec.Origins, "origin", nil, "origin that passkeys are used from, such as https://bank.example; repeatable")
 	cmd.Flags().BoolVar(&spec.RequireEnrollmentGrant, "require-enrollment-grant", false,
 		"in live, take enrollment frames only from client tokens that name the purpose enroll")
-	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, let no hold be approved by whoever stands behind the key that asked (recommended)")
+	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, require a reviewer other than the requester for every hold (recommended)")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
 }

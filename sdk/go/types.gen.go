@@ -684,7 +684,7 @@ const (
 
 // Environment: The caller's environment and its settings.
 type Environment struct {
-	// Whether no hold may be reviewed by whoever stands behind the credential that asked, whatever the policy says.
+	// Whether the requester may review no hold, with any credential, whatever the policy says.
 	BarSelfReview bool `json:"bar_self_review"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`

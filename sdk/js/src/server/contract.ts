@@ -2376,7 +2376,7 @@ export interface components {
             challenge_ttl_seconds: number;
             /** @description How long a hold waits for a review (seconds). */
             hold_ttl_seconds: number;
-            /** @description Whether no hold may be reviewed by whoever stands behind the credential that asked, whatever the policy says. */
+            /** @description Whether the requester may review no hold, with any credential, whatever the policy says. */
             bar_self_review: boolean;
             /** @description Vectors may be kept for research where subject and deployment agree. */
             research_enabled: boolean;
