@@ -48,7 +48,7 @@ func PassagePlace(subjectUID, device string, block int) string {
 // Whoever waits for the lock reads the blocks after the frame before it has written them: each statement has a snapshot of
 // its own.
 const (
-	lockPassages = `select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions
+	lockTyped = `select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions
 		where tenant_id = $1 and environment_id = $2 and id = $3`
 	passagesOfSession = `select p.subject_uid || '/' || p.device_class || '/' || p.block, p.block, p.passages from sessions s
 		join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
@@ -81,7 +81,7 @@ func (q *Q) Observe(ctx context.Context, s Scope, id string, f FrameLookup) (Obs
 		})
 	}
 	if f.Passages != nil {
-		b.Queue(lockPassages, s.Tenant, s.Environment, id)
+		b.Queue(lockTyped, s.Tenant, s.Environment, id)
 		b.Queue(passagesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error { return eachBlock(rows, f.Passages) })
 	}
 	err := q.plain.send(ctx, b)
