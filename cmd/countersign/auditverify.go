@@ -83,7 +83,7 @@ func summarize(w io.Writer, r audit.Result) {
 		_, _ = fmt.Fprintln(w, "nothing found")
 		return
 	}
-	_, _ = fmt.Fprintf(w, "%d findings\n", len(r.Findings))
+	_, _ = fmt.Fprintf(w, "findings: %d\n", len(r.Findings))
 }
 
 func auditReanchorCommand() *cobra.Command {
