@@ -74,7 +74,7 @@ func TestAClientThatReadsNothingIsCut(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return b.hub.Count() == 1 }, 20*time.Second, time.Millisecond)
 	_, err = b.st.Pool().Exec(t.Context(), `insert into events (id, tenant_id, environment_id, type, at, actor, data, salt, digest)
-		select 'evt_' || n, 'tnt_1', 'env_1', 'subject.created', now(), 'cli:test', jsonb_build_object('padding', repeat('a', 100000)), '', ''
+		select 'evt_' || lpad(n::text, 6, '0'), 'tnt_1', 'env_1', 'subject.created', now(), 'cli:test', jsonb_build_object('padding', repeat('a', 100000)), '', ''
 		from generate_series(1, 200) n`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return b.hub.Count() == 0 }, 20*time.Second, 10*time.Millisecond)

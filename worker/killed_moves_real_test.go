@@ -66,13 +66,13 @@ func TestMoverProcess(t *testing.T) {
 	m.challenges = &challenge.Service{Store: st, Clock: clock.System(), Keyring: keys,
 		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
 			m.beforeCommit()
-			return world.Child(ctx, q, a.Parent, "allow")
+			return world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 		}}
 	m.holds = &hold.Service{Store: st, Clock: clock.System(),
 		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
 			m.beforeCommit()
-			child, err := world.Child(ctx, q, a.Parent, "allow")
-			return child, []byte(`{"id":"` + child.ID + `"}`), err
+			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
 		}}
 	require.NoError(t, worker.Run(t.Context(), worker.Deps{
 		Temporal: temporal, Log: slog.New(slog.DiscardHandler),

@@ -58,12 +58,12 @@ func setup(t testing.TB) *bundle {
 	b.runs = workflows.NewClient(b.temporal, namespace)
 	b.challenges = &challenge.Service{Store: st, Clock: clock.System(), Keyring: keys,
 		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-			return b.Child(ctx, q, a.Parent, "allow")
+			return b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 		}}
 	b.holds = &hold.Service{Store: st, Clock: clock.System(),
 		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
-			child, err := b.Child(ctx, q, a.Parent, "allow")
-			return child, []byte(`{"id":"` + child.ID + `"}`), err
+			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
 		}}
 	b.evaluations = &evaluation.Service{Store: st, Clock: clock.System()}
 	return b

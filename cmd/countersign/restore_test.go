@@ -178,6 +178,6 @@ func TestReanchoringRefusesAChainThatIsNotIntact(t *testing.T) {
 
 func TestAuditCommandsNameTheFlagThatIsMissing(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	c.fails("--environment is missing", "audit", "verify")
+	c.fails("--environment is not set", "audit", "verify")
 	c.fails("no environment has an authorization", "audit", "trail", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd")
 }

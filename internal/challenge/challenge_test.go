@@ -14,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/challenge"
 	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/fixture"
 	"github.com/countersign-dev/countersign/internal/keyring"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -90,11 +89,7 @@ func setup(t *testing.T) *bundle {
 		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: "http://localhost:8080/challenge/",
 		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
 			b.decided++
-			followUp, err := b.Child(ctx, q, a.Parent, b.decision)
-			if err != nil {
-				return followUp, err
-			}
-			return followUp, events.Append(ctx, q, a.Cause(followUp))
+			return b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 		},
 	}
 	return b
@@ -352,7 +347,7 @@ func TestLinkOpensItsChallengeUntilItExpires(t *testing.T) {
 	c, other := b.Challenge(life, "passkey"), b.Challenge(life, "passkey")
 	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, "")
 	require.NoError(t, err)
-	ticket := link.URL[len(b.service.LinkBase):]
+	ticket := ticketOf(t, b, link, c)
 	v, err := b.service.ByTicket(t.Context(), ticket)
 	require.NoError(t, err)
 	require.Equal(t, b.Scope, v.Scope())

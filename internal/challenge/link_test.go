@@ -1,6 +1,7 @@
 package challenge_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,15 @@ func TestAllowedReturn(t *testing.T) {
 	require.Nil(t, got)
 }
 
+// ticketOf is the ticket of a link, which stands in the fragment behind the challenge's id.
+func ticketOf(t *testing.T, b *bundle, link challenge.Link, c models.Challenge) string {
+	t.Helper()
+	address, ticket, ok := strings.Cut(link.URL, "#")
+	require.True(t, ok, link.URL)
+	require.Equal(t, b.service.LinkBase+c.ID, address)
+	return ticket
+}
+
 func TestLinkKeepsWhereToGoOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -50,7 +60,7 @@ func TestLinkKeepsWhereToGoOn(t *testing.T) {
 	require.True(t, problem.Is(err, problem.Unprocessable), "%v", err)
 	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, back)
 	require.NoError(t, err)
-	ticket := link.URL[len(b.service.LinkBase):]
+	ticket := ticketOf(t, b, link, c)
 	v, err := b.service.ByTicket(t.Context(), ticket)
 	require.NoError(t, err)
 	require.Equal(t, back, v.ReturnURL)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/countersign-dev/countersign/internal/proofing"
 )
 
 // Facts are what is there in the end: the database, the webhooks' receiver, the runs.
@@ -69,7 +71,8 @@ func (c *checker) fault(format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf(format, args...))
 }
 
-// asked: what was answered is stored, byte for byte, once; nothing is stored that nobody asked for.
+// asked: what was answered is stored, byte for byte but for its proof, which is kept sealed, and once; nothing is stored that no one
+// asked for.
 func (c *checker) asked() {
 	known := map[string]bool{}
 	for _, a := range c.j.Asked {
@@ -84,7 +87,7 @@ func (c *checker) asked() {
 		switch {
 		case len(rows) == 0:
 			c.fault("authorization %s was answered and is not there", a.ID)
-		case rows[0].Answer != a.Answer:
+		case rows[0].Answer != string(new(proofing.Service).Without([]byte(a.Answer))):
 			c.fault("authorization %s was answered otherwise than it is stored", a.ID)
 		case a.Decision != a.Want:
 			c.fault("authorization %s is %s and should be %s", a.ID, a.Decision, a.Want)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/events"
 	"github.com/countersign-dev/countersign/internal/fixture"
 	"github.com/countersign-dev/countersign/internal/hold"
 	"github.com/countersign-dev/countersign/internal/problem"
@@ -37,10 +36,7 @@ func setup(t *testing.T) *bundle {
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
 	b.service = &hold.Service{Store: st, Clock: b.clock,
 		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
-			followUp, err := b.Child(ctx, q, a.Parent, b.decision)
-			if err == nil {
-				err = events.Append(ctx, q, a.Cause(followUp))
-			}
+			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
 		}}
 	return b

@@ -43,7 +43,7 @@ func setupStepUp(t *testing.T) *stepUp {
 	return &stepUp{bundle: b, world: w, challenges: &challenge.Service{
 		Store: st, Clock: c, Keyring: ring, Assertions: b.service,
 		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-			return w.Child(ctx, q, a.Parent, "allow")
+			return w.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 		},
 	}}
 }

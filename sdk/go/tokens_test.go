@@ -27,6 +27,7 @@ func TestCollectorTokenAsksForTheNarrowest(t *testing.T) {
 			var got json.RawMessage
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_ = json.NewDecoder(r.Body).Decode(&got)
+				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusCreated)
 				_, _ = w.Write([]byte(`{"client_token": "ct_test_x", "expires_at": 1795254300, "ttl_seconds": 900, "origin": "https://app.example.com"}`))
 			}))
