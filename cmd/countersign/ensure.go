@@ -43,6 +43,9 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 		if err := allowOrigin(ctx, c, env, origin); err != nil {
 			return made, err
 		}
+		if err := raiseCeiling(ctx, c, env); err != nil {
+			return made, err
+		}
 		issued, err := ensureKeys(ctx, c, env, keysOf(state, env.Kind))
 		if err != nil {
 			return made, err
@@ -114,6 +117,16 @@ func allowOrigin(ctx context.Context, c *core, env models.Environment, origin st
 	}
 	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
 	return c.Store.SetEnvironmentRP(ctx, scope, "localhost", append(env.RPOrigins, origin))
+}
+
+// raiseCeiling lets the developer, who is the operator here, give keys of their own the same quota.
+func raiseCeiling(ctx context.Context, c *core, env models.Environment) error {
+	if env.RateLimitCeiling != nil {
+		return nil
+	}
+	ceiling := devRateLimit
+	_, err := c.Tenancy.SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, &ceiling, "cli:dev")
+	return err
 }
 
 // ensureKeys issues what of an environment's keys is missing or does not work.
