@@ -220,11 +220,25 @@ func TestEvidenceSurvivesALostConnection(t *testing.T) {
 	require.GreaterOrEqual(t, len(ids), 3)
 }
 
-// The collector's share of the main thread while somebody types at fifteen keys a second and moves the pointer.
+// The collector's share of the main thread while a person types at fifteen keys a second and moves the pointer. What else runs on
+// the machine only adds to it, so the least of three tries counts.
 func TestTheCollectorTakesLittleOfThePage(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
+	least := 1.0
+	for range 3 {
+		if least = min(least, s.shareOfTheCollector(t)); least < 0.01 {
+			break
+		}
+	}
+	require.Positive(t, least, "the profile does not show the collector")
+	require.Less(t, least, 0.01)
+}
+
+// shareOfTheCollector is the share of the main thread that the collector takes while 600 keys are typed.
+func (s *shop) shareOfTheCollector(t *testing.T) float64 {
+	t.Helper()
 	const keysASecond = 15
 	keys := typist("anna").Type(600)
 	for i := range keys {
@@ -242,8 +256,7 @@ func TestTheCollectorTakesLittleOfThePage(t *testing.T) {
 	}))
 	busy, typed := timeIn(profile, "/collector.js"), float64(len(keys))/keysASecond
 	t.Logf("the collector: %.1f ms for %d keys in %.0f s of typing, %.3f %% of the main thread", busy*1000, len(keys), typed, 100*busy/typed)
-	require.Positive(t, busy, "the profile does not show the collector")
-	require.Less(t, busy/typed, 0.01)
+	return busy / typed
 }
 
 // timeIn is how many seconds were spent in a script and what it called.
