@@ -28,35 +28,37 @@ func TestIntegersMayBeWrittenInAnyWay(t *testing.T) {
 	require.Equal(t, "allow", w.Server.post(t, "/api/v1/authorize", []byte(ask)).is(200).string("decision"))
 }
 
+// methods is the amr of a proof that verifies.
+func (w world) methods(t *testing.T, compact string) []string {
+	t.Helper()
+	keys, err := proof.ParseJWKS(caller{base: shared.baseURL}.get(t, "/.well-known/service-proof-keys.json").is(200).body)
+	require.NoError(t, err)
+	claims, err := proof.Verify(compact, keys, time.Now(), proof.Expect{Audience: audience, Environment: w.ID})
+	require.NoError(t, err)
+	return claims.Methods
+}
+
 // amr lists what the decision rests on, and nothing that merely was there.
 func TestProofNamesWhatItsDecisionRestsOn(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	methods := func(compact string) []string {
-		t.Helper()
-		keys, err := proof.ParseJWKS(caller{base: shared.baseURL}.get(t, "/.well-known/service-proof-keys.json").is(200).body)
-		require.NoError(t, err)
-		claims, err := proof.Verify(compact, keys, time.Now(), proof.Expect{Audience: audience, Environment: w.ID})
-		require.NoError(t, err)
-		return claims.Methods
-	}
 	_, open := w.action(t, "enforce", allowing)
-	require.Equal(t, []string{}, methods(w.authorize(t, w.subject(t), open, "allow").string("proof")), "the policy asked for nothing")
+	require.Equal(t, []string{}, w.methods(t, w.authorize(t, w.subject(t), open, "allow").string("proof")), "the policy asked for nothing")
 
 	_, asking := w.action(t, "enforce", challenging)
 	challenged := w.authorize(t, w.subject(t), asking, "challenge")
 	receipt := w.Server.post(t, "/api/v1/challenges/"+challenged.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
 	child := w.Server.get(t, "/api/v1/authorizations/"+receipt.string("authorization")).is(200)
-	require.Equal(t, []string{"sandbox_confirm"}, methods(child.string("proof.compact")))
+	require.Equal(t, []string{"sandbox_confirm"}, w.methods(t, child.string("proof.compact")))
 
 	_, holds := w.action(t, "enforce", holding)
 	held := w.authorize(t, w.subject(t), holds, "hold")
 	approved := w.Server.post(t, "/api/v1/authorizations/"+held.string("id")+"/review", object{"resolution": "approve"}).is(200)
-	require.Equal(t, []string{"review"}, methods(approved.string("decision.proof")))
+	require.Equal(t, []string{"review"}, w.methods(t, approved.string("decision.proof")))
 
 	_, cautiousAction := w.action(t, "enforce", cautious)
 	ada := typist("ada of the proof")
 	subject := w.enrolled(t, ada)
 	w.session(t, subject, "score", ada, 5)
-	require.Equal(t, []string{"behaviour"}, methods(w.authorize(t, subject, cautiousAction, "allow").string("proof")))
+	require.Equal(t, []string{"behaviour"}, w.methods(t, w.authorize(t, subject, cautiousAction, "allow").string("proof")))
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/clock"
 	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/proof"
 	"github.com/countersign-dev/countersign/internal/simulate"
 )
 
@@ -254,19 +253,11 @@ func explained(t *testing.T, a answer, requirement string) object {
 func TestProofNamesBehaviourOnlyWhereItMetAClaim(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	methods := func(compact string) []string {
-		t.Helper()
-		keys, err := proof.ParseJWKS(caller{base: shared.baseURL}.get(t, "/.well-known/service-proof-keys.json").is(200).body)
-		require.NoError(t, err)
-		claims, err := proof.Verify(compact, keys, time.Now(), proof.Expect{Audience: audience, Environment: w.ID})
-		require.NoError(t, err)
-		return claims.Methods
-	}
 	confirmed := func(subject, action string) []string {
 		t.Helper()
 		asked := w.authorize(t, subject, action, "challenge")
 		done := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
-		return methods(w.Server.get(t, "/api/v1/authorizations/"+done.string("authorization")).is(200).string("proof.compact"))
+		return w.methods(t, w.Server.get(t, "/api/v1/authorizations/"+done.string("authorization")).is(200).string("proof.compact"))
 	}
 	program := func(subject string) {
 		t.Helper()
@@ -291,9 +282,9 @@ func TestProofNamesBehaviourOnlyWhereItMetAClaim(t *testing.T) {
 	ada := typist("ada of the methods")
 	subject := w.enrolled(t, ada)
 	w.session(t, subject, "score", ada, 5)
-	require.Equal(t, []string{"behaviour"}, methods(w.authorize(t, subject, continuity, "allow").string("proof")))
-	require.Equal(t, []string{}, methods(w.authorize(t, subject, coverage, "allow").string("proof")), "coverage is no behaviour of the person")
+	require.Equal(t, []string{"behaviour"}, w.methods(t, w.authorize(t, subject, continuity, "allow").string("proof")))
+	require.Equal(t, []string{}, w.methods(t, w.authorize(t, subject, coverage, "allow").string("proof")), "coverage is no behaviour of the person")
 	program(subject)
 	_, anybody := w.action(t, "enforce", object{"claims": object{"operator_continuity": "not_confirmed"}})
-	require.NotContains(t, methods(w.authorize(t, subject, anybody, "allow").string("proof")), "behaviour", "a program typed in the session")
+	require.NotContains(t, w.methods(t, w.authorize(t, subject, anybody, "allow").string("proof")), "behaviour", "a program typed in the session")
 }

@@ -177,22 +177,28 @@ func under(t *testing.T, c clock.Clock) string {
 // beside is a further API on the shared data and the shared Temporal, with settings of its own where they are given.
 func beside(t *testing.T, s wiring.Settings) (base string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	s.DatabaseURL, s.Keys, s.BaseURL = shared.database, shared.keys, shared.baseURL
-	core, err := wiring.Open(ctx, s)
+	core, err := wiring.Open(context.WithoutCancel(t.Context()), s)
+	require.NoError(t, err)
+	t.Cleanup(core.Close)
+	_, base = serving(t, core)
+	return base
+}
+
+// serving starts an API on a core and the shared Temporal. It stops before the core's own cleanup.
+func serving(t *testing.T, core *wiring.Core) (*wiring.Process, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
 	require.NoError(t, err)
-	stop, err := p.StartAPI(ctx, make(chan error, 2), l)
+	stop, err := p.StartAPI(context.WithoutCancel(t.Context()), make(chan error, 2), l)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		stop()
 		p.Close()
-		core.Close()
 	})
-	return "http://" + l.Addr().String()
+	return p, "http://" + l.Addr().String()
 }
 
 // world is one environment of a tenant with its keys.

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/tenancy"
 	"github.com/countersign-dev/countersign/internal/testenv"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // replicaWith starts an API with master keys of its own, as serve does: it compares them first.
@@ -32,17 +30,8 @@ func replicaWith(t *testing.T, database string, keys ...string) (*wiring.Process
 	if err := core.Check(ctx); err != nil {
 		return nil, "", err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
-	require.NoError(t, err)
-	stop, err := p.StartAPI(ctx, make(chan error, 2), l)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-	})
-	return p, "http://" + l.Addr().String(), nil
+	p, base := serving(t, core)
+	return p, base, nil
 }
 
 // While a master key is rotated, replicas with either order of the keys read what the others write: API keys, sessions and
