@@ -2,12 +2,14 @@ package integration_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +103,11 @@ func TestABrokenSigningKeyStopsNoDecision(t *testing.T) {
 	allowed()
 
 	w.damageKeys(t, "active")
+	eventually(t, func() bool {
+		header, _, _ := strings.Cut(w.authorize(t, subject, action, "allow").string("proof"), ".")
+		raw, err := base64.RawURLEncoding.DecodeString(header)
+		return err == nil && !strings.Contains(string(raw), after["active"])
+	}, "the notice of the damage: what the damaged key signed just before cannot be verified after it")
 	allowed()
 	eventually(t, func() bool { return figure(t, `countersign_signing_environments{key="stand_in"}`) > 0 }, "the figure of stand-ins")
 	status, checks := ready(t, shared.Process)
