@@ -80,13 +80,13 @@ $(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
 	@echo "building $@: some five minutes on two cores the first time"
 	@go build -C tools/release -o ../../$@ github.com/goreleaser/goreleaser/v2
 
-$(BIN)/testrunner: $(wildcard internal/testenv/runner/*.go internal/localpg/*.go internal/child/*.go)
-	@go build -o $@ ./internal/testenv/runner
+$(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
+	@go build -o $@ ./internal/testing/testenv/runner
 
 ## Test
 
 # The Standard Webhooks project's npm package, which a test verifies signatures with. Without npm that test is skipped.
-STANDARD_WEBHOOKS := internal/webhook/testdata/npm
+STANDARD_WEBHOOKS := internal/delivery/webhook/testdata/npm
 $(STANDARD_WEBHOOKS)/node_modules: $(STANDARD_WEBHOOKS)/package-lock.json
 	@if command -v npm >/dev/null; then \
 		cd $(STANDARD_WEBHOOKS) && npm ci --no-audit --no-fund --silent && touch node_modules || \
@@ -106,8 +106,8 @@ test-js: ## the package for JavaScript: types, sizes, tests; passed over where t
 
 .PHONY: test-unit
 test-unit: ## the tests that need no server
-	@go test -short ./internal/canonical/... ./internal/policy/... ./internal/scoring/... ./internal/features/... \
-		./internal/keyring/... ./internal/strictjson/... ./internal/proof/... ./internal/reason/... ./internal/ids/... ./api/openapi/...
+	@go test -short ./internal/platform/canonical/... ./internal/authz/policy/... ./internal/behavior/scoring/... ./internal/behavior/features/... \
+		./internal/platform/keyring/... ./internal/platform/strictjson/... ./internal/authz/proof/... ./internal/platform/reason/... ./internal/platform/ids/... ./api/openapi/...
 
 .PHONY: test-integration
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## only the black-box tests over HTTP
@@ -125,7 +125,7 @@ browser: ## a Chromium for the tests of the pages: with apt, where there is none
 
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## every test, with Postgres and Temporal as containers where a Docker engine answers
-	@go build -o $(BIN)/containers ./internal/testenv/containers
+	@go build -o $(BIN)/containers ./internal/testing/testenv/containers
 	@$(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 # All but the scorer, which is pure, alone, and ten times slower under the detector.

@@ -7,13 +7,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/template"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
 // AdaptationTakeIn is the name under which the activity of an adaptation is registered.
 const AdaptationTakeIn = "adaptation.take_in"
 
-// TemplateMoves are the moves of an adaptation (internal/template).
+// TemplateMoves are the moves of an adaptation (internal/subject/template).
 type TemplateMoves interface {
 	Adapt(ctx context.Context, step template.Step) (template.Outcome, error)
 }

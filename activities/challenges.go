@@ -7,10 +7,10 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
-// ChallengeMoves are the moves of a challenge, each one transaction (internal/challenge).
+// ChallengeMoves are the moves of a challenge, each one transaction (internal/authz/challenge).
 type ChallengeMoves interface {
 	Complete(ctx context.Context, m challenge.Move) (challenge.Outcome, error)
 	Cancel(ctx context.Context, m challenge.Move) (challenge.Outcome, error)

@@ -7,14 +7,14 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // EnrollmentTrain is the name under which the activity of an enrollment is registered.
 const EnrollmentTrain = "enrollment.train"
 
-// EnrollmentMoves are the moves of an enrollment (internal/enrollment).
+// EnrollmentMoves are the moves of an enrollment (internal/subject/enrollment).
 type EnrollmentMoves interface {
 	Train(ctx context.Context, step enrollment.Step) (models.EnrollmentStatus, error)
 }

@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 const canary = "canary-4711"

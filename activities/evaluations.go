@@ -7,10 +7,10 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 )
 
-// EvaluationMoves are the moves of an evaluation (internal/evaluation).
+// EvaluationMoves are the moves of an evaluation (internal/authz/evaluation).
 type EvaluationMoves interface {
 	Close(ctx context.Context, m evaluation.Move) (evaluation.Outcome, error)
 }

@@ -7,10 +7,10 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/hold"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 )
 
-// HoldMoves are the moves of a hold, each one transaction (internal/hold).
+// HoldMoves are the moves of a hold, each one transaction (internal/authz/hold).
 type HoldMoves interface {
 	Review(ctx context.Context, m hold.Move) (hold.Outcome, error)
 	Remind(ctx context.Context, m hold.Move) (hold.Outcome, error)

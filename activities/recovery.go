@@ -7,13 +7,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
 )
 
 // RecoveryAdvance is the name under which the activity of a recovery is registered.
 const RecoveryAdvance = "recovery.advance"
 
-// RecoveryMoves are the moves of a recovery (internal/recovery).
+// RecoveryMoves are the moves of a recovery (internal/subject/recovery).
 type RecoveryMoves interface {
 	Advance(ctx context.Context, step recovery.Step) (recovery.Standing, error)
 }

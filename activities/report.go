@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // report maps a service's error to Temporal's and logs a fault, whose cause does not travel.

@@ -11,7 +11,7 @@ import (
 // UpkeepRun is the name under which the activity of upkeep is registered.
 const UpkeepRun = "upkeep.run"
 
-// UpkeepTasks does work that recurs (internal/upkeep).
+// UpkeepTasks does work that recurs (internal/subject/upkeep).
 type UpkeepTasks interface {
 	Run(ctx context.Context, task string, at time.Time, by string) (done int, more bool, err error)
 }

@@ -7,13 +7,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 )
 
 // EndpointDeliver is the name under which the activity of a webhook endpoint is registered.
 const EndpointDeliver = "endpoint.deliver"
 
-// EndpointSender sends what is due to one endpoint (internal/webhook).
+// EndpointSender sends what is due to one endpoint (internal/delivery/webhook).
 type EndpointSender interface {
 	Deliver(ctx context.Context, job webhook.Job, beat func()) (webhook.Result, error)
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,7 +39,7 @@ func viewAction(a models.Action) actionView {
 		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, RiskClass: a.RiskClass,
 		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: a.Mode,
 		AllowedAudiences: listed(a.AllowedAudiences), AllowedCallers: listed(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
-		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: wire.Time(a.CreatedAt), UpdatedAt: wire.Time(a.UpdatedAt),
+		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: apitime.Time(a.CreatedAt), UpdatedAt: apitime.Time(a.UpdatedAt),
 	}
 }
 
@@ -131,8 +131,8 @@ func viewPolicy(v models.PolicyVersion) policyView {
 	return policyView{
 		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: v.Status, Requirements: json.RawMessage(v.Requirements),
 		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: listed(v.AllowedAudiences), AllowedCallers: listed(v.AllowedCallers),
-		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: wire.Time(v.CreatedAt),
-		ActivatedAt: wire.OptionalTime(v.ActivatedAt), RetiredAt: wire.OptionalTime(v.RetiredAt),
+		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: apitime.Time(v.CreatedAt),
+		ActivatedAt: apitime.OptionalTime(v.ActivatedAt), RetiredAt: apitime.OptionalTime(v.RetiredAt),
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 const problemJSON = "application/problem+json"

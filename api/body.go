@@ -9,8 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/strictjson"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 // maxBody caps every body but an evidence frame's; the largest legitimate one is a WebAuthn registration.

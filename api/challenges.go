@@ -7,10 +7,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -42,7 +42,7 @@ type challengeView struct {
 
 func viewChallenge(v challenge.View) challengeView {
 	return challengeView{
-		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: wire.Time(v.ExpiresAt), Display: v.Display,
+		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: apitime.Time(v.ExpiresAt), Display: v.Display,
 	}
 }
 
@@ -164,5 +164,5 @@ func (h *challengeHandlers) link(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusCreated, map[string]string{"url": l.URL, "expires_at": wire.Time(l.ExpiresAt)})
+	return send(c, fiber.StatusCreated, map[string]string{"url": l.URL, "expires_at": apitime.Time(l.ExpiresAt)})
 }

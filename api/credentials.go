@@ -6,12 +6,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -19,7 +19,7 @@ import (
 type credentialHandlers struct {
 	Identity *identity.Service
 	Store    *store.Store
-	Proofs   *proofing.Service
+	Proofs   *signing.Service
 }
 
 // defaultTokenTTL is the life of a client token in seconds where nothing is said (SPEC section 2).
@@ -49,8 +49,8 @@ type credentialView struct {
 
 func viewCredential(c models.Credential, key string) credentialView {
 	v := credentialView{
-		ID: c.ID, Scope: c.Scope, Preview: c.Preview, Key: key, RateLimit: c.RateLimit, CreatedAt: wire.Time(c.CreatedAt),
-		ExpiresAt: wire.OptionalTime(c.ExpiresAt), LastUsedAt: wire.OptionalTime(c.LastUsedAt), RevokedAt: wire.OptionalTime(c.RevokedAt),
+		ID: c.ID, Scope: c.Scope, Preview: c.Preview, Key: key, RateLimit: c.RateLimit, CreatedAt: apitime.Time(c.CreatedAt),
+		ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
 	}
 	if c.Name != "" {
 		v.Name = &c.Name
@@ -176,7 +176,7 @@ func validOrigin(origin string) bool {
 }
 
 // signingKeyHandlers answer for the keys that sign proofs.
-type signingKeyHandlers struct{ Proofs *proofing.Service }
+type signingKeyHandlers struct{ Proofs *signing.Service }
 
 type signingKeyView struct {
 	KID         string           `json:"kid"`
@@ -189,11 +189,11 @@ type signingKeyView struct {
 
 func viewSigningKey(k models.SigningKey) signingKeyView {
 	v := signingKeyView{
-		KID: k.KID, Alg: "ES256", Status: k.Status, CreatedAt: wire.Time(k.CreatedAt), ActivatedAt: wire.OptionalTime(k.ActivatedAt),
+		KID: k.KID, Alg: "ES256", Status: k.Status, CreatedAt: apitime.Time(k.CreatedAt), ActivatedAt: apitime.OptionalTime(k.ActivatedAt),
 	}
 	if k.RetiringAt != nil {
-		ends := k.RetiringAt.Add(proofing.Overlap)
-		v.RetiresAt = wire.OptionalTime(&ends)
+		ends := k.RetiringAt.Add(signing.Overlap)
+		v.RetiresAt = apitime.OptionalTime(&ends)
 	}
 	return v
 }

@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/tenancy"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,7 +34,7 @@ func viewEnvironment(e models.Environment) environmentView {
 	return environmentView{
 		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: listed(e.RPOrigins),
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
-		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: wire.Time(e.CreatedAt),
+		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
 	}
 }

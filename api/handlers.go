@@ -10,25 +10,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/audit"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/enrollment"
-	"github.com/countersign-dev/countersign/internal/evaluation"
-	"github.com/countersign-dev/countersign/internal/events/stream"
-	"github.com/countersign-dev/countersign/internal/hold"
-	"github.com/countersign-dev/countersign/internal/legacy"
-	"github.com/countersign-dev/countersign/internal/passkey"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/recovery"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/template"
-	"github.com/countersign-dev/countersign/internal/tenancy"
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/legacy"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
 // Services are what the handlers of the resources work with.
@@ -44,7 +44,7 @@ type Services struct {
 	Challenges     *challenge.Service
 	Holds          *hold.Service
 	Evaluations    *evaluation.Service
-	Proofs         *proofing.Service
+	Proofs         *signing.Service
 	Subjects       *subject.Service
 	Passkeys       *passkey.Service
 	Recoveries     *recovery.Service

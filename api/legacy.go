@@ -11,8 +11,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/countersign-dev/countersign/internal/legacy"
-	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/subject/legacy"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
 // legacyHandlers answer the earlier timing-based operations.

@@ -7,12 +7,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/evaluation"
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/policy"
-	"github.com/countersign-dev/countersign/internal/reason"
-	"github.com/countersign-dev/countersign/internal/scoring"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 // metaHandlers answer what the service can do.

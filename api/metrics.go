@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
 // Metrics are the HTTP face's own figures. Labels are bounded: routes are operation ids, never paths.

@@ -8,8 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 
-	"github.com/countersign-dev/countersign/internal/gate"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // How many requests are worked on at once, of one tenant and of all, and how many more may wait for how long. A process has some 16
@@ -17,7 +17,7 @@ import (
 // is slow. What waits for a workflow, a receiver or an export's place holds no connection and is counted apart, so that a slow
 // Temporal does not keep decisions out. Half of the places is out of the reach of any one tenant: more would not only leave fewer to
 // the others, but have them wait longer for a connection too. Credentials that this process does not know yet are looked up before,
-// within a bound of their own (internal/identity): until then it is not known whose request it is.
+// within a bound of their own (internal/account/identity): until then it is not known whose request it is.
 const (
 	worksAtOnce = 64
 	worksEach   = 32
@@ -36,12 +36,12 @@ var awaits = map[string]bool{
 
 // gates bound what is under way in the process.
 type gates struct {
-	working  *gate.Gate
-	awaiting *gate.Gate
+	working  *admission.Gate
+	awaiting *admission.Gate
 }
 
 func newGates() gates {
-	return gates{working: gate.New(worksAtOnce, worksEach, worksQueue), awaiting: gate.New(awaitAtOnce, awaitEach, awaitQueue)}
+	return gates{working: admission.New(worksAtOnce, worksEach, worksQueue), awaiting: admission.New(awaitAtOnce, awaitEach, awaitQueue)}
 }
 
 // shedding puts the gate of its kind before a route's chain. What needs no credential (keys, documents) always passes.
@@ -66,12 +66,12 @@ func (s *server) shedding(r Route, next fiber.Handler) fiber.Handler {
 	}
 }
 
-func (s *server) enter(ctx context.Context, g *gate.Gate, tenant string) error {
+func (s *server) enter(ctx context.Context, g *admission.Gate, tenant string) error {
 	err := g.Enter(ctx, tenant, queueWait)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, gate.ErrShare):
+	case errors.Is(err, admission.ErrShare):
 		s.metrics.overShare.Inc()
 	}
 	s.metrics.shed.Inc()

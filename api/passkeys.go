@@ -5,8 +5,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/passkey"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,7 +27,7 @@ type passkeyView struct {
 func viewPasskey(p models.Passkey) passkeyView {
 	v := passkeyView{
 		passkeySummary: summarisePasskey(p), AAGUID: passkey.AAGUID(p), BackupEligible: p.BackupEligible, BackedUp: p.BackupState,
-		Transports: p.Transports, RevokedAt: wire.OptionalTime(p.RevokedAt),
+		Transports: p.Transports, RevokedAt: apitime.OptionalTime(p.RevokedAt),
 	}
 	if v.Transports == nil {
 		v.Transports = models.Strings{}
@@ -43,7 +43,7 @@ func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
 	return send(c, fiber.StatusCreated, struct {
 		Token     string `json:"token"`
 		ExpiresAt string `json:"expires_at"`
-	}{g.Token, wire.Time(g.ExpiresAt)})
+	}{g.Token, apitime.Time(g.ExpiresAt)})
 }
 
 type registrationBody struct {
@@ -75,7 +75,7 @@ func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
 	return send(c, fiber.StatusCreated, struct {
 		ID        string `json:"id"`
 		CreatedAt string `json:"created_at"`
-	}{p.ID, wire.Time(p.CreatedAt)})
+	}{p.ID, apitime.Time(p.CreatedAt)})
 }
 
 func (h *passkeyHandlers) list(c *fiber.Ctx) error {

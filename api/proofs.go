@@ -5,12 +5,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 )
 
 // proofHandlers answer for proofs and the keys that verify them.
-type proofHandlers struct{ Proofs *proofing.Service }
+type proofHandlers struct{ Proofs *signing.Service }
 
 // keys publishes the key set. Verifiers may cache it for as long as a key is published before its first use.
 func (h *proofHandlers) keys(c *fiber.Ctx) error {
@@ -32,7 +32,7 @@ func (h *proofHandlers) status(c *fiber.Ctx) error {
 		return err
 	}
 	return send(c, fiber.StatusOK, map[string]any{
-		"jti": s.JTI, "status": s.Status, "expires_at": wire.OptionalTime(s.ExpiresAt), "revoked_at": wire.OptionalTime(s.RevokedAt),
+		"jti": s.JTI, "status": s.Status, "expires_at": apitime.OptionalTime(s.ExpiresAt), "revoked_at": apitime.OptionalTime(s.RevokedAt),
 	})
 }
 
@@ -51,7 +51,7 @@ func (h *proofHandlers) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	q := proofing.Question{Proof: in.Proof, Audience: in.Audience, Action: in.Action, Nonce: in.Nonce, Consume: in.Consume}
+	q := signing.Question{Proof: in.Proof, Audience: in.Audience, Action: in.Action, Nonce: in.Nonce, Consume: in.Consume}
 	if in.Resource != nil {
 		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
 	}

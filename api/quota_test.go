@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/fixture"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/ratelimit"
-	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -56,7 +56,7 @@ func TestQuotaDegradesOpen(t *testing.T) {
 	app, err := New(t.Context(), Config{BaseURL: "http://localhost:8080"}, Deps{
 		Log: slog.New(slog.DiscardHandler), Clock: c, Store: st, Keys: keys, Identity: callers,
 		Limiter: ratelimit.New(source, c), Metrics: NewMetrics(metrics),
-		Services: Services{Proofs: proofing.New(st, keys, c, "http://localhost:8080")},
+		Services: Services{Proofs: signing.New(st, keys, c, "http://localhost:8080")},
 	})
 	require.NoError(t, err)
 	whoami := func() *http.Response {

@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/recovery"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -26,8 +26,8 @@ type recoveryView struct {
 
 func viewRecovery(v recovery.View) recoveryView {
 	out := recoveryView{
-		ID: v.ID, Subject: v.Subject, Status: string(v.Status), Anchor: v.Anchor, CreatedAt: wire.Time(v.CreatedAt),
-		ReadyAt: wire.Time(v.ReadyAt), ExpiresAt: wire.Time(v.ExpiresAt), Limitations: v.Limitations,
+		ID: v.ID, Subject: v.Subject, Status: string(v.Status), Anchor: v.Anchor, CreatedAt: apitime.Time(v.CreatedAt),
+		ReadyAt: apitime.Time(v.ReadyAt), ExpiresAt: apitime.Time(v.ExpiresAt), Limitations: v.Limitations,
 	}
 	if out.Limitations == nil {
 		out.Limitations = models.Strings{}

@@ -10,10 +10,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/strictjson"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 // The keys of what the chain leaves for the handlers.

@@ -5,10 +5,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/hold"
-	"github.com/countersign-dev/countersign/internal/policy"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -73,8 +73,8 @@ func heldReviewOf(r hold.Queued) heldReview {
 	}
 	return heldReview{
 		Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
-		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: wire.Time(r.OpenedAt), RemindedAt: wire.OptionalTime(r.RemindedAt),
-		DueAt: wire.Time(r.DueAt), ReviewStatus: string(r.Status),
+		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: apitime.Time(r.OpenedAt), RemindedAt: apitime.OptionalTime(r.RemindedAt),
+		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
 		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: r.Status == models.HoldPending && !r.Barred,
 	}
@@ -104,10 +104,10 @@ func (h *reviewHandlers) counts(c *fiber.Ctx) error {
 		return err
 	}
 	return send(c, fiber.StatusOK, reviewCounts{
-		AsOf: wire.Time(h.Holds.Clock.Now()), Pending: n.Pending,
+		AsOf: apitime.Time(h.Holds.Clock.Now()), Pending: n.Pending,
 		Due:      dueCounts{WithinHour: n.WithinHour, WithinDay: n.WithinDay - n.WithinHour, Later: n.Pending - n.WithinDay},
 		Reminded: n.Reminded, PartlyApproved: n.PartlyApproved,
-		OldestOpenedAt: wire.OptionalTime(n.OldestOpenedAt), NextDueAt: wire.OptionalTime(n.NextDueAt),
+		OldestOpenedAt: apitime.OptionalTime(n.OldestOpenedAt), NextDueAt: apitime.OptionalTime(n.NextDueAt),
 		ByRiskClass: n.ByRisk, ByAction: n.ByAction,
 	})
 }

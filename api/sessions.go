@@ -6,11 +6,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/enrollment"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/session"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -39,7 +39,7 @@ func viewSession(v store.SubjectSession) sessionView {
 	s := v.Session
 	return sessionView{
 		ID: s.ID, Subject: v.Subject.ExternalID, Environment: s.EnvironmentID, DeviceClass: s.DeviceClass, Status: s.Status,
-		StartedAt: wire.Time(s.StartedAt), EndedAt: wire.OptionalTime(s.EndedAt), LastEvidenceAt: wire.OptionalTime(s.LastEvidenceAt),
+		StartedAt: apitime.Time(s.StartedAt), EndedAt: apitime.OptionalTime(s.EndedAt), LastEvidenceAt: apitime.OptionalTime(s.LastEvidenceAt),
 	}
 }
 
@@ -176,13 +176,13 @@ type refusedSession struct {
 func viewEnrollment(v enrollment.View) enrollmentView {
 	out := enrollmentView{
 		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: v.Status, WindowsAccepted: v.WindowsAccepted,
-		CreatedAt: wire.Time(v.CreatedAt), Limitations: listed(v.Limitations), RefusedSessions: []refusedSession{},
+		CreatedAt: apitime.Time(v.CreatedAt), Limitations: listed(v.Limitations), RefusedSessions: []refusedSession{},
 	}
 	for _, id := range v.RefusedSessions {
 		out.RefusedSessions = append(out.RefusedSessions, refusedSession{id, scoring.ReasonInconsistent})
 	}
 	if v.Status == models.EnrollmentCompleted {
-		out.CompletedAt = wire.OptionalTime(v.CompletedAt)
+		out.CompletedAt = apitime.OptionalTime(v.CompletedAt)
 	}
 	return out
 }

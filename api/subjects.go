@@ -7,9 +7,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/wire"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,7 +41,7 @@ func viewSubject(v subject.View) subjectView {
 	out := subjectView{
 		ID: v.ExternalID, Environment: v.EnvironmentID, Status: string(v.Status), Enrollment: string(v.Enrollment),
 		AdaptationFrozen: v.AdaptationFrozen, ResearchConsent: v.ResearchConsent, Passkeys: make([]passkeySummary, len(v.Passkeys)),
-		CreatedAt: wire.Time(v.CreatedAt), UpdatedAt: wire.Time(v.UpdatedAt), RevokedAt: wire.OptionalTime(v.RevokedAt),
+		CreatedAt: apitime.Time(v.CreatedAt), UpdatedAt: apitime.Time(v.UpdatedAt), RevokedAt: apitime.OptionalTime(v.RevokedAt),
 	}
 	for i, p := range v.Passkeys {
 		out.Passkeys[i] = summarisePasskey(p)
@@ -50,7 +50,7 @@ func viewSubject(v subject.View) subjectView {
 }
 
 func summarisePasskey(p models.Passkey) passkeySummary {
-	return passkeySummary{ID: p.ID, CreatedAt: wire.Time(p.CreatedAt), LastUsedAt: wire.OptionalTime(p.LastUsedAt)}
+	return passkeySummary{ID: p.ID, CreatedAt: apitime.Time(p.CreatedAt), LastUsedAt: apitime.OptionalTime(p.LastUsedAt)}
 }
 
 func (h *subjectHandlers) create(c *fiber.Ctx) error {
@@ -102,7 +102,7 @@ func (h *subjectHandlers) erase(c *fiber.Ctx) error {
 		Erasure     string `json:"erasure"`
 		Status      string `json:"status"`
 		RequestedAt string `json:"requested_at"`
-	}{r.Subject, r.Erasure, r.Status, wire.Time(r.RequestedAt)})
+	}{r.Subject, r.Erasure, r.Status, apitime.Time(r.RequestedAt)})
 }
 
 func (h *subjectHandlers) freeze(c *fiber.Ctx) error {
@@ -196,5 +196,5 @@ func (h *subjectHandlers) consent(c *fiber.Ctx) error {
 		Subject    string `json:"subject"`
 		Consented  bool   `json:"consented"`
 		RecordedAt string `json:"recorded_at"`
-	}{id, r.Consented, wire.Time(r.RecordedAt)})
+	}{id, r.Consented, apitime.Time(r.RecordedAt)})
 }

@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/template"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,7 +31,7 @@ func viewTemplate(t models.Template) templateView {
 	return templateView{
 		ID: t.ID, Modality: t.Modality, DeviceClass: t.DeviceClass, Version: t.Version, Status: string(t.Status), Origin: string(t.Origin),
 		ModelVersion: t.ModelVersion, Provisional: t.Provisional, Limitations: listed(t.Limitations),
-		CreatedAt: wire.Time(t.CreatedAt), UpdatedAt: wire.Time(t.UpdatedAt),
+		CreatedAt: apitime.Time(t.CreatedAt), UpdatedAt: apitime.Time(t.UpdatedAt),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/countersign-dev/countersign/internal/tracing"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
 // traced begins the span of a request and answers its trace id. The caller's traceparent is continued. With tracing off

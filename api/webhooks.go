@@ -7,10 +7,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/webhook"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -33,7 +33,7 @@ type endpointView struct {
 
 func viewEndpoint(e models.WebhookEndpoint, secret string) endpointView {
 	v := endpointView{ID: e.ID, URL: e.URL, Events: append([]string{}, e.Events...), Status: e.Status, DisabledReason: e.DisabledReason,
-		Secret: secret, CreatedAt: wire.Time(e.CreatedAt), UpdatedAt: wire.Time(e.UpdatedAt)}
+		Secret: secret, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
 	if len(v.Events) == 0 {
 		v.Events = []string{"*"}
 	}
@@ -231,9 +231,9 @@ func (h *webhookHandlers) attempts(c *fiber.Ctx) error {
 	out := make([]attemptView, len(rows))
 	for i, r := range rows {
 		out[i] = attemptView{ID: r.ID, Endpoint: id, Event: r.EventID, Type: r.Type, Attempt: r.Attempt, Status: r.Status, StatusCode: r.StatusCode,
-			LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: wire.OptionalTime(r.NextAttemptAt)}
+			LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: apitime.OptionalTime(r.NextAttemptAt)}
 		if r.Attempted {
-			out[i].At = wire.OptionalTime(&r.At)
+			out[i].At = apitime.OptionalTime(&r.At)
 		}
 	}
 	return sendList(c, out, next)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/proof"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 )
 
 // JSON knows one kind of number: what is an integer by value is one in the contract, however it is written.

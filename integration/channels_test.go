@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/simulate"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -32,13 +32,13 @@ func (w world) open(t *testing.T, subject string) string {
 }
 
 // send is one frame of the caller to a session.
-func (c caller) sendFrame(t *testing.T, session, purpose string, who *simulate.Typist, n int) answer {
+func (c caller) sendFrame(t *testing.T, session, purpose string, who *synthetic.Typist, n int) answer {
 	t.Helper()
 	return c.post(t, "/api/v1/sessions/"+session+"/evidence", evidence(who, purpose, time.Now().Add(-5*time.Minute), n))
 }
 
 // enrollBy sends four frames of a new session by the page, and returns the session.
-func (w world) enrollBy(t *testing.T, page caller, subject string, who *simulate.Typist) string {
+func (w world) enrollBy(t *testing.T, page caller, subject string, who *synthetic.Typist) string {
 	t.Helper()
 	who.NewDay()
 	id := w.open(t, subject)

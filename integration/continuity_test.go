@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
 // movable is the machine's clock, which a test moves ahead.
@@ -55,7 +55,7 @@ func scrolls(seed uint64) features.Frame {
 type desk struct {
 	world
 	clock            *movable
-	who              *simulate.Typist
+	who              *synthetic.Typist
 	subject, session string
 	frames           int
 }
@@ -266,7 +266,7 @@ func TestProofNamesBehaviourOnlyWhereItMetAClaim(t *testing.T) {
 		rng, person := rand.New(rand.NewPCG(5, 5)), typist("the text of a program for "+subject)
 		for n := range 5 {
 			frame := evidence(person, "score", time.Now().Add(-2*time.Minute), n)
-			frame["features"] = features.Extract(features.Raw{Keys: simulate.Attacks()[uniform].Make(rng, person.Type(frameKeys))})
+			frame["features"] = features.Extract(features.Raw{Keys: synthetic.Attacks()[uniform].Make(rng, person.Type(frameKeys))})
 			w.Server.post(t, "/api/v1/sessions/"+id+"/evidence", frame).is(200)
 		}
 		require.Equal(t, "detected", claim(w.Server.get(t, "/api/v1/sessions/"+id+"/assessment").is(200).value("claims"), "automation"))

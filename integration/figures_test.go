@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/simulate"
-	"github.com/countersign-dev/countersign/internal/testenv"
-	"github.com/countersign-dev/countersign/internal/testenv/temporaltest"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
 
 func TestTheWorkersShowWhatWaits(t *testing.T) {
@@ -43,8 +43,8 @@ func TestTheWorkersShowWhatWaits(t *testing.T) {
 func TestFramesAreCountedByReason(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	session := w.session(t, w.subject(t), "score", simulate.NewTypist(1), 1)
-	frame := evidence(simulate.NewTypist(1), "score", time.Now().Add(-time.Minute), 1)
+	session := w.session(t, w.subject(t), "score", synthetic.NewTypist(1), 1)
+	frame := evidence(synthetic.NewTypist(1), "score", time.Now().Add(-time.Minute), 1)
 	frame["features"] = object{"schema": "cs-features-1", "note": "hunter2"}
 	w.Server.post(t, "/api/v1/sessions/"+session+"/evidence", frame).is(200)
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
 // object is a JSON object.
@@ -68,10 +68,10 @@ func (w world) authorize(t testing.TB, subject, action, decision string) answer 
 }
 
 // typist is a made-up person; the name is the seed.
-func typist(name string) *simulate.Typist {
+func typist(name string) *synthetic.Typist {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	return simulate.NewTypist(h.Sum64())
+	return synthetic.NewTypist(h.Sum64())
 }
 
 const (
@@ -80,7 +80,7 @@ const (
 )
 
 // session opens a session and sends frames of the typist as if they had just been typed.
-func (w world) session(t testing.TB, subject, purpose string, who *simulate.Typist, frames int) string {
+func (w world) session(t testing.TB, subject, purpose string, who *synthetic.Typist, frames int) string {
 	t.Helper()
 	id := w.Server.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
 	start := time.Now().Add(-time.Duration(frames) * frameMS * time.Millisecond)
@@ -91,7 +91,7 @@ func (w world) session(t testing.TB, subject, purpose string, who *simulate.Typi
 }
 
 // evidence is the nth frame of a session that began at start.
-func evidence(who *simulate.Typist, purpose string, start time.Time, n int) object {
+func evidence(who *synthetic.Typist, purpose string, start time.Time, n int) object {
 	at := start.Add(time.Duration(n+1) * frameMS * time.Millisecond)
 	return object{
 		"frame_id": fmt.Sprintf("frame-%d", n), "timestamp": float64(at.UnixMilli()) / 1000, "duration_ms": frameMS - 500,
@@ -100,7 +100,7 @@ func evidence(who *simulate.Typist, purpose string, start time.Time, n int) obje
 }
 
 // enrolled makes a subject that the typist is enrolled as.
-func (w world) enrolled(t testing.TB, who *simulate.Typist) string {
+func (w world) enrolled(t testing.TB, who *synthetic.Typist) string {
 	t.Helper()
 	subject := w.subject(t)
 	var last string

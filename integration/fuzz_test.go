@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // The settings of the fuzzing: how long it goes on (`make fuzz-http` sets a minute; without it, a fixed number of requests

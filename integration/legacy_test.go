@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
 // isLegacy holds an answer against what every earlier operation says besides its own: mode, Deprecation and Link.
@@ -22,7 +22,7 @@ func (a answer) isLegacy(mode, successor string) answer {
 }
 
 // legacyFrames are frames as /v2/ingest takes them, as if they had just been typed.
-func legacyFrames(who *simulate.Typist, purpose string, n int) []object {
+func legacyFrames(who *synthetic.Typist, purpose string, n int) []object {
 	start := time.Now().Add(-time.Duration(n) * frameMS * time.Millisecond)
 	frames := make([]object, n)
 	for i := range frames {
@@ -52,7 +52,7 @@ func (w world) ingest(t testing.TB, session string, frames []object) string {
 }
 
 // enrolledByLegacy trains a template from frames that came by /v2.
-func (w world) enrolledByLegacy(t testing.TB, who *simulate.Typist) string {
+func (w world) enrolledByLegacy(t testing.TB, who *synthetic.Typist) string {
 	t.Helper()
 	user, session := "user-"+unique(), ""
 	for range 3 {
@@ -148,7 +148,7 @@ func TestIngestCountsAFrameOnceAndRefusesContent(t *testing.T) {
 }
 
 // phrase is one typing of a fixed phrase: how long each key was held, and the times between presses.
-func phrase(who *simulate.Typist) (reactions, intervals []float64) {
+func phrase(who *synthetic.Typist) (reactions, intervals []float64) {
 	keys := who.Keys(strings.Split("thequickpayment", ""))
 	for i, k := range keys {
 		reactions = append(reactions, k.Release-k.Press)
@@ -159,7 +159,7 @@ func phrase(who *simulate.Typist) (reactions, intervals []float64) {
 	return reactions, intervals
 }
 
-func timings(user string, who *simulate.Typist) object {
+func timings(user string, who *synthetic.Typist) object {
 	reactions, intervals := phrase(who)
 	return object{"user_id": user, "reaction_times": reactions, "keystroke_intervals": intervals}
 }
@@ -191,7 +191,7 @@ func TestAuthAcceptsItsUserAndNobodyElse(t *testing.T) {
 	decisions := map[string]map[string]int{"ada": {}, "mallory": {}}
 	const tries = 20
 	for range tries {
-		for name, who := range map[string]*simulate.Typist{"ada": ada, "mallory": mallory} {
+		for name, who := range map[string]*synthetic.Typist{"ada": ada, "mallory": mallory} {
 			a := w.Server.post(t, "/auth", timings(user, who)).is(200).isLegacy("test", "/api/v1/authorize")
 			decision := a.string("decision")
 			decisions[name][decision]++

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
 // behind is an API on the shared data that reaches Postgres and Temporal through proxies.
 type behind struct {
 	url                string
-	database, temporal *rig.Proxy
+	database, temporal *harness.Proxy
 }
 
 func newBehind(t *testing.T) behind {
@@ -33,10 +33,10 @@ func newBehindAs(t *testing.T, database string) behind {
 	u, err := url.Parse(database)
 	require.NoError(t, err)
 	b := behind{}
-	b.database, err = rig.NewProxy(u.Host)
+	b.database, err = harness.NewProxy(u.Host)
 	require.NoError(t, err)
 	t.Cleanup(b.database.Close)
-	b.temporal, err = rig.NewProxy(shared.address)
+	b.temporal, err = harness.NewProxy(shared.address)
 	require.NoError(t, err)
 	t.Cleanup(b.temporal.Close)
 	core, err := wiring.Open(t.Context(), wiring.Settings{
@@ -106,11 +106,11 @@ func TestASilentPostgresIsAway(t *testing.T) {
 	caller := w.Server.at(b.url)
 	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
 
-	b.database.Set(rig.Silent)
+	b.database.Set(harness.Silent)
 	got := tally(t, 100, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
 	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 100}, got)
 
-	b.database.Set(rig.Passing)
+	b.database.Set(harness.Passing)
 	eventually(t, func() bool {
 		a, err := caller.send("POST", "/api/v1/authorize", request(subject, action))
 		return err == nil && a.status == http.StatusOK
@@ -166,11 +166,11 @@ func (h onHold) reviewed(t *testing.T) {
 func TestASilentTemporalKeepsNoDecisionOut(t *testing.T) {
 	t.Parallel()
 	h := newOnHold(t)
-	h.temporal.Set(rig.Silent)
+	h.temporal.Set(harness.Silent)
 	reviews, decisions := h.tally(t, 80)
 	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 80}, reviews)
 	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
 
-	h.temporal.Set(rig.Passing)
+	h.temporal.Set(harness.Passing)
 	h.reviewed(t)
 }

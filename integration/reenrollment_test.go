@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
 // paced is what the typist types in a frame when every time is the factor of the usual.
-func paced(who *simulate.Typist, factor float64) features.Frame {
+func paced(who *synthetic.Typist, factor float64) features.Frame {
 	keys := who.Type(frameKeys)
 	start := keys[0].Press
 	for i := range keys {
@@ -21,7 +21,7 @@ func paced(who *simulate.Typist, factor float64) features.Frame {
 }
 
 // pacedSession is a session of another day at a pace.
-func (w world) pacedSession(t *testing.T, subject, purpose string, who *simulate.Typist, factor float64, frames int) string {
+func (w world) pacedSession(t *testing.T, subject, purpose string, who *synthetic.Typist, factor float64, frames int) string {
 	t.Helper()
 	who.NewDay()
 	id := w.Server.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
@@ -35,7 +35,7 @@ func (w world) pacedSession(t *testing.T, subject, purpose string, who *simulate
 }
 
 // notTrusted is how many of four sessions at a pace are neither confirmed nor likely.
-func (w world) notTrusted(t *testing.T, subject string, who *simulate.Typist, factor float64) int {
+func (w world) notTrusted(t *testing.T, subject string, who *synthetic.Typist, factor float64) int {
 	t.Helper()
 	n := 0
 	for range 4 {
@@ -91,7 +91,7 @@ func TestEnrollingAgainFollowsALearningCurve(t *testing.T) {
 }
 
 // A session that has ten thousand frames is answered like any other, whether they enroll or score. The first ones are
-// copied in the database: what they did to the session's state is shown in internal/scoring.
+// copied in the database: what they did to the session's state is shown in internal/behavior/scoring.
 func TestASessionOfTenThousandFramesIsAnsweredHonestly(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
 // jittered is a copy of a recording whose every time is off by a millisecond or so, as a program would send it that knows

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // recorder sends frames of one environment, each with an id and a time of its own, and keeps what it captured.

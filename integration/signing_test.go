@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/proof"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/testenv"
-	"github.com/countersign-dev/countersign/internal/testenv/temporaltest"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
 
 const keySetPath = "/.well-known/service-proof-keys.json"
@@ -196,7 +196,7 @@ func TestACompromisedSigningKeyVerifiesNothing(t *testing.T) {
 	allowed := w.authorize(t, subject, action, "allow")
 	compact, id := allowed.string("proof"), allowed.string("proof_id")
 	old := w.statuses(t)["active"]
-	_, revoked, err := shared.Proofing.RetireKey(t.Context(), w.scope(), proofing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
+	_, revoked, err := shared.Proofing.RetireKey(t.Context(), w.scope(), signing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
 	require.NoError(t, err)
 	require.Equal(t, 1, revoked)
 	require.NotContains(t, published(t), old)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/proof"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 )
 
 // The policy of the tests with evidence: themselves are allowed, others held, no evidence is challenged.

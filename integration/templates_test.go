@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
 // A confirmed session adapts the template by its own run; going back puts the version before in force.

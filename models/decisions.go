@@ -135,7 +135,7 @@ type Proof struct {
 	Audience        string
 	Status          ProofStatus
 	Compact         *string // nil on new rows: Sealed has it
-	Sealed          []byte  // the proof as it was issued (internal/proofing)
+	Sealed          []byte  // the proof as it was issued (internal/authz/signing)
 	IssuedAt        time.Time
 	ExpiresAt       time.Time
 	ConsumedAt      *time.Time

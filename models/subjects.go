@@ -25,7 +25,7 @@ func (s Subject) Capped(at time.Time) bool {
 	return s.ClaimCapUntil != nil && at.Before(*s.ClaimCapUntil)
 }
 
-// Session is one observation session; State is the running assurance (internal/scoring).
+// Session is one observation session; State is the running assurance (internal/behavior/scoring).
 type Session struct {
 	ID              string `gorm:"primaryKey"`
 	TenantID        string
@@ -208,7 +208,7 @@ type Background struct {
 	Version     string `gorm:"primaryKey"`
 	Modality    string
 	Status      BackgroundStatus
-	Body        []byte // as internal/scoring reads it
+	Body        []byte // as internal/behavior/scoring reads it
 	Digest      string // of the body
 	Comparison  JSON   // with the one in force before, measured before the activation
 	ActivatedBy string

@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // Router registers the routes of one section. Paths are Fiber's, from the root of the service. The name is what logs and

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // permissions are the powerful features of a browser that a page may use: passkeys, of its own origin, and nothing else.

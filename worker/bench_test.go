@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
 // benchRate is how many completions a second are asked for, whether or not those before have been answered.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/fixture"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )

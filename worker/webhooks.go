@@ -4,8 +4,8 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/outbox"
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
 )
 
 func registerEndpoints(r Registry, s Services) {

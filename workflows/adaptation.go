@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/template"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
 // NameAdaptation is a registered name. Histories refer to it: it is never renamed.

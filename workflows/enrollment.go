@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/models"
 )
 

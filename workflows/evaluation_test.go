@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/countersign-dev/countersign/internal/evaluation"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// evaluationRecord behaves as internal/evaluation does on its row.
+// evaluationRecord behaves as internal/authz/evaluation does on its row.
 type evaluationRecord struct {
 	mu     sync.Mutex
 	ends   *time.Time

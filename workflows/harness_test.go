@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/worker"
 )
 

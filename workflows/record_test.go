@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/hold"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// challengeRecord behaves as internal/challenge does on its row: a move finds the expected state or is refused.
+// challengeRecord behaves as internal/authz/challenge does on its row: a move finds the expected state or is refused.
 type challengeRecord struct {
 	mu      sync.Mutex
 	status  models.ChallengeStatus
@@ -99,7 +99,7 @@ func (r *challengeRecord) settle(to models.ChallengeStatus) {
 	r.status = to
 }
 
-// holdRecord behaves as internal/hold does on its row. Requests name their reviewer and resolution by their digest.
+// holdRecord behaves as internal/authz/hold does on its row. Requests name their reviewer and resolution by their digest.
 type holdRecord struct {
 	mu       sync.Mutex
 	status   models.HoldStatus

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/upkeep"
+	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 )
 
 // NameUpkeep is the name under which the workflow is registered. Histories refer to it: it is never renamed.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/bench"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	o := bench.Options{Out: os.Stderr, Rig: rig.Options{SearchAttributes: workflows.SearchAttributes()}}
+	o := bench.Options{Out: os.Stderr, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	part := flag.String("part", "", "what to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but soak")
 	out := flag.String("out", "bench.json", "`file` that the figures are written to")
 	flag.StringVar(&o.Rig.Dir, "dir", ".data/bench", "`folder` of the servers' data and logs; the data is removed at the end")

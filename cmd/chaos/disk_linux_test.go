@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 )
 
 // On a disk that is full nothing is decided and everybody is told to come again; with room again all that was answered is
@@ -30,13 +30,13 @@ func TestAFullDiskIsAway(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	binary := built(t, dir)
 
-	r, err := rig.Up(t.Context(), rig.Options{Dir: disk, Binary: binary, Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
+	r, err := harness.Up(t.Context(), harness.Options{Dir: disk, Binary: binary, Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Down() })
 	tenant, err := r.NewTenant(t.Context(), "Full")
 	require.NoError(t, err)
 	require.NoError(t, r.API.Start(t.Context()))
-	c := rig.NewClient(r.API.URL, tenant.Server, 30*time.Second)
+	c := harness.NewClient(r.API.URL, tenant.Server, 30*time.Second)
 	makeAllowing(t, c)
 
 	answered := map[string]bool{}
@@ -82,7 +82,7 @@ func TestAFullDiskIsAway(t *testing.T) {
 	}
 }
 
-func makeAllowing(t *testing.T, c *rig.Client) {
+func makeAllowing(t *testing.T, c *harness.Client) {
 	t.Helper()
 	var made struct{ ID string }
 	require.NoError(t, c.Want(http.StatusCreated, "POST", "/api/v1/actions", map[string]any{

@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/countersign-dev/countersign/internal/chaos"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/chaos"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -33,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	o := chaos.Options{Out: os.Stdout, Runs: runs, Rig: rig.Options{SearchAttributes: workflows.SearchAttributes()}}
+	o := chaos.Options{Out: os.Stdout, Runs: runs, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	seed := flag.Uint64("seed", 0, "what is broken when follows from it; 0 is another each time")
 	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long things are broken")
 	flag.IntVar(&o.Clients, "clients", 12, "relying parties at work")

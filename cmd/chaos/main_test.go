@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/chaos"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/chaos"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -50,7 +50,7 @@ func TestAShortSeedBreaksNoPromise(t *testing.T) {
 
 	var said bytes.Buffer
 	r, err := chaos.Run(t.Context(), chaos.Options{
-		Rig:  rig.Options{Dir: filepath.Join(dir, "rig"), Binary: binary, Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
+		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: binary, Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
 		Seed: 7, Lasts: 20 * time.Second, Clients: 6, Runs: runs, Out: io.MultiWriter(&said, t.Output()),
 	})
 	require.NoError(t, err, "%s", &said)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/accuracy"
+	"github.com/countersign-dev/countersign/internal/lab/accuracy"
 )
 
 func accuracyCommand() *cobra.Command {

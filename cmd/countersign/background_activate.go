@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/accuracy"
-	"github.com/countersign-dev/countersign/internal/activation"
-	"github.com/countersign-dev/countersign/internal/assurance"
-	"github.com/countersign-dev/countersign/internal/background"
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/recordings"
-	"github.com/countersign-dev/countersign/internal/research"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/lab/accuracy"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
+	"github.com/countersign-dev/countersign/internal/lab/training"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
 // errWorse is the end of an activation that was not made: what was measured is printed.
@@ -112,7 +112,7 @@ func (p *peopleSource) compared(cmd *cobra.Command, before, after *scoring.Backg
 	}
 	var held []accuracy.FramePerson
 	for _, one := range people {
-		if background.HeldBack(one.Name, share(before)) && background.HeldBack(one.Name, share(after)) {
+		if training.HeldBack(one.Name, share(before)) && training.HeldBack(one.Name, share(after)) {
 			held = append(held, one)
 		}
 	}
@@ -239,7 +239,7 @@ func backgroundActivateCommand() *cobra.Command {
 			if worse := accuracy.Worse(all); len(worse) > 0 && !acceptWorse {
 				return errWorse
 			}
-			if _, err := activation.Activate(cmd.Context(), c.Store, activation.Order{Body: body, Comparison: all, By: actor(cmd), At: c.Clock.Now()}); err != nil {
+			if _, err := population.Activate(cmd.Context(), c.Store, population.Order{Body: body, Comparison: all, By: actor(cmd), At: c.Clock.Now()}); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is in force; replicas follow at once, templates are carried over within the hour\n", after.Version)
@@ -253,7 +253,7 @@ func backgroundActivateCommand() *cobra.Command {
 
 // modelInForce is what the deployment judges with.
 func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
-	service := activation.Service{Store: c.Store, Assessor: assurance.New(scoring.Default(), c.Keys), Log: slog.New(slog.DiscardHandler)}
+	service := population.Service{Store: c.Store, Assessor: assurance.New(scoring.Default(), c.Keys), Log: slog.New(slog.DiscardHandler)}
 	err := service.Load(cmd.Context())
 	return service.Assessor.Model(), err
 }
@@ -298,6 +298,6 @@ func backgroundListCommand() *cobra.Command {
 func backgroundRetireCommand() *cobra.Command {
 	return onDatabase("retire MODALITY", "Take the background of a modality out of force; the embedded one stands again", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, args []string) error {
-			return activation.Retire(cmd.Context(), c.Store, features.Modality(args[0]), actor(cmd), c.Clock.Now())
+			return population.Retire(cmd.Context(), c.Store, features.Modality(args[0]), actor(cmd), c.Clock.Now())
 		})
 }

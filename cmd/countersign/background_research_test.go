@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/fixture"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/research"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/simulate"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/storetest"
-	"github.com/countersign-dev/countersign/internal/testenv"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // consented keeps the frames of people who agreed to research, as the service does while they type.
@@ -32,7 +32,7 @@ func consented(t *testing.T, w *fixture.World, people, frames int) {
 	for seed := range people {
 		subject := storetest.Subject(t, w.Store, env, fmt.Sprint("person-", seed))
 		w.Exec("update subjects set research_consent = true where uid = $1", subject.UID)
-		who := simulate.NewTypist(uint64(seed))
+		who := synthetic.NewTypist(uint64(seed))
 		for range frames {
 			data, err := who.Frame(50).MarshalBinary()
 			require.NoError(t, err)

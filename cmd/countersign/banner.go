@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/dev"
+	"github.com/countersign-dev/countersign/internal/local/dev"
 )
 
 // banner tells what is where, and a request to try.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -88,7 +88,7 @@ func credentialListCommand() *cobra.Command {
 						return err
 					}
 					for _, r := range rows {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, r.Name, r.Preview, wire.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, r.Name, r.Preview, apitime.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
 					}
 					if next == "" {
 						return nil

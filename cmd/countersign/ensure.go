@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/internal/dev"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/tenancy"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -87,13 +87,13 @@ func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation str
 	invited := ""
 	for _, p := range rows {
 		switch {
-		case p.State == people.StateActive:
+		case p.State == staff.StateActive:
 			return "", nil
-		case p.State != people.StateRevoked && p.Name == devPerson:
+		case p.State != staff.StateRevoked && p.Name == devPerson:
 			invited = p.ID
 		}
 	}
-	var in people.Invited
+	var in staff.Invited
 	if invited != "" {
 		// Only the MAC of the last invitation is kept, so it cannot be shown again: a new one takes its place.
 		in, err = c.People.Invite(ctx, scope.Tenant, invited, "cli:dev")

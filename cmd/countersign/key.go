@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -95,7 +95,7 @@ func keyRetireCommand() *cobra.Command {
 	var now bool
 	cmd := onEnvironment("retire KID", "Take one signing key out of use; it verifies until its last proof is dead", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
-			keys, revoked, err := c.Proofing.RetireKey(cmd.Context(), env, proofing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
+			keys, revoked, err := c.Proofing.RetireKey(cmd.Context(), env, signing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func printKeys(cmd *cobra.Command, c *core, keys []models.SigningKey) error {
 			if c.Proofing.Opens(k) != nil {
 				opens = "no"
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, wire.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, apitime.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),
 				timeOrDash(retires(k)), opens)
 		}
 		return nil
@@ -128,7 +128,7 @@ func retires(k models.SigningKey) *time.Time {
 	if k.RetiredAt != nil || k.RetiringAt == nil {
 		return k.RetiredAt
 	}
-	ends := k.RetiringAt.Add(proofing.Overlap)
+	ends := k.RetiringAt.Add(signing.Overlap)
 	return &ends
 }
 
@@ -136,5 +136,5 @@ func timeOrDash(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return wire.Time(*t)
+	return apitime.Time(*t)
 }

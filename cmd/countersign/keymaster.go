@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/masterkey"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 )
 
 func masterCommand() *cobra.Command {
@@ -33,7 +33,7 @@ func masterListCommand() *cobra.Command {
 					case r.ID == c.Keys.ActiveID():
 						state = "seals"
 					}
-					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, state, wire.Time(r.RecordedAt), timeOrDash(r.RetiredAt))
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, state, apitime.Time(r.RecordedAt), timeOrDash(r.RetiredAt))
 				}
 				return nil
 			})

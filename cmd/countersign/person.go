@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -97,7 +97,7 @@ func personInviteCommand() *cobra.Command {
 				return usage("COUNTERSIGN_BASE_URL is not set: the invitation's address begins with it")
 			}
 			return f.run(cmd, func(c *core, scope store.Scope) error {
-				var in people.Invited
+				var in staff.Invited
 				var err error
 				if again != "" {
 					in, err = c.People.Invite(cmd.Context(), scope.Tenant, again, actor(cmd))
@@ -107,7 +107,7 @@ func personInviteCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  until %s\n", in.Person.ID, in.URL, wire.Time(in.ExpiresAt))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  until %s\n", in.Person.ID, in.URL, apitime.Time(in.ExpiresAt))
 				return err
 			})
 		},
@@ -134,7 +134,7 @@ func personListCommand() *cobra.Command {
 							return err
 						}
 						for _, p := range rows {
-							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), wire.Time(p.CreatedAt))
+							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt))
 						}
 						if next == "" {
 							return nil
@@ -149,7 +149,7 @@ func personListCommand() *cobra.Command {
 	return cmd
 }
 
-func rolesOf(p people.Listed) string {
+func rolesOf(p staff.Listed) string {
 	var out []string
 	for _, g := range p.Grants {
 		for _, r := range g.Roles {

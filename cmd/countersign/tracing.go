@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/countersign-dev/countersign/internal/tracing"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
 // traces are the settings of tracing, which is off unless an endpoint is named.

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
 // collectorFile is what a relying party loads; make test-js builds it.

@@ -9,13 +9,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // invited invites somebody to the console of the world.
-func (w world) invited(t testing.TB, name string, roles ...models.Role) people.Invited {
+func (w world) invited(t testing.TB, name string, roles ...models.Role) staff.Invited {
 	t.Helper()
 	in, err := shared.People.Create(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, name, roles, "cli:test")
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func (w world) console(parts ...string) string {
 }
 
 // enter has somebody join the console with the roles and leaves the tab on its first page.
-func (b *tab) enter(w world, name string, roles ...models.Role) people.Invited {
+func (b *tab) enter(w world, name string, roles ...models.Role) staff.Invited {
 	b.t.Helper()
 	in := w.invited(b.t, name, roles...)
 	b.authenticator(true)

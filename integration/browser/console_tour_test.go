@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -15,7 +15,7 @@ import (
 const frameMS, frameKeys = 20_000, 100
 
 // typed sends a session of frames for the subject, as the typist would type them.
-func (w world) typed(t testing.TB, subject, purpose string, who *simulate.Typist, frames int) string {
+func (w world) typed(t testing.TB, subject, purpose string, who *synthetic.Typist, frames int) string {
 	t.Helper()
 	id := w.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
 	start := time.Now().Add(-time.Duration(frames) * frameMS * time.Millisecond)
@@ -30,7 +30,7 @@ func (w world) typed(t testing.TB, subject, purpose string, who *simulate.Typist
 }
 
 // enrolledAs makes a subject that the typist is enrolled as.
-func (w world) enrolledAs(t testing.TB, who *simulate.Typist) string {
+func (w world) enrolledAs(t testing.TB, who *synthetic.Typist) string {
 	t.Helper()
 	subject := w.subject(t)
 	var last string

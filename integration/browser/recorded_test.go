@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/recordings"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
 // dataEnv names a folder of recordings; without it and without the folder beside the repository the test is skipped.

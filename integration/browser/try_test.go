@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/assurance"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/web/try"
 )
@@ -34,7 +34,7 @@ func newVisit(t *testing.T) *visit {
 }
 
 // enrols goes through the passages.
-func (v *visit) enrols(who *simulate.Typist) {
+func (v *visit) enrols(who *synthetic.Typist) {
 	v.tab.t.Helper()
 	v.click("#agree")
 	for n := 1; n <= 3; n++ {
@@ -51,7 +51,7 @@ func (v *visit) enrols(who *simulate.Typist) {
 }
 
 // writes types one frame and waits until it is judged.
-func (v *visit) writes(who *simulate.Typist) {
+func (v *visit) writes(who *synthetic.Typist) {
 	v.tab.t.Helper()
 	const judged = "document.querySelectorAll('#timeline circle').length"
 	var before int

@@ -15,15 +15,15 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
 // typist is a made-up person; the name is the seed.
-func typist(name string) *simulate.Typist {
+func typist(name string) *synthetic.Typist {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	return simulate.NewTypist(h.Sum64())
+	return synthetic.NewTypist(h.Sum64())
 }
 
 // codes are KeyboardEvent.code by the names of the tables.

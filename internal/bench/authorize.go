@@ -8,17 +8,17 @@ import (
 	"regexp"
 	"time"
 
-	actions "github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/assurance"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/session"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	actions "github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
 // clients is how many ask at once in a closed loop: of the API as of the database.
@@ -73,23 +73,23 @@ func (b *bench) allowed(body []byte) error {
 
 // beside measures an API path and its SQL in turn, in a closed and in an open loop, and judges. Each of either adds a row
 // to the table.
-func (b *bench) beside(ctx context.Context, part, what, table string, api load.Work, plain *bare) error {
+func (b *bench) beside(ctx context.Context, part, what, table string, api loadgen.Work, plain *bare) error {
 	before, err := plain.count(ctx, table)
 	if err != nil {
 		return err
 	}
 	first := len(b.report.Rows)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: the bare transaction is what the service sent for one such request: %s.", what, plain.shape()))
-	warm := load.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
-	warm.Join(load.Closed(ctx, clients, time.Second, plain.run))
+	warm := loadgen.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
+	warm.Join(loadgen.Closed(ctx, clients, time.Second, plain.run))
 	if _, err := plain.pool.Exec(ctx, "vacuum analyze"); err != nil { // as Postgres does by itself within minutes
 		return err
 	}
-	closed := func(do load.Work) func(time.Duration) load.Result {
-		return func(lasts time.Duration) load.Result { return load.Closed(ctx, clients, lasts, do) }
+	closed := func(do loadgen.Work) func(time.Duration) loadgen.Result {
+		return func(lasts time.Duration) loadgen.Result { return loadgen.Closed(ctx, clients, lasts, do) }
 	}
-	open := func(do load.Work) func(time.Duration) load.Result {
-		return func(lasts time.Duration) load.Result { return load.Open(ctx, openRate, openClients, lasts, do) }
+	open := func(do loadgen.Work) func(time.Duration) loadgen.Result {
+		return func(lasts time.Duration) loadgen.Result { return loadgen.Open(ctx, openRate, openClients, lasts, do) }
 	}
 	r := b.compare(ctx, part, fmt.Sprintf("%d clients", clients), side{what, closed(api)}, side{"its SQL, bare", closed(plain.run)})
 	b.report.under(what+": p50 over bare, closed loop", r.p50, 2, "x")
@@ -116,7 +116,7 @@ type inside struct {
 	principal identity.Principal
 	decide    *authorization.Service
 	sessions  *session.Service
-	proofs    *proofing.Service
+	proofs    *signing.Service
 }
 
 func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
@@ -134,7 +134,7 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 		st.Close()
 		return nil, err
 	}
-	assessor, proofs := assurance.New(scoring.Default(), keys), proofing.New(st, keys, c, b.rig.API.URL)
+	assessor, proofs := assurance.New(scoring.Default(), keys), signing.New(st, keys, c, b.rig.API.URL)
 	return &inside{
 		store: st, principal: p,
 		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofs),

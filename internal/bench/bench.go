@@ -1,6 +1,6 @@
 // Package bench measures the built service against its targets. API and worker run as processes of their own on a private
 // Postgres with full durability; the load is an open loop with latencies counted from when a request was due
-// (internal/load). What an API path costs is told beside the SQL that it sends, run bare by the same number of clients in
+// (internal/bench/loadgen). What an API path costs is told beside the SQL that it sends, run bare by the same number of clients in
 // turn with it. The package changes nothing of the service and imports none of its API.
 package bench
 
@@ -14,13 +14,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // Options say what to measure and how long.
 type Options struct {
-	Rig     rig.Options
+	Rig     harness.Options
 	Parts   []string      // names of parts; empty is all
 	Slice   time.Duration // how long one side of a comparison runs before it is the other's turn
 	Rounds  int           // turns of each side
@@ -34,11 +34,11 @@ type Options struct {
 // bench is a run under way.
 type bench struct {
 	Options
-	rig    *rig.Rig
-	tenant rig.Tenant
-	server *rig.Client
+	rig    *harness.Rig
+	tenant harness.Tenant
+	server *harness.Client
 	report Report
-	second *rig.Service // a further API that a part runs; what it takes counts with the first
+	second *harness.Service // a further API that a part runs; what it takes counts with the first
 }
 
 // part is one group of measurements. Those marked temporal want a Temporal server and a worker.
@@ -98,7 +98,7 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
 	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", openStreams)}
-	if b.rig, err = rig.Up(ctx, o); err != nil {
+	if b.rig, err = harness.Up(ctx, o); err != nil {
 		return err
 	}
 	defer func() {
@@ -117,7 +117,7 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 			return err
 		}
 	}
-	b.server = rig.NewClient(b.rig.API.URL, b.tenant.Server, patience)
+	b.server = harness.NewClient(b.rig.API.URL, b.tenant.Server, patience)
 	if err := b.describePostgres(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (b *bench) wal(ctx context.Context) (written int64) {
 }
 
 // measure runs a load and adds its row.
-func (b *bench) measure(ctx context.Context, part, what, how string, run func() load.Result) Row {
+func (b *bench) measure(ctx context.Context, part, what, how string, run func() loadgen.Result) Row {
 	before := b.usage(ctx)
 	r := run()
 	x := row(part, what, how, r, b.usage(ctx).since(before))
@@ -192,17 +192,17 @@ func (b *bench) add(x Row) {
 // side is one of two things that are compared.
 type side struct {
 	what string
-	run  func(lasts time.Duration) load.Result
+	run  func(lasts time.Duration) loadgen.Result
 }
 
 // compare lets two sides run in turn and adds a row of each. It answers the medians over the rounds of first over second:
 // a disturbance from outside that meets one turn moves the median little.
 func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
-	var results [2]load.Result
+	var results [2]loadgen.Result
 	var costs [2]cost
 	var each []ratios
 	for range b.Rounds {
-		var turn [2]load.Result
+		var turn [2]loadgen.Result
 		for i, s := range []side{first, second} {
 			before := b.usage(ctx)
 			turn[i] = s.run(b.Slice)
@@ -220,7 +220,7 @@ func (b *bench) compare(ctx context.Context, part, how string, first, second sid
 // ratios are first over second.
 type ratios struct{ p50, p99, perSecond float64 }
 
-func ratioOf(first, second load.Result) ratios {
+func ratioOf(first, second loadgen.Result) ratios {
 	over := func(a, b float64) float64 {
 		if b == 0 {
 			return 0

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 const (
@@ -50,7 +50,7 @@ func completion(ctx context.Context, b *bench) error {
 	allow := asking("payment.allow")
 	for _, x := range []struct {
 		what string
-		do   load.Work
+		do   loadgen.Work
 	}{
 		{"complete a challenge", func(_ context.Context, i int) error {
 			return b.server.Want(http.StatusOK, "POST", "/api/v1/challenges/"+challenges[i].Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
@@ -59,14 +59,14 @@ func completion(ctx context.Context, b *bench) error {
 			return b.server.Want(http.StatusOK, "POST", "/api/v1/authorizations/"+holds[i].ID+"/review", object{"resolution": "approve"}, nil)
 		}},
 	} {
-		var besides load.Result
+		var besides loadgen.Result
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			besides = load.Open(ctx, besidesRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(allow.next()) })
+			besides = loadgen.Open(ctx, besidesRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(allow.next()) })
 		}()
-		r := b.measure(ctx, "completion", x.what, fmt.Sprintf("%d/s open", completionRate), func() load.Result {
-			return load.Open(ctx, completionRate, openClients, b.Lasts, x.do)
+		r := b.measure(ctx, "completion", x.what, fmt.Sprintf("%d/s open", completionRate), func() loadgen.Result {
+			return loadgen.Open(ctx, completionRate, openClients, b.Lasts, x.do)
 		})
 		<-done
 		b.add(row("completion", "authorize meanwhile", fmt.Sprintf("%d/s open", besidesRate), besides, cost{}))

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/session"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
 const (

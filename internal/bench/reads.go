@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/proofing"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // readRate is the rate at which each of the cheap reads is asked for, requests a second.
@@ -17,7 +17,7 @@ const readRate = 500
 // read is one kind of question: how the API is asked it, and the service's own code.
 type read struct {
 	what string
-	api  load.Work
+	api  loadgen.Work
 	own  func(ctx context.Context, in *inside, i int) error
 }
 
@@ -49,9 +49,9 @@ func (b *bench) read(ctx context.Context, x read) error {
 	}
 	defer plain.pool.Close()
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: its SQL is %s.", x.what, plain.shape()))
-	load.Closed(ctx, clients, b.Slice/4, x.api)
-	open := func(do load.Work) func(time.Duration) load.Result {
-		return func(lasts time.Duration) load.Result { return load.Open(ctx, readRate, openClients, lasts, do) }
+	loadgen.Closed(ctx, clients, b.Slice/4, x.api)
+	open := func(do loadgen.Work) func(time.Duration) loadgen.Result {
+		return func(lasts time.Duration) loadgen.Result { return loadgen.Open(ctx, readRate, openClients, lasts, do) }
 	}
 	b.compare(ctx, "reads", fmt.Sprintf("%d/s open", readRate), side{x.what, open(x.api)}, side{"its SQL, bare", open(plain.run)})
 	b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, readRate), b.report.Rows[len(b.report.Rows)-2].P99, 15, "ms")
@@ -82,7 +82,7 @@ func (b *bench) verify(proofs []issued) read {
 		}
 		return err
 	}, func(ctx context.Context, in *inside, i int) error {
-		_, err := in.proofs.Verify(ctx, in.principal, proofing.Question{Proof: proofs[i].Proof, Audience: audience, Action: "payment.release"})
+		_, err := in.proofs.Verify(ctx, in.principal, signing.Question{Proof: proofs[i].Proof, Audience: audience, Action: "payment.release"})
 		return err
 	}}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // Report is everything that a run found.
@@ -72,7 +72,7 @@ type Target struct {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // row puts a result and what it cost into a line.
-func row(part, what, how string, r load.Result, c cost) Row {
+func row(part, what, how string, r loadgen.Result, c cost) Row {
 	n := float64(max(r.Done()+r.Failed, 1))
 	return Row{
 		Part: part, What: what, How: how, Done: r.Done(), Failed: r.Failed, PerSecond: r.PerSecond(), Why: r.Why,
@@ -169,7 +169,7 @@ func field(path, name string) string {
 
 // cost is what the parts took between two moments; sizes are those of the later one.
 type cost struct {
-	api, worker, postgres rig.Usage
+	api, worker, postgres harness.Usage
 	wal                   int64 // bytes
 }
 
@@ -182,14 +182,14 @@ func (c cost) plus(o cost) cost {
 	return cost{more(c.api, o.api), more(c.worker, o.worker), more(c.postgres, o.postgres), c.wal + o.wal}
 }
 
-func less(u, before rig.Usage) rig.Usage {
+func less(u, before harness.Usage) harness.Usage {
 	u.CPU -= before.CPU
 	u.Mallocs -= before.Mallocs
 	u.Allocated -= before.Allocated
 	return u
 }
 
-func more(u, other rig.Usage) rig.Usage {
+func more(u, other harness.Usage) harness.Usage {
 	u.CPU += other.CPU
 	u.Mallocs += other.Mallocs
 	u.Allocated += other.Allocated

@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // fewSubjects are enough that decisions about one person seldom meet.
@@ -49,7 +49,7 @@ func size(ctx context.Context, b *bench) error {
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("size: %d decisions stored in %s; a decision with its proof and event takes %.1f kB of disk, indexes included.",
 		b.Seeded, took, float64(each)/float64(b.Seeded)/1024))
-	for _, s := range []*rig.Service{b.rig.API, api} {
+	for _, s := range []*harness.Service{b.rig.API, api} {
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
@@ -57,23 +57,25 @@ func size(ctx context.Context, b *bench) error {
 	b.second = api
 	defer func() { b.second = nil }()
 	many := newAsking("payment.allow", func(int) string { return fmt.Sprintf("seed-%d", rand.IntN(b.Seeded/10)) }) // #nosec G404 -- a load
-	full := &bench{server: rig.NewClient(api.URL, b.tenant.Server, patience)}
+	full := &bench{server: harness.NewClient(api.URL, b.tenant.Server, patience)}
 	onFew := func(context.Context, int) error { return b.allowed(few.next()) }
 	onMany := func(context.Context, int) error { return full.allowed(many.next()) }
-	for _, do := range []load.Work{onFew, onMany} {
-		load.Closed(ctx, clients, 5*time.Second, do)
+	for _, do := range []loadgen.Work{onFew, onMany} {
+		loadgen.Closed(ctx, clients, 5*time.Second, do)
 	}
 	if err := errors.Join(analyze(ctx, b.rig.DatabaseURL()), analyze(ctx, url)); err != nil {
 		return err
 	}
-	sides := func(run func(lasts time.Duration, do load.Work) load.Result) (side, side) {
-		return side{fmt.Sprintf("authorize, %d decisions stored", b.Seeded), func(d time.Duration) load.Result { return run(d, onMany) }},
-			side{"authorize, nothing stored", func(d time.Duration) load.Result { return run(d, onFew) }}
+	sides := func(run func(lasts time.Duration, do loadgen.Work) loadgen.Result) (side, side) {
+		return side{fmt.Sprintf("authorize, %d decisions stored", b.Seeded), func(d time.Duration) loadgen.Result { return run(d, onMany) }},
+			side{"authorize, nothing stored", func(d time.Duration) loadgen.Result { return run(d, onFew) }}
 	}
-	seeded, empty := sides(func(d time.Duration, do load.Work) load.Result { return load.Closed(ctx, clients, d, do) })
+	seeded, empty := sides(func(d time.Duration, do loadgen.Work) loadgen.Result { return loadgen.Closed(ctx, clients, d, do) })
 	r := b.compare(ctx, "size", fmt.Sprintf("%d clients", clients), seeded, empty)
 	b.report.under("authorize, seeded over empty: p50, closed loop", r.p50, 1.25, "x")
-	seeded, empty = sides(func(d time.Duration, do load.Work) load.Result { return load.Open(ctx, openRate, openClients, d, do) })
+	seeded, empty = sides(func(d time.Duration, do loadgen.Work) loadgen.Result {
+		return loadgen.Open(ctx, openRate, openClients, d, do)
+	})
 	r = b.compare(ctx, "size", fmt.Sprintf("%d/s open", openRate), seeded, empty)
 	b.report.under("authorize, seeded over empty: p50, open loop", r.p50, 1.25, "x")
 	return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // soakRate is low enough to leave room for everything else that happens in a long run: caches that run out, upkeep,
@@ -42,8 +42,8 @@ func soak(ctx context.Context, b *bench) error {
 		}); err != nil {
 			return err
 		}
-		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, steps), func() load.Result {
-			return load.Open(ctx, soakRate, openClients, b.Soak/time.Duration(steps), func(context.Context, int) error { return b.allowed(ask.next()) })
+		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, steps), func() loadgen.Result {
+			return loadgen.Open(ctx, soakRate, openClients, b.Soak/time.Duration(steps), func(context.Context, int) error { return b.allowed(ask.next()) })
 		})
 		if step == 0 {
 			first = b.usage(ctx)

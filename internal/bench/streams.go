@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/load"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 const (
@@ -46,12 +46,12 @@ func streams(ctx context.Context, b *bench) error {
 	}
 	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
 	before := b.usage(ctx)
-	decided := load.Open(ctx, streamRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
+	decided := loadgen.Open(ctx, streamRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
 	want := int64(decided.Done() * openStreams)
 	for give := time.Now().Add(time.Minute); l.messages.Load() < want && time.Now().Before(give); {
 		<-time.After(20 * time.Millisecond)
 	}
-	told := load.Result{Elapsed: decided.Elapsed, Latencies: l.taken()}
+	told := loadgen.Result{Elapsed: decided.Elapsed, Latencies: l.taken()}
 	r := row("streams", "decision to message", fmt.Sprintf("%d/s to %d streams", streamRate, openStreams), told, b.usage(ctx).since(before))
 	b.add(r)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("streams: %d of %d messages arrived; latencies are those of %d streams.", l.messages.Load(), want, watched))

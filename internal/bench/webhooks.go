@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/load"
-	"github.com/countersign-dev/countersign/internal/rig"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
 // eventRate is how many decisions a second are told to each endpoint.
@@ -26,7 +26,7 @@ func webhooks(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	admin := rig.NewClient(b.rig.API.URL, b.tenant.Admin, patience)
+	admin := harness.NewClient(b.rig.API.URL, b.tenant.Admin, patience)
 	var good []*arrivals
 	for _, silent := range []bool{false, false, true} {
 		a, err := newArrivals(silent)
@@ -44,8 +44,8 @@ func webhooks(ctx context.Context, b *bench) error {
 	}
 	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
 	before := b.usage(ctx)
-	decided := load.Open(ctx, eventRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
-	told := load.Result{Elapsed: decided.Elapsed}
+	decided := loadgen.Open(ctx, eventRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
+	told := loadgen.Result{Elapsed: decided.Elapsed}
 	for _, a := range good {
 		if err := a.await(ctx, decided.Done()); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/countersign-dev/countersign/internal/rig"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 )
 
 // object is a JSON object.
@@ -23,7 +23,7 @@ type object = map[string]any
 const audience = "payments"
 
 // action makes an action in enforce mode with an active policy.
-func action(c *rig.Client, key string, requirements object) error {
+func action(c *harness.Client, key string, requirements object) error {
 	var made struct{ ID string }
 	if err := c.Want(http.StatusCreated, "POST", "/api/v1/actions", object{
 		"key": key, "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience},
@@ -59,14 +59,14 @@ func several(ctx context.Context, n int, f func(i int) error) error {
 type person struct {
 	subject string
 	session string
-	typist  *simulate.Typist
+	typist  *synthetic.Typist
 }
 
 // people makes subjects that have typed a little. Enrolled ones are told from others by what they type.
-func people(ctx context.Context, c *rig.Client, n int, enrolled bool) ([]person, error) {
+func people(ctx context.Context, c *harness.Client, n int, enrolled bool) ([]person, error) {
 	all := make([]person, n)
 	err := several(ctx, n, func(i int) error {
-		p := person{subject: fmt.Sprintf("person-%d", i), typist: simulate.NewTypist(uint64(i))}
+		p := person{subject: fmt.Sprintf("person-%d", i), typist: synthetic.NewTypist(uint64(i))}
 		if err := c.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": p.subject}, nil); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func people(ctx context.Context, c *rig.Client, n int, enrolled bool) ([]person,
 }
 
 // enrol has a person type on three days and learns the template of it.
-func enrol(c *rig.Client, p person) error {
+func enrol(c *harness.Client, p person) error {
 	last := ""
 	for range 3 {
 		var err error
@@ -97,7 +97,7 @@ func enrol(c *rig.Client, p person) error {
 }
 
 // typed opens a session and sends frames.
-func typed(c *rig.Client, p person, purpose string, frames int) (string, error) {
+func typed(c *harness.Client, p person, purpose string, frames int) (string, error) {
 	id, err := openSession(c, p.subject)
 	if err != nil {
 		return "", err
@@ -115,7 +115,7 @@ func typed(c *rig.Client, p person, purpose string, frames int) (string, error) 
 	return id, nil
 }
 
-func openSession(c *rig.Client, subject string) (string, error) {
+func openSession(c *harness.Client, subject string) (string, error) {
 	var made struct{ ID string }
 	err := c.Want(http.StatusCreated, "POST", "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}, &made)
 	return made.ID, err

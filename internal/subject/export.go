@@ -6,12 +6,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/events"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,7 +29,7 @@ const (
 	exportsQueue  = 64
 )
 
-// Opener opens what is stored sealed of a subject (internal/assurance).
+// Opener opens what is stored sealed of a subject (internal/authz/assurance).
 type Opener interface {
 	OpenState(s models.Session) (scoring.State, error)
 	OpenTemplate(t models.Template) (scoring.Template, error)
@@ -79,7 +79,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 			if err != nil {
 				return err
 			}
-			head := exportHead{Subject: id, GeneratedAt: wire.Time(now), Schema: ExportSchema}
+			head := exportHead{Subject: id, GeneratedAt: apitime.Time(now), Schema: ExportSchema}
 			if out, err = e.measure(long, head); err != nil {
 				return err
 			}
@@ -127,9 +127,9 @@ type exportedSubject struct {
 func exportedOf(row models.Subject, timing json.RawMessage) exportedSubject {
 	return exportedSubject{
 		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
-		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: wire.OptionalTime(row.ClaimCapUntil),
-		TimingTemplate: timing, EnrollmentAskedAt: wire.OptionalTime(row.EnrollmentAskedAt), CreatedAt: wire.Time(row.CreatedAt), UpdatedAt: wire.Time(row.UpdatedAt),
-		RevokedAt: wire.OptionalTime(row.RevokedAt),
+		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: apitime.OptionalTime(row.ClaimCapUntil),
+		TimingTemplate: timing, EnrollmentAskedAt: apitime.OptionalTime(row.EnrollmentAskedAt), CreatedAt: apitime.Time(row.CreatedAt), UpdatedAt: apitime.Time(row.UpdatedAt),
+		RevokedAt: apitime.OptionalTime(row.RevokedAt),
 	}
 }
 

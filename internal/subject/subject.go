@@ -10,16 +10,16 @@ import (
 	"errors"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/canonical"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/events"
-	"github.com/countersign-dev/countersign/internal/gate"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/ids"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/research"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,13 +30,13 @@ type Service struct {
 	open     Opener
 	clock    clock.Clock
 	research *research.Service // to forget and to export; it keeps nothing here
-	exports  *gate.Gate        // a place for each export under way
+	exports  *admission.Gate   // a place for each export under way
 }
 
 // New makes the service.
 func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
-		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: gate.New(exportsAtOnce, exportsEach, exportsQueue),
+		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
 	}
 }
 

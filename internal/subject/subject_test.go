@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/features"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/ids"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/research"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/simulate"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/storetest"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -49,7 +49,7 @@ func (plain) OpenPassages(string, []byte) (scoring.Passages, error) {
 func (plain) OpenTemplate(t models.Template) (scoring.Template, error) { return learned(), nil }
 
 var learned = sync.OnceValue(func() scoring.Template {
-	who := simulate.NewTypist(1)
+	who := synthetic.NewTypist(1)
 	var frames []features.Frame
 	for range 6 {
 		frames = append(frames, who.Frame(50))
@@ -64,7 +64,7 @@ var learned = sync.OnceValue(func() scoring.Template {
 // vector is a frame as it is stored.
 func vector(t *testing.T) []byte {
 	t.Helper()
-	data, err := simulate.NewTypist(1).Frame(50).MarshalBinary()
+	data, err := synthetic.NewTypist(1).Frame(50).MarshalBinary()
 	require.NoError(t, err)
 	return data
 }

@@ -3,8 +3,8 @@ package challenge
 import (
 	"net/url"
 
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )

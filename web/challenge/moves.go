@@ -7,9 +7,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -87,7 +87,7 @@ func (p *pages) cancel(c *fiber.Ctx) error {
 
 // stands answers where the challenge stands.
 func (p *pages) stands(c *fiber.Ctx, v challenge.Visit, s standing) error {
-	s.State, s.Now, s.ExpiresAt = state(v), wire.Time(p.Clock.Now()), wire.Time(v.ExpiresAt)
+	s.State, s.Now, s.ExpiresAt = state(v), apitime.Time(p.Clock.Now()), apitime.Time(v.ExpiresAt)
 	return p.router.JSON(c, http.StatusOK, s)
 }
 

@@ -1,6 +1,6 @@
 // Package challenge is the hosted page on which a person answers one challenge, opened by a link's ticket.
 //
-// It may not know more than the ticket opens, tell the decision, or settle anything itself: internal/challenge shows and
+// It may not know more than the ticket opens, tell the decision, or settle anything itself: internal/authz/challenge shows and
 // verifies, and the workflow run makes the move. The ticket comes in the fragment of the address, which a browser sends to no
 // server, and from there in the bodies of the page's own requests; it is in no path, no query and no log.
 package challenge
@@ -18,10 +18,10 @@ import (
 	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/clock"
-	reads "github.com/countersign-dev/countersign/internal/console"
-	"github.com/countersign-dev/countersign/internal/people"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -158,7 +158,7 @@ func TestCharts(t *testing.T) {
 // Whatever was decided when, the plot stays inside its frame.
 func TestPlotStaysInItsFrame(t *testing.T) {
 	t.Parallel()
-	v := &visit{grant: people.Grant{Environment: models.Environment{ID: "env_1"}}}
+	v := &visit{grant: staff.Grant{Environment: models.Environment{ID: "env_1"}}}
 	require.Nil(t, plotOf(v, reads.Subject{}, stamps{noon}))
 	rapid.Check(t, func(t *rapid.T) {
 		var s reads.Subject
@@ -193,7 +193,7 @@ func TestPlotStaysInItsFrame(t *testing.T) {
 
 func TestRunsAreLinkedWhereTheTemporalUIIs(t *testing.T) {
 	t.Parallel()
-	v := &visit{grant: people.Grant{Environment: models.Environment{ID: "env_1"}, Roles: []models.Role{models.RoleAuditor}}}
+	v := &visit{grant: staff.Grant{Environment: models.Environment{ID: "env_1"}, Roles: []models.Role{models.RoleAuditor}}}
 	held := func() *caseView {
 		view := &caseView{}
 		view.Case.Trace = authorization.Trace{ID: "azn_1", Subject: "user-4711", Challenge: &authorization.ChallengeTrace{ID: "chl_1"}}

@@ -7,9 +7,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -40,7 +40,7 @@ func (c *console) start(v *visit) error {
 
 func (c *console) signInPage(v *visit) error {
 	to := next(v.query("next"))
-	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), people.ByPerson); err == nil {
+	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.ByPerson); err == nil {
 		return v.Redirect(to, fiber.StatusSeeOther)
 	}
 	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
@@ -76,14 +76,14 @@ func (c *console) signIn(v *visit) error {
 }
 
 // enter gives the browser its cookie and tells the script where to go.
-func (c *console) enter(v *visit, opened people.Opened, to string) error {
-	c.router.SetCookie(v.Ctx, cookieName, opened.Cookie, people.SessionLife)
+func (c *console) enter(v *visit, opened staff.Opened, to string) error {
+	c.router.SetCookie(v.Ctx, cookieName, opened.Cookie, staff.SessionLife)
 	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]string{"next": to})
 }
 
 // signOut ends the session, where there still is one, and forgets the cookie in any case.
 func (c *console) signOut(v *visit) error {
-	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), people.ByPerson)
+	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.ByPerson)
 	switch {
 	case err == nil:
 		if err := c.People.SignOut(v.ctx, session, api.RequestID(v.Ctx)); err != nil {
@@ -124,7 +124,7 @@ func (c *console) look(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := invited{Name: seen.Person.Name, ExpiresAt: wire.Time(seen.ExpiresAt)}
+	out := invited{Name: seen.Person.Name, ExpiresAt: apitime.Time(seen.ExpiresAt)}
 	for _, g := range seen.Grants {
 		out.Roles = append(out.Roles, invitedRole{Where: g.Environment.RPName + ", " + string(g.Environment.Kind), Roles: g.Roles})
 	}
@@ -158,7 +158,7 @@ func (c *console) join(v *visit) error {
 // confirmOptions says whether the passkey has to be used again before a change, and how.
 func (c *console) confirmOptions(v *visit) error {
 	// A minute is left for the change itself to arrive.
-	if c.Clock.Now().Sub(v.session.ConfirmedAt) < people.Fresh-time.Minute {
+	if c.Clock.Now().Sub(v.session.ConfirmedAt) < staff.Fresh-time.Minute {
 		return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})
 	}
 	options, err := c.People.ConfirmOptions(v.ctx, v.session)

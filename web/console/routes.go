@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/people"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -49,7 +49,7 @@ func Permits(r Right, roles []models.Role) bool {
 	return slices.ContainsFunc(holders[r], func(h models.Role) bool { return slices.Contains(roles, h) })
 }
 
-func permits(r Right, g people.Grant) bool { return Permits(r, g.Roles) }
+func permits(r Right, g staff.Grant) bool { return Permits(r, g.Roles) }
 
 // Route is one line of the console's route table.
 type Route struct {

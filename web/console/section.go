@@ -1,8 +1,8 @@
 // Package console is the review console: what reviewers, operators and auditors open in a browser under /console. Its pages
-// are rendered here; what is read comes from the services and internal/console, and every change goes through the service
+// are rendered here; what is read comes from the services and internal/delivery/consolequery, and every change goes through the service
 // that the API uses, under the person's own name.
 //
-// It may not decide who is who (internal/people does), write to the database, or show a page that the route table in
+// It may not decide who is who (internal/account/staff does), write to the database, or show a page that the route table in
 // routes.go does not give to one of the person's roles.
 package console
 
@@ -13,14 +13,14 @@ import (
 	"log/slog"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/clock"
-	reads "github.com/countersign-dev/countersign/internal/console"
-	"github.com/countersign-dev/countersign/internal/evaluation"
-	"github.com/countersign-dev/countersign/internal/events/stream"
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -34,7 +34,7 @@ const Prefix = "/console"
 type Deps struct {
 	Log            *slog.Logger
 	Clock          clock.Clock
-	People         *people.Service
+	People         *staff.Service
 	Reader         *reads.Reader
 	Reviewer       api.Reviewer
 	Authorizations *authorization.Service

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/authorization"
-	reads "github.com/countersign-dev/countersign/internal/console"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/models"
 )
 

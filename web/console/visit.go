@@ -12,10 +12,10 @@ import (
 	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -25,8 +25,8 @@ type visit struct {
 	*fiber.Ctx
 	console *console
 	ctx     context.Context
-	session people.Session // zero where the route is open
-	grant   people.Grant   // of the environment in the path
+	session staff.Session // zero where the route is open
+	grant   staff.Grant   // of the environment in the path
 }
 
 // errUnconfirmed asks the page's script to have the passkey used again.
@@ -54,9 +54,9 @@ func (c *console) admit(v *visit, l line) error {
 	if l.Right == Open {
 		return nil
 	}
-	by := people.ByPerson
+	by := staff.ByPerson
 	if l.unattended || v.Get(refreshHeader) != "" {
-		by = people.ByPage
+		by = staff.ByPage
 	}
 	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), by)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *console) admit(v *visit, l line) error {
 	if !permits(l.Right, grant) {
 		return problem.Newf(problem.Forbidden, "Your role in this environment does not let you %s.", l.Right)
 	}
-	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= people.Fresh {
+	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= staff.Fresh {
 		return errUnconfirmed
 	}
 	return nil

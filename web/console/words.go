@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/reason"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 // stamp is a time as a page shows it: in words beside what the page was made at, and exactly on a closer look.
@@ -17,7 +17,7 @@ type stamp struct {
 }
 
 // ISO is the time for the datetime attribute.
-func (s stamp) ISO() string { return wire.Time(s.Time) }
+func (s stamp) ISO() string { return apitime.Time(s.Time) }
 
 // Exact is the time in full.
 func (s stamp) Exact() string { return s.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -1,7 +1,7 @@
 // Package register is the hosted page on which a person registers a passkey, opened by a registration grant.
 //
 // The grant comes in the fragment of the address, which a browser sends to nobody, and from there in the bodies of the
-// page's own requests; it is in no path, no query and no log. The package registers nothing itself: internal/passkey does.
+// page's own requests; it is in no path, no query and no log. The package registers nothing itself: internal/subject/passkey does.
 package register
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/passkey"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -139,7 +139,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, struct {
 		standing
 		CreatedAt string `json:"created_at"`
-	}{standing{State: stateRegistered}, wire.Time(row.CreatedAt)})
+	}{standing{State: stateRegistered}, apitime.Time(row.CreatedAt)})
 }
 
 // principal is the visitor: whoever holds the grant.

@@ -1,8 +1,8 @@
 package try
 
 import (
-	"github.com/countersign-dev/countersign/internal/assurance"
-	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 // explain puts the codes of a profile into words, for whom no catalogue is at hand.

@@ -8,10 +8,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/enrollment"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/session"
-	"github.com/countersign-dev/countersign/internal/simulate"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -114,7 +114,7 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if _, err := p.own(ctx, v, in.Session); err != nil {
 		return err
 	}
-	who := simulate.NewTypist(uint64(in.Seed))
+	who := synthetic.NewTypist(uint64(in.Seed))
 	frame := who.Frame(strangerKeys)
 	for range in.N {
 		frame = who.Frame(strangerKeys)

@@ -16,19 +16,19 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/enrollment"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/ratelimit"
-	"github.com/countersign-dev/countersign/internal/session"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -61,7 +61,7 @@ type Deps struct {
 	Actions        *action.Service
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
-	Proofs         *proofing.Service
+	Proofs         *signing.Service
 	// Await waits until the run of an enrollment has ended.
 	Await func(ctx context.Context, r enrollment.Run) error
 }

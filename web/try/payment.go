@@ -10,13 +10,13 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/policy"
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -162,7 +162,7 @@ func (p *Page) verify(c *fiber.Ctx) error {
 		return err
 	}
 	ctx := api.RequestContext(c)
-	question := proofing.Question{Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID}
+	question := signing.Question{Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID}
 	verified, err := p.Proofs.Verify(ctx, v.Principal, question)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/api/openapi/edges"
-	"github.com/countersign-dev/countersign/internal/problem"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 //go:generate go test . -run TestContractTable -update

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/internal/problem"
-	"github.com/countersign-dev/countersign/internal/reason"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 // byHand are the operations that sdk/go writes itself: answers that are no JSON objects.

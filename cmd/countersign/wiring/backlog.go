@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // backlogEvery bounds how often a scrape asks the database and Temporal; scrapes in between get the figures of before.

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"github.com/countersign-dev/countersign/api"
-	reads "github.com/countersign-dev/countersign/internal/console"
+	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/console"
 	"github.com/countersign-dev/countersign/workflows"

@@ -8,13 +8,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/countersign-dev/countersign/internal/clock"
-	"github.com/countersign-dev/countersign/internal/identity"
-	"github.com/countersign-dev/countersign/internal/keyring"
-	"github.com/countersign-dev/countersign/internal/people"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
-	"github.com/countersign-dev/countersign/internal/tenancy"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Settings are what every part needs.
@@ -34,9 +34,9 @@ type Core struct {
 	Settings
 	Store    *store.Store
 	Identity *identity.Service
-	Proofing *proofing.Service
+	Proofing *signing.Service
 	Tenancy  *tenancy.Service
-	People   *people.Service
+	People   *staff.Service
 
 	following *clock.Following // what Clock is, where it follows the database's
 }
@@ -59,12 +59,12 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 			return nil, err
 		}
 	}
-	proofs := proofing.New(st, s.Keys, s.Clock, s.BaseURL)
+	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL)
 	return &Core{
 		Settings: s, Store: st, Proofing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock),
-		People:   people.New(st, s.Keys, s.Clock, s.BaseURL),
+		People:   staff.New(st, s.Keys, s.Clock, s.BaseURL),
 	}, nil
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 )
 
 // seconds are buckets from what a relay takes on a good day to what a retry waits.

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"github.com/countersign-dev/countersign/internal/audit"
-	"github.com/countersign-dev/countersign/internal/wire"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -59,7 +59,7 @@ func (h Histories) history(ctx context.Context, id string) (audit.WorkflowHistor
 			return out, err
 		}
 		if told(e.GetEventType()) {
-			out.Lines = append(out.Lines, audit.HistoryEvent{At: wire.Time(e.GetEventTime().AsTime()), Type: e.GetEventType().String(), Detail: detail(e)})
+			out.Lines = append(out.Lines, audit.HistoryEvent{At: apitime.Time(e.GetEventTime().AsTime()), Type: e.GetEventType().String(), Detail: detail(e)})
 		}
 	}
 	return out, nil

@@ -9,9 +9,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/countersign-dev/countersign/internal/masterkey"
-	"github.com/countersign-dev/countersign/internal/proofing"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Check compares the process with its database before it writes or listens: the schema must be one that this binary can
@@ -37,12 +37,12 @@ type keyState struct {
 	mu      sync.Mutex
 	at      time.Time
 	missing bool // a master key
-	health  proofing.Health
+	health  signing.Health
 	err     error
 }
 
 // current returns the state, at most keysEvery old, or the error of asking for it, at most keysRetry old.
-func (k *keyState) current(ctx context.Context) (missing bool, health proofing.Health, err error) {
+func (k *keyState) current(ctx context.Context) (missing bool, health signing.Health, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	keep := keysEvery
@@ -56,7 +56,7 @@ func (k *keyState) current(ctx context.Context) (missing bool, health proofing.H
 	return k.missing, k.health, k.err
 }
 
-func (k *keyState) ask(ctx context.Context) (missing bool, health proofing.Health, err error) {
+func (k *keyState) ask(ctx context.Context) (missing bool, health signing.Health, err error) {
 	err = masterkey.Compare(ctx, k.core.Store.Q, k.core.Keys)
 	var mismatch *masterkey.Mismatch
 	if missing = errors.As(err, &mismatch); err != nil && !missing {

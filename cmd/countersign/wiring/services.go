@@ -3,26 +3,26 @@ package wiring
 import (
 	"context"
 
-	"github.com/countersign-dev/countersign/internal/action"
-	"github.com/countersign-dev/countersign/internal/activation"
-	"github.com/countersign-dev/countersign/internal/assurance"
-	"github.com/countersign-dev/countersign/internal/authorization"
-	"github.com/countersign-dev/countersign/internal/challenge"
-	"github.com/countersign-dev/countersign/internal/enrollment"
-	"github.com/countersign-dev/countersign/internal/evaluation"
-	"github.com/countersign-dev/countersign/internal/events/stream"
-	"github.com/countersign-dev/countersign/internal/hold"
-	"github.com/countersign-dev/countersign/internal/legacy"
-	"github.com/countersign-dev/countersign/internal/passkey"
-	"github.com/countersign-dev/countersign/internal/ratelimit"
-	"github.com/countersign-dev/countersign/internal/recovery"
-	"github.com/countersign-dev/countersign/internal/research"
-	"github.com/countersign-dev/countersign/internal/scoring"
-	"github.com/countersign-dev/countersign/internal/session"
-	"github.com/countersign-dev/countersign/internal/store"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/template"
-	"github.com/countersign-dev/countersign/internal/webhook"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/legacy"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,7 +41,7 @@ type services struct {
 	legacy         *legacy.Service
 	enrollments    *enrollment.Service
 	templates      *template.Service
-	activation     *activation.Service
+	activation     *population.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -64,7 +64,7 @@ func newServices(p *Process) services {
 	p.Tenancy.Changed = s.authorizations.ForgetEnvironment
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
-	s.activation = &activation.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
+	s.activation = &population.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)

@@ -5,7 +5,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/countersign-dev/countersign/internal/tracing"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
 // statementTracer makes a span of every statement; its parameters are not told. It is nil where tracing is off.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/enrollment"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/try"
 )

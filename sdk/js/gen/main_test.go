@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/features"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
 func TestTheCollectorCarriesTheTablesOfTheService(t *testing.T) {

@@ -15,7 +15,7 @@ interface Golden {
   features: Features
 }
 
-const file = JSON.parse(readFileSync('../../internal/features/testdata/golden_extraction.json', 'utf8')) as { cases: Golden[] }
+const file = JSON.parse(readFileSync('../../internal/behavior/features/testdata/golden_extraction.json', 'utf8')) as { cases: Golden[] }
 
 for (const c of file.cases) {
   test('the frame of the service: ' + c.name, () => {

@@ -1,0 +1,200 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Issue describes a credential to be made.
+type Issue struct {
+	Scope     models.Scope
+	Name      string
+	RateLimit *int // requests an hour, at most the environment's ceiling; nil for the default
+	ExpiresAt *time.Time
+}
+
+// Issued is a credential with its key, shown this once.
+type Issued struct {
+	models.Credential
+	Key string
+}
+
+// Issue makes a credential in an environment. Actor and requestID go into the audit log.
+func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor, requestID string) (Issued, error) {
+	now := s.clock.Now()
+	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
+		return Issued{}, problem.Invalid([]any{"body", "expires_at"}, "expires_at must be in the future.", "value_error")
+	}
+	if err := displaytext.Check("name", in.Name); err != nil {
+		return Issued{}, err
+	}
+	var out Issued
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		env, err := q.Environment(ctx, scope)
+		if err != nil {
+			return err
+		}
+		if err := checkCeiling(in.RateLimit, env, actor); err != nil {
+			return err
+		}
+		key := newKey(secretPrefix(in.Scope, env.Kind))
+		out = Issued{Key: key, Credential: models.Credential{
+			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Name: in.Name,
+			Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
+		}}
+		if err := q.CreateCredential(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialCreated, out.Credential, now, actor, requestID))
+	})
+	return out, err
+}
+
+func (s *Service) credentialKey(id, key string, now time.Time) models.CredentialKey {
+	return models.CredentialKey{MAC: s.keys.MAC(macPurpose, []byte(key)), CredentialID: id, CreatedAt: now}
+}
+
+func (s *Service) entry(scope store.Scope, typ events.Type, c models.Credential, now time.Time, actor, requestID string) events.Entry {
+	return events.Entry{
+		Scope: scope, Type: typ, At: now, Actor: actor, RequestID: requestID,
+		Data: map[string]any{"credential": c.ID, "scope": string(c.Scope)},
+	}
+}
+
+// List answers the environment's credentials, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
+	return s.store.Credentials(ctx, scope, p)
+}
+
+// Rotate gives a credential a new key; the old one works until the overlap ends. A rotation still in its overlap is a
+// conflict: two old keys at once would be a key too many to keep track of.
+func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, overlap time.Duration, actor, requestID string) (Issued, error) {
+	now := s.clock.Now()
+	var out Issued
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := q.Credential(ctx, scope, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if c.RevokedAt != nil {
+			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated: create another.")
+		}
+		env, err := q.Environment(ctx, scope)
+		if err != nil {
+			return err
+		}
+		key := newKey(secretPrefix(c.Scope, env.Kind))
+		c.Preview = preview(key)
+		rotated, err := q.RotateCredentialKey(ctx, s.credentialKey(id, key, now), c.Preview, now.Add(overlap))
+		if err != nil {
+			return err
+		}
+		if !rotated {
+			return problem.New(problem.RotationInProgress, "The key before the last still works: rotate again when its overlap has ended.")
+		}
+		out = Issued{Credential: c, Key: key}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialRotated, c, now, actor, requestID))
+	})
+	if err == nil {
+		s.Forget(id)
+	}
+	return out, err
+}
+
+// Revoke ends a credential at once. Revoking again changes nothing.
+func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requestID string) error {
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := q.Credential(ctx, scope, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := q.RevokeCredential(ctx, scope, id, now)
+		if err != nil || !moved {
+			return err
+		}
+		return events.Append(ctx, q, s.entry(scope, events.CredentialRevoked, c, now, actor, requestID))
+	})
+	s.Forget(id)
+	return err
+}
+
+// TokenRequest describes a client token to be made.
+type TokenRequest struct {
+	Subject  models.Subject
+	Origin   string
+	TTL      time.Duration
+	Purposes []string // of the frames that it may send; none are both
+	Session  string   // the one session that it may send them to; empty is any of the subject
+}
+
+// ClientToken makes a token by which one browser origin may submit evidence for one subject. A token that names the purpose
+// enroll asks for the subject's next enrollment.
+func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest) (string, models.ClientToken, error) {
+	key := newKey("ct_" + p.Kind.Mode() + "_")
+	now := s.clock.Now()
+	t := models.ClientToken{
+		MAC: s.keys.MAC(macPurpose, []byte(key)), ID: ids.New(ids.ClientToken), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID,
+		CredentialID: p.CredentialID, SubjectUID: in.Subject.UID, Origin: in.Origin, Purposes: in.Purposes, CreatedAt: now,
+		ExpiresAt: now.Add(in.TTL),
+	}
+	data := map[string]any{"client_token": t.ID, "origin": in.Origin}
+	if len(in.Purposes) > 0 {
+		data["purposes"] = in.Purposes
+	}
+	if in.Session != "" {
+		t.SessionID, data["session"] = &in.Session, in.Session
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := s.mayHaveToken(ctx, q, p.Store(), in); err != nil {
+			return err
+		}
+		if slices.Contains(in.Purposes, PurposeEnroll) {
+			if err := q.AskEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
+				return err
+			}
+		}
+		if err := q.CreateClientToken(ctx, t); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.ClientTokenCreated, At: now, SubjectUID: in.Subject.UID, Subject: in.Subject.ExternalID,
+			Actor: p.Actor(), RequestID: p.RequestID, Data: data,
+		})
+	})
+	return key, t, err
+}
+
+// mayHaveToken holds the subject, so that a revocation or recovery at the same time sees the token or is seen here, and checks
+// that the session is the subject's.
+func (s *Service) mayHaveToken(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
+	subject, err := q.HoldSubject(ctx, scope, in.Subject.UID)
+	if err == nil && subject.Status != models.SubjectActive {
+		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
+	}
+	if err == nil && in.Session != "" {
+		var session store.SubjectSession
+		if session, err = q.Session(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
+			return problem.Absent()
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return problem.Absent()
+	}
+	return err
+}

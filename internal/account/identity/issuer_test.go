@@ -1,0 +1,143 @@
+package identity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+type bundle struct {
+	*Service
+	clock   *clock.Fake
+	scope   store.Scope
+	subject models.Subject
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
+	env := storetest.Environment(t, st, models.Sandbox)
+	return &bundle{New(st, keys, c), c, storetest.Scope(env), storetest.Subject(t, st, env, "ada")}
+}
+
+// issue makes a server key, and a token made with it.
+func (b *bundle) issue(t *testing.T, expires *time.Time, in TokenRequest) (Issued, string) {
+	t.Helper()
+	issued, err := b.Issue(t.Context(), b.scope, Issue{Scope: models.ScopeServer, ExpiresAt: expires}, "cli:test", "")
+	require.NoError(t, err)
+	p, err := b.Authenticate(t.Context(), issued.Key)
+	require.NoError(t, err)
+	in.Subject, in.Origin, in.TTL = b.subject, "https://app.example.com", time.Hour
+	key, _, err := b.ClientToken(t.Context(), p, in)
+	require.NoError(t, err)
+	return issued, key
+}
+
+func (b *bundle) holds(t *testing.T, key string) bool {
+	t.Helper()
+	_, err := b.Authenticate(t.Context(), key)
+	if err != nil {
+		require.True(t, problem.Is(err, problem.Unauthenticated), "%v", err)
+	}
+	return err == nil
+}
+
+func TestClientTokenHoldsNoLongerThanItsIssuer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	soon := b.clock.Now().Add(10 * time.Minute)
+	_, short := b.issue(t, &soon, TokenRequest{})
+	issuer, token := b.issue(t, nil, TokenRequest{})
+	require.True(t, b.holds(t, short))
+	b.clock.Advance(10 * time.Minute)
+	require.False(t, b.holds(t, short), "its issuer has expired")
+	require.True(t, b.holds(t, token))
+	_, err := b.Rotate(t.Context(), b.scope, issuer.ID, 0, "cli:test", "")
+	require.NoError(t, err)
+	require.True(t, b.holds(t, token), "a rotation changes the key and not the credential")
+	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
+	require.False(t, b.holds(t, token), "its issuer is revoked")
+}
+
+// A replica that has heard of no revocation refuses a token within the time of its cache.
+func TestClientTokenEndsWithoutANotice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	issuer, token := b.issue(t, nil, TokenRequest{})
+	deaf := New(b.store, b.keys, b.clock)
+	_, err := deaf.Authenticate(t.Context(), token)
+	require.NoError(t, err)
+	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
+	b.clock.Advance(cacheFor + time.Millisecond)
+	_, err = deaf.Authenticate(t.Context(), token)
+	require.True(t, problem.Is(err, problem.Unauthenticated))
+}
+
+// What a lookup read before a notice of revocation is not kept after it.
+func TestForgetOutrunsALookup(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.mu.RLock()
+	epoch := b.epoch
+	b.mu.RUnlock()
+	b.Forget("crd_1")
+	b.keep("mac", cached{principal: Principal{CredentialID: "crd_1"}}, epoch)
+	require.NotContains(t, b.cache, "mac")
+	b.keep("mac", cached{principal: Principal{CredentialID: "crd_1"}}, b.epoch)
+	require.Contains(t, b.cache, "mac")
+}
+
+func TestClientGrantIsNarrowed(t *testing.T) {
+	t.Parallel()
+	any := ClientGrant{SubjectUID: "sub_1"}
+	require.True(t, any.Permits(PurposeScore) && any.Permits(PurposeEnroll))
+	require.False(t, any.Names(PurposeEnroll), "what is not named is not granted by name")
+	require.True(t, any.Reaches("sub_1", "ses_1"))
+	require.False(t, any.Reaches("sub_2", "ses_1"))
+	narrow := ClientGrant{SubjectUID: "sub_1", SessionID: "ses_1", Purposes: []string{PurposeScore}}
+	require.True(t, narrow.Permits(PurposeScore))
+	require.False(t, narrow.Permits(PurposeEnroll))
+	require.True(t, narrow.Reaches("sub_1", "ses_1"))
+	require.False(t, narrow.Reaches("sub_1", "ses_2"))
+	require.False(t, narrow.Reaches("sub_2", "ses_1"))
+}
+
+func TestHoldsAsksForTheKeyAsItWas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	soon := b.clock.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		expires *time.Time
+		change  func(*testing.T, Issued)
+		want    bool
+	}{
+		"unchanged":              {nil, func(*testing.T, Issued) {}, true},
+		"unchanged, with an end": {&soon, func(*testing.T, Issued) {}, true},
+		"revoked": {nil, func(t *testing.T, i Issued) {
+			require.NoError(t, b.Revoke(t.Context(), b.scope, i.ID, "cli:test", ""))
+		}, false},
+		"rotated, in the overlap": {nil, func(t *testing.T, i Issued) {
+			_, err := b.Rotate(t.Context(), b.scope, i.ID, time.Hour, "cli:test", "")
+			require.NoError(t, err)
+		}, false},
+	} {
+		issued, err := b.Issue(t.Context(), b.scope, Issue{Scope: models.ScopeServer, ExpiresAt: c.expires}, "cli:test", "")
+		require.NoError(t, err, name)
+		p, err := b.Authenticate(t.Context(), issued.Key)
+		require.NoError(t, err, name)
+		c.change(t, issued)
+		holds, err := b.Holds(t.Context(), p)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, holds, name)
+	}
+}

@@ -1,0 +1,264 @@
+package staff
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Invited is an invitation with the address that is shown this once. The token stands behind the #, where it reaches no
+// server's or proxy's log.
+type Invited struct {
+	Person    models.Person
+	URL       string
+	ExpiresAt time.Time
+}
+
+// errInvitation is one answer for an invitation that is unknown, used or over: which one is nobody's business.
+func errInvitation() error {
+	return problem.New(problem.GrantInvalid, "The invitation is unknown, used or expired. Ask whoever invited you for another.")
+}
+
+// Create makes a person with roles in one environment and invites them.
+func (s *Service) Create(ctx context.Context, scope store.Scope, name string, roles []models.Role, actor string) (Invited, error) {
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
+		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person has 1 to 120 characters, not %d.", n)
+	}
+	if fault := displaytext.Fault(name); fault != "" {
+		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must not contain control characters or line breaks; found %s.", fault)
+	}
+	if err := checkRoles(roles); err != nil {
+		return Invited{}, err
+	}
+	now := s.clock.Now()
+	p := models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: now, CreatedBy: actor}
+	var out Invited
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if _, err := q.Environment(ctx, scope); err != nil {
+			return err
+		}
+		if err := q.CreatePerson(ctx, p); err != nil {
+			return err
+		}
+		if err := s.grant(ctx, q, p, scope, roles, actor, now); err != nil {
+			return err
+		}
+		var err error
+		out, err = s.invite(ctx, q, p, actor, now)
+		return err
+	})
+	return out, err
+}
+
+// Invite invites a known person to register one more passkey: the way back for one who lost theirs.
+func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited, error) {
+	now := s.clock.Now()
+	var out Invited
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		p, err := s.present(ctx, q, tenant, id)
+		if err != nil {
+			return err
+		}
+		if err := q.VoidInvitations(ctx, p.ID, now); err != nil {
+			return err
+		}
+		out, err = s.invite(ctx, q, p, actor, now)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor string, now time.Time) (Invited, error) {
+	token := newSecret()
+	i := models.PersonInvitation{
+		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: now,
+		CreatedBy: actor, ExpiresAt: now.Add(InvitationLife),
+	}
+	if err := q.CreateInvitation(ctx, i); err != nil {
+		return Invited{}, err
+	}
+	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
+	return out, s.tell(ctx, q, p, events.PersonInvited, actor, "", now, map[string]any{"invitation": i.ID})
+}
+
+// Invitation is what the invited person is shown.
+type Invitation struct {
+	Person    models.Person
+	Grants    []Grant
+	ExpiresAt time.Time
+}
+
+// Look shows an invitation that can be used.
+func (s *Service) Look(ctx context.Context, token string) (Invitation, error) {
+	i, p, err := s.invitation(ctx, s.store.Q, token, false)
+	if err != nil {
+		return Invitation{}, err
+	}
+	held, err := s.grantsOf(ctx, s.store.Q, p)
+	return Invitation{Person: p, Grants: held, ExpiresAt: i.ExpiresAt}, err
+}
+
+// Options exchanges an invitation for PublicKeyCredentialCreationOptions. Asking again begins a new ceremony; the invitation
+// is spent by the completion only.
+func (s *Service) Options(ctx context.Context, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
+	var options protocol.PublicKeyCredentialCreationOptions
+	rp, err := s.relyingParty()
+	if err != nil {
+		return options, err
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		i, p, err := s.invitation(ctx, q, token, true)
+		if err != nil {
+			return err
+		}
+		keys, err := q.PersonPasskeys(ctx, p.ID)
+		if err != nil {
+			return err
+		}
+		if len(keys) >= MaxPasskeys {
+			return problem.Newf(problem.Conflict, "You have %d passkeys, which is the most.", MaxPasskeys)
+		}
+		u := user{p, keys}
+		creation, session, err := rp.BeginRegistration(u, webauthn.WithExclusions(u.descriptors()))
+		if err != nil {
+			return err
+		}
+		ceremony, err := json.Marshal(session)
+		if err != nil {
+			return err
+		}
+		options = creation.Response
+		return q.SetInvitationCeremony(ctx, i.MAC, ceremony)
+	})
+	return options, err
+}
+
+// Join verifies what the browser made, registers it as the person's passkey and signs them in. Of several at once, one
+// joins. A refused credential ends the ceremony, not the invitation.
+func (s *Service) Join(ctx context.Context, token string, response json.RawMessage, requestID string) (Opened, error) {
+	rp, err := s.relyingParty()
+	if err != nil {
+		return Opened{}, err
+	}
+	var out Opened
+	var refusal error
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		i, p, err := s.invitation(ctx, q, token, true)
+		if err != nil {
+			return err
+		}
+		made, err := s.verify(ctx, q, rp, i, p, response)
+		if problem.Is(err, problem.RegistrationRefused) {
+			refusal = err
+			return q.SetInvitationCeremony(ctx, i.MAC, nil)
+		}
+		if err != nil {
+			return err
+		}
+		out, err = s.join(ctx, q, i, p, made, requestID)
+		return err
+	})
+	if err == nil {
+		err = refusal
+	}
+	return out, err
+}
+
+func (s *Service) verify(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
+	refuse := func(detail string, cause error) error {
+		return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
+	}
+	if i.Ceremony == nil {
+		return nil, refuse("There is no registration under way: begin again.", nil)
+	}
+	var session webauthn.SessionData
+	if err := json.Unmarshal(i.Ceremony, &session); err != nil {
+		return nil, err
+	}
+	keys, err := q.PersonPasskeys(ctx, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	if err != nil {
+		return nil, refuse("The passkey cannot be read.", err)
+	}
+	made, err := rp.CreateCredential(user{p, keys}, session, parsed)
+	if err != nil {
+		return nil, refuse("The passkey was refused: begin again.", err)
+	}
+	return made, nil
+}
+
+func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
+	now := s.clock.Now()
+	used, err := q.UseInvitation(ctx, i.MAC, now)
+	if err != nil {
+		return Opened{}, err
+	}
+	if !used {
+		return Opened{}, errInvitation()
+	}
+	key := models.PersonPasskey{
+		ID: ids.New(ids.Passkey), PersonID: p.ID, CredentialID: made.ID, PublicKey: made.PublicKey, AttestationType: made.AttestationType,
+		AAGUID: made.Authenticator.AAGUID, SignCount: int64(made.Authenticator.SignCount), BackupEligible: made.Flags.BackupEligible,
+		BackupState: made.Flags.BackupState, CreatedAt: now,
+	}
+	for _, t := range made.Transport {
+		key.Transports = append(key.Transports, string(t))
+	}
+	created, err := q.CreatePersonPasskey(ctx, key)
+	if err != nil {
+		return Opened{}, err
+	}
+	if !created {
+		return Opened{}, problem.New(problem.PasskeyExists, "This passkey is registered already.")
+	}
+	if err := q.MarkJoined(ctx, p.ID, now); err != nil {
+		return Opened{}, err
+	}
+	err = s.tell(ctx, q, p, events.PersonJoined, "person:"+p.ID, requestID, now, map[string]any{"passkey": key.ID, "invitation": i.ID})
+	if err != nil {
+		return Opened{}, err
+	}
+	return s.open(ctx, q, p, s.newCeremony("", now), key.ID, requestID, now)
+}
+
+// invitation finds an invitation that can be used.
+func (s *Service) invitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
+	i, p, err := q.Invitation(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return i, p, errInvitation()
+	case err == nil && (i.UsedAt != nil || !s.clock.Now().Before(i.ExpiresAt) || p.RevokedAt != nil):
+		return i, p, errInvitation()
+	}
+	return i, p, err
+}
+
+func checkRoles(roles []models.Role) error {
+	if len(roles) == 0 {
+		return problem.New(problem.BadRequest, "A person needs a role: reviewer, operator or auditor.")
+	}
+	for _, r := range roles {
+		if !slices.Contains([]models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, r) {
+			return problem.Newf(problem.BadRequest, "There is no role %q: want reviewer, operator or auditor.", r)
+		}
+	}
+	return nil
+}

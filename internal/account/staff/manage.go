@@ -1,0 +1,224 @@
+package staff
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// States of a person.
+const (
+	StateInvited = "invited" // has no passkey yet, and an invitation that can be used
+	StateLapsed  = "lapsed"  // has no passkey, and no invitation that can be used
+	StateActive  = "active"
+	StateRevoked = "revoked"
+)
+
+// Listed is a person as a list shows them.
+type Listed struct {
+	models.Person
+	State    string
+	Grants   []Grant
+	Passkeys int
+}
+
+// List lists a tenant's people, newest first.
+func (s *Service) List(ctx context.Context, tenant string, page store.Page) ([]Listed, string, error) {
+	rows, next, err := s.store.People(ctx, tenant, page)
+	if err != nil {
+		return nil, "", err
+	}
+	environments, err := s.store.Environments(ctx, tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Listed, 0, len(rows))
+	for _, p := range rows {
+		roles, err := s.store.RolesOf(ctx, p.ID)
+		if err != nil {
+			return nil, "", err
+		}
+		keys, err := s.store.PersonPasskeys(ctx, p.ID)
+		if err != nil {
+			return nil, "", err
+		}
+		open, err := s.store.OpenInvitations(ctx, p.ID, s.clock.Now())
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, Listed{Person: p, State: state(p, len(keys), open), Grants: grants(environments, roles), Passkeys: len(keys)})
+	}
+	return out, next, nil
+}
+
+func state(p models.Person, keys, open int) string {
+	switch {
+	case p.RevokedAt != nil:
+		return StateRevoked
+	case keys > 0:
+		return StateActive
+	case open > 0:
+		return StateInvited
+	default:
+		return StateLapsed
+	}
+}
+
+// Revoke ends a person's access at once: their sessions and their streams end with it. Doing it again changes nothing.
+func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		p, err := q.LockPerson(ctx, tenant, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		revoked, err := q.RevokePerson(ctx, tenant, id, actor, now)
+		if err != nil || !revoked {
+			return err
+		}
+		if err := q.VoidInvitations(ctx, id, now); err != nil {
+			return err
+		}
+		if err := s.endSessions(ctx, q, id, now); err != nil {
+			return err
+		}
+		return s.tell(ctx, q, p, events.PersonRevoked, actor, "", now, map[string]any{})
+	})
+}
+
+func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, now time.Time) error {
+	ended, err := q.EndConsoleSessions(ctx, person, now)
+	if err != nil {
+		return err
+	}
+	for _, id := range ended {
+		if err := q.Notify(ctx, store.ChannelCredential, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Grant gives a person roles in an environment of their tenant.
+func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
+	if err := checkRoles(roles); err != nil {
+		return err
+	}
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		p, err := s.present(ctx, q, scope.Tenant, id)
+		if err != nil {
+			return err
+		}
+		return s.grant(ctx, q, p, scope, roles, actor, now)
+	})
+}
+
+func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, roles []models.Role, actor string, now time.Time) error {
+	var added []any
+	for _, r := range roles {
+		given, err := q.GrantRole(ctx, models.PersonRole{
+			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: now, GrantedBy: actor,
+		})
+		if err != nil {
+			return err
+		}
+		if given {
+			added = append(added, string(r))
+		}
+	}
+	return s.rolesChanged(ctx, q, p, scope, "granted", added, actor, now)
+}
+
+// Withdraw takes roles of a person in an environment away. A session shows it at its next request; its streams end.
+func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
+	if err := checkRoles(roles); err != nil {
+		return err
+	}
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		p, err := s.present(ctx, q, scope.Tenant, id)
+		if err != nil {
+			return err
+		}
+		var taken []any
+		for _, r := range roles {
+			gone, err := q.WithdrawRole(ctx, p.ID, scope.Environment, r)
+			if err != nil {
+				return err
+			}
+			if gone {
+				taken = append(taken, string(r))
+			}
+		}
+		if len(taken) > 0 {
+			if err := s.endSessions(ctx, q, p.ID, now); err != nil {
+				return err
+			}
+		}
+		return s.rolesChanged(ctx, q, p, scope, "withdrawn", taken, actor, now)
+	})
+}
+
+func (s *Service) rolesChanged(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, how string, roles []any, actor string, now time.Time) error {
+	if len(roles) == 0 {
+		return nil
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: scope, Type: events.PersonRolesChanged, At: now, Actor: actor, Data: map[string]any{"person": p.ID, how: roles},
+	})
+}
+
+// present finds a person who is not revoked.
+func (s *Service) present(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
+	p, err := q.LockPerson(ctx, tenant, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return p, problem.Absent()
+	case err == nil && p.RevokedAt != nil:
+		return p, problem.New(problem.Conflict, "The person's access was ended. Invite them as a new person.")
+	}
+	return p, err
+}
+
+func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
+	environments, err := q.Environments(ctx, p.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	roles, err := q.RolesOf(ctx, p.ID)
+	return grants(environments, roles), err
+}
+
+// tell writes an entry into the log of every environment that the person has a role in.
+func (s *Service) tell(ctx context.Context, q *store.Q, p models.Person, t events.Type, actor, requestID string, now time.Time, data map[string]any) error {
+	held, err := s.grantsOf(ctx, q, p)
+	if err != nil {
+		return err
+	}
+	return s.tellGrants(ctx, q, p, held, t, actor, requestID, now, data)
+}
+
+func (s *Service) tellGrants(ctx context.Context, q *store.Q, p models.Person, held []Grant, t events.Type, actor, requestID string, now time.Time, data map[string]any) error {
+	for _, g := range held {
+		facts := map[string]any{"person": p.ID}
+		for k, v := range data {
+			facts[k] = v
+		}
+		err := events.Append(ctx, q, events.Entry{
+			Scope: store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, Type: t, At: now, Actor: actor, RequestID: requestID, Data: facts,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

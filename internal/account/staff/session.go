@@ -1,0 +1,277 @@
+package staff
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Session is a signed-in person with what they may do.
+type Session struct {
+	ID          string
+	Person      models.Person
+	Grants      []Grant
+	ConfirmedAt time.Time // when their passkey was last used
+	IdleAt      time.Time // when the session ends if it is not used again
+	ExpiresAt   time.Time // when it ends however much it is used
+}
+
+// Grant is what the session may do in an environment; false where that is nothing.
+func (s Session) Grant(environment string) (Grant, bool) {
+	for _, g := range s.Grants {
+		if g.Environment.ID == environment {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// Opened is a new session with the cookie that is it; only its MAC is stored.
+type Opened struct {
+	Session Session
+	Cookie  string
+}
+
+// errSignedOut is one answer for a cookie that is unknown, ended, idle or expired, and for a person who may no longer enter.
+func errSignedOut() error {
+	return problem.New(problem.Unauthenticated, "You are not signed in, or your session has ended.")
+}
+
+// errRefused is one answer for every sign-in that fails: which step it was goes to the log alone.
+func errRefused(cause error) error {
+	return &problem.Error{Code: problem.AssertionRefused, Detail: "This passkey does not open the console. If it should, ask for a new invitation.", Cause: cause}
+}
+
+// SignInOptions are PublicKeyCredentialRequestOptions for whoever is there: the passkey says who it is.
+func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, error) {
+	return s.requestOptions("", nil)
+}
+
+// ConfirmOptions are PublicKeyCredentialRequestOptions for the session's own person. They are good for one confirmation, and
+// only until the next are asked for.
+func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.PublicKeyCredentialRequestOptions, error) {
+	keys, err := s.store.PersonPasskeys(ctx, in.Person.ID)
+	if err != nil {
+		return protocol.PublicKeyCredentialRequestOptions{}, err
+	}
+	options, err := s.requestOptions(in.ID, user{in.Person, keys}.descriptors())
+	if err != nil {
+		return options, err
+	}
+	return options, s.store.BeginConfirmation(ctx, in.ID, options.Challenge)
+}
+
+func (s *Service) requestOptions(about string, allowed []protocol.CredentialDescriptor) (protocol.PublicKeyCredentialRequestOptions, error) {
+	rp, err := s.relyingParty()
+	if err != nil {
+		return protocol.PublicKeyCredentialRequestOptions{}, err
+	}
+	return protocol.PublicKeyCredentialRequestOptions{
+		Challenge: s.newCeremony(about, s.clock.Now()), RelyingPartyID: rp.Config.RPID, AllowedCredentials: allowed,
+		UserVerification: protocol.VerificationRequired, Timeout: int(ceremonyLife.Milliseconds()),
+	}, nil
+}
+
+// SignIn verifies an assertion and opens a session. One assertion opens one.
+func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, requestID string) (Opened, error) {
+	now := s.clock.Now()
+	var out Opened
+	err := s.asserted(ctx, assertion, "", now, func(q *store.Q, a asserted) error {
+		var err error
+		out, err = s.open(ctx, q, a.person, a.ceremony, a.key.ID, requestID, now)
+		return err
+	})
+	return out, err
+}
+
+// Confirm verifies an assertion by the session's own person, so that changes may be made for another while (Fresh).
+func (s *Service) Confirm(ctx context.Context, in Session, environment string, assertion json.RawMessage, requestID string) error {
+	now := s.clock.Now()
+	return s.asserted(ctx, assertion, in.ID, now, func(q *store.Q, a asserted) error {
+		if a.person.ID != in.Person.ID {
+			return errRefused(errors.New("the passkey is another person's"))
+		}
+		confirmed, err := q.ConfirmConsoleSession(ctx, in.ID, a.ceremony, now)
+		if err != nil {
+			return err
+		}
+		if !confirmed {
+			return problem.New(problem.AssertionChallenge, "The confirmation was used before, or a newer one has taken its place. Try again.")
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, Type: events.PersonConfirmed, At: now,
+			Actor: "person:" + in.Person.ID, RequestID: requestID, Data: map[string]any{"session": in.ID, "passkey": a.key.ID},
+		})
+	})
+}
+
+// asserted is a verified assertion.
+type asserted struct {
+	person   models.Person
+	key      models.PersonPasskey
+	ceremony []byte
+}
+
+// asserted verifies an assertion with its passkey locked, keeps what it changed of the passkey, and lets then go on in the
+// same transaction. A counter that went back is kept and told of, and refused.
+func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*store.Q, asserted) error) error {
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(assertion)
+	if err != nil {
+		return &problem.Error{Code: problem.AssertionMalformed, Detail: "The passkey's answer cannot be read.", Cause: err}
+	}
+	challenge, err := base64.RawURLEncoding.Strict().DecodeString(parsed.Response.CollectedClientData.Challenge)
+	if err != nil || !s.ceremonyHolds(challenge, about, now) {
+		return problem.New(problem.AssertionChallenge, "The sign-in took too long, or was used before. Try again.")
+	}
+	rp, err := s.relyingParty()
+	if err != nil {
+		return err
+	}
+	var cloned error
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		a, err := s.judge(ctx, q, rp, parsed, now)
+		if err != nil {
+			return err
+		}
+		a.ceremony = challenge
+		if err := q.UsePersonPasskey(ctx, a.key); err != nil {
+			return err
+		}
+		if a.key.CloneWarning {
+			cloned = errRefused(errors.New("the authenticator's counter went back"))
+			return s.tell(ctx, q, a.person, events.PersonPasskeyCloneWarned, "person:"+a.person.ID, "", now, map[string]any{"passkey": a.key.ID})
+		}
+		return then(q, a)
+	})
+	if err == nil {
+		err = cloned
+	}
+	return err
+}
+
+func (s *Service) judge(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (asserted, error) {
+	key, p, err := q.LockPersonPasskey(ctx, parsed.RawID)
+	if errors.Is(err, store.ErrNotFound) {
+		return asserted{}, errRefused(err)
+	}
+	if err != nil {
+		return asserted{}, err
+	}
+	if p.RevokedAt != nil || !bytes.Equal(parsed.Response.UserHandle, handle(p.ID)) {
+		return asserted{}, errRefused(errors.New("the person is revoked or the user handle another's"))
+	}
+	session := webauthn.SessionData{
+		Challenge: parsed.Response.CollectedClientData.Challenge, RelyingPartyID: rp.Config.RPID, UserID: handle(p.ID),
+		UserVerification: protocol.VerificationRequired,
+	}
+	if _, err := rp.ValidateLogin(user{p, []models.PersonPasskey{key}}, session, parsed); err != nil {
+		return asserted{}, errRefused(err)
+	}
+	auth := parsed.Response.AuthenticatorData
+	if !auth.Flags.UserVerified() {
+		return asserted{}, errRefused(errors.New("the user was not verified"))
+	}
+	counter := webauthn.Authenticator{SignCount: uint32(key.SignCount)} // #nosec G115 -- written from a uint32
+	counter.UpdateCounter(auth.Counter)
+	if key.CloneWarning = key.CloneWarning || counter.CloneWarning; !key.CloneWarning {
+		key.SignCount, key.BackupState = int64(auth.Counter), auth.Flags.HasBackupState()
+	}
+	key.LastUsedAt = &now
+	return asserted{person: p, key: key}, nil
+}
+
+// open makes a session.
+func (s *Service) open(ctx context.Context, q *store.Q, p models.Person, ceremony []byte, passkey, requestID string, now time.Time) (Opened, error) {
+	cookie := newSecret()
+	row := models.ConsoleSession{
+		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: ceremony,
+		CreatedAt: now, ConfirmedAt: now, LastSeenAt: now, ExpiresAt: now.Add(SessionLife),
+	}
+	created, err := q.CreateConsoleSession(ctx, row)
+	if err != nil {
+		return Opened{}, err
+	}
+	if !created {
+		return Opened{}, problem.New(problem.AssertionChallenge, "The sign-in was used before. Try again.")
+	}
+	held, err := s.grantsOf(ctx, q, p)
+	if err != nil {
+		return Opened{}, err
+	}
+	if len(held) == 0 {
+		return Opened{}, errRefused(errors.New("the person has no role"))
+	}
+	data := map[string]any{"session": row.ID, "passkey": passkey}
+	return Opened{Cookie: cookie, Session: view(row, p, held)},
+		s.tellGrants(ctx, q, p, held, events.PersonSignedIn, "person:"+p.ID, requestID, now, data)
+}
+
+func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
+	idle := row.LastSeenAt.Add(IdleLife)
+	if row.ExpiresAt.Before(idle) {
+		idle = row.ExpiresAt
+	}
+	return Session{ID: row.ID, Person: p, Grants: held, ConfirmedAt: row.ConfirmedAt, IdleAt: idle, ExpiresAt: row.ExpiresAt}
+}
+
+// Use is who a request is by.
+type Use bool
+
+// What a page asks by itself, to stay true, does not keep a session alive: nobody may be there.
+const (
+	ByPerson Use = true
+	ByPage   Use = false
+)
+
+// Authenticate finds the session of a cookie and, where the person themselves use it, keeps that it was used.
+func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Session, error) {
+	if len(cookie) != 43 {
+		return Session{}, errSignedOut()
+	}
+	row, p, err := s.store.ConsoleSession(ctx, s.keys.MACs(sessionPurpose, []byte(cookie)))
+	if errors.Is(err, store.ErrNotFound) {
+		return Session{}, errSignedOut()
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	now := s.clock.Now()
+	if row.EndedAt != nil || p.RevokedAt != nil || !now.Before(row.ExpiresAt) || !now.Before(row.LastSeenAt.Add(IdleLife)) {
+		return Session{}, errSignedOut()
+	}
+	if by == ByPerson && now.Sub(row.LastSeenAt) >= touchEvery {
+		row.LastSeenAt = now
+		if err := s.store.TouchConsoleSession(ctx, row.ID, now); err != nil {
+			return Session{}, err
+		}
+	}
+	held, err := s.grantsOf(ctx, s.store.Q, p)
+	return view(row, p, held), err
+}
+
+// SignOut ends a session. Its streams end with it.
+func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		ended, err := q.EndConsoleSession(ctx, in.ID, now)
+		if err != nil || !ended {
+			return err
+		}
+		if err := q.Notify(ctx, store.ChannelCredential, in.ID); err != nil {
+			return err
+		}
+		return s.tellGrants(ctx, q, in.Person, in.Grants, events.PersonSignedOut, "person:"+in.Person.ID, requestID, now, map[string]any{"session": in.ID})
+	})
+}

@@ -1,0 +1,55 @@
+package tenancy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func TestPagesAreSetAndKept(t *testing.T) {
+	t.Parallel()
+	svc, st := service(t)
+	made, err := svc.Create(t.Context(), tenancy.Spec{
+		Name: "Example Bank", RPID: "bank.example", Origins: []string{"https://bank.example", "https://approve.bank.example"},
+	}, "cli:tenant create")
+	require.NoError(t, err)
+	scope := storetest.Scope(made.Live)
+	origin, none := "https://approve.bank.example", ""
+	env, err := svc.SetPages(t.Context(), scope, tenancy.Pages{
+		Origin: &origin, ReturnOrigins: []string{"https://shop.example"}, FrameAncestors: []string{"https://intranet.example:8443"},
+	}, "cli:tenant pages")
+	require.NoError(t, err)
+	require.Equal(t, origin, *env.PageOrigin)
+
+	env, err = svc.SetPages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{}}, "cli:tenant pages")
+	require.NoError(t, err)
+	stored, err := st.Environment(t.Context(), scope)
+	require.NoError(t, err)
+	require.Equal(t, env.FrameAncestors, stored.FrameAncestors)
+	require.Equal(t, models.Strings{"https://intranet.example:8443"}, stored.FrameAncestors, "what is not named is kept")
+	require.Empty(t, stored.ReturnOrigins)
+	require.Equal(t, origin, *stored.PageOrigin)
+	env, err = svc.SetPages(t.Context(), scope, tenancy.Pages{Origin: &none}, "cli:tenant pages")
+	require.NoError(t, err)
+	require.Nil(t, env.PageOrigin)
+
+	for _, bad := range []string{
+		"https://elsewhere.example", // fine as an origin, but passkeys are not used there
+	} {
+		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{Origin: &bad}, "cli:tenant pages")
+		require.ErrorContains(t, err, "passkeys could not be used there")
+	}
+	for _, bad := range []string{
+		"", "*", "https://*.example", "https://a.example/", "https://a.example; script-src *", "http://a.example", "a.example",
+		"https://a.example https://b.example", "https://u@a.example", "javascript:alert(1)", "HTTPS://a.example",
+	} {
+		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{FrameAncestors: []string{bad}}, "cli:tenant pages")
+		require.Error(t, err, bad)
+		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{bad}}, "cli:tenant pages")
+		require.Error(t, err, bad)
+	}
+}

@@ -1,0 +1,152 @@
+// Package tenancy makes customers: a tenant with its sandbox and its live environment, each with its first signing keys.
+// It issues no credential (internal/account/identity does) and is reached by the command line only: no request makes a tenant.
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Defaults of a new environment, in seconds.
+const (
+	challengeTTL = 300
+	holdTTL      = 72 * 3600
+)
+
+// SigningKeys gives a new environment its keys; internal/authz/signing does.
+type SigningKeys interface {
+	Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error
+}
+
+// Service makes tenants.
+type Service struct {
+	store *store.Store
+	keys  SigningKeys
+	clock clock.Clock
+	// Changed, if set, is called with an environment's id once its settings have changed, so that this process uses them at once.
+	Changed func(environment string)
+}
+
+// New makes the service.
+func New(st *store.Store, keys SigningKeys, c clock.Clock) *Service {
+	return &Service{store: st, keys: keys, clock: c}
+}
+
+func (s *Service) changed(environment string) {
+	if s.Changed != nil {
+		s.Changed(environment)
+	}
+}
+
+// Spec describes a tenant. RPID is the WebAuthn relying party id, a host name; Origins are the origins that people
+// complete challenges from, each a scheme and host of that id or below it.
+type Spec struct {
+	Name    string // 1..120 characters
+	RPID    string
+	Origins []string
+	// AllowLocal lets the live environment have a local origin too: for development.
+	AllowLocal bool
+	// RequireEnrollmentGrant has the live environment require that enrolling is granted by name.
+	RequireEnrollmentGrant bool
+	// BarSelfReview bars self-review of holds in the live environment, whatever its policies say.
+	BarSelfReview bool
+}
+
+// Made is a tenant with its environments.
+type Made struct {
+	Tenant        models.Tenant
+	Sandbox, Live models.Environment
+}
+
+// Create makes the tenant, its environments and their signing keys in one transaction.
+func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, error) {
+	if err := in.validate(); err != nil {
+		return Made{}, err
+	}
+	now := s.clock.Now()
+	out := Made{Tenant: models.Tenant{ID: ids.New(ids.Tenant), Name: in.Name, CreatedAt: now}}
+	environment := func(kind models.EnvironmentKind) models.Environment {
+		return models.Environment{
+			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, RPName: in.Name,
+			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, CreatedAt: now,
+		}
+	}
+	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
+	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := q.CreateTenant(ctx, out.Tenant); err != nil {
+			return err
+		}
+		for _, env := range []models.Environment{out.Sandbox, out.Live} {
+			if err := s.add(ctx, q, env, actor); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// add writes one environment with its keys; the log of an environment begins with its tenant's making.
+func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
+	if err := q.CreateEnvironment(ctx, env); err != nil {
+		return err
+	}
+	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
+	for _, t := range []events.Type{events.TenantCreated, events.EnvironmentCreated} {
+		if err := events.Append(ctx, q, events.Entry{Scope: scope, Type: t, At: env.CreatedAt, Actor: actor}); err != nil {
+			return err
+		}
+	}
+	return s.keys.Establish(ctx, q, scope, actor)
+}
+
+func (in Spec) validate() error {
+	if n := utf8.RuneCountInString(in.Name); n < 1 || n > 120 {
+		return fmt.Errorf("the name of a tenant has 1 to 120 characters, not %d", n)
+	}
+	if fault := displaytext.Fault(in.Name); fault != "" {
+		return fmt.Errorf("the name of a tenant must not contain control characters or line breaks; found %s", fault)
+	}
+	if in.RPID == "" || strings.ContainsAny(in.RPID, "/: ") {
+		return fmt.Errorf("the RP ID %q is no host name", in.RPID)
+	}
+	if len(in.Origins) == 0 {
+		return fmt.Errorf("at least one origin is needed, such as https://%s", in.RPID)
+	}
+	for _, origin := range in.Origins {
+		if err := in.checkOrigin(origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in Spec) checkOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return fmt.Errorf("the origin %q is not a scheme and a host, such as https://%s", origin, in.RPID)
+	}
+	host := u.Hostname()
+	if host != in.RPID && !strings.HasSuffix(host, "."+in.RPID) {
+		return fmt.Errorf("the origin %q is not of the RP ID %s", origin, in.RPID)
+	}
+	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	if local && !in.AllowLocal {
+		return fmt.Errorf("the origin %q is local: a live environment must not have one", origin)
+	}
+	if u.Scheme == "http" && !local {
+		return fmt.Errorf("the origin %q is not https", origin)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package tenancy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func service(t *testing.T) (*tenancy.Service, *store.Store) {
+	t.Helper()
+	st := storetest.New(t)
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	c := clock.NewFake(storetest.Epoch)
+	return tenancy.New(st, signing.New(st, keys, c, "https://countersign.example"), c), st
+}
+
+func TestTenantHasTwoWorldsWithKeys(t *testing.T) {
+	t.Parallel()
+	svc, st := service(t)
+	made, err := svc.Create(t.Context(), tenancy.Spec{
+		Name: "Example Bank", RPID: "bank.example", Origins: []string{"https://bank.example", "https://app.bank.example"},
+	}, "cli:tenant create")
+	require.NoError(t, err)
+	require.Equal(t, models.Sandbox, made.Sandbox.Kind)
+	require.Equal(t, models.Live, made.Live.Kind)
+	for _, env := range []models.Environment{made.Sandbox, made.Live} {
+		keys, err := st.SigningKeys(t.Context(), storetest.Scope(env))
+		require.NoError(t, err)
+		require.Len(t, keys, 2, "one to sign with and the next, published ahead")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	svc, st := service(t)
+	good := tenancy.Spec{Name: "n", RPID: "bank.example", Origins: []string{"https://bank.example"}}
+	for name, c := range map[string]struct {
+		change func(*tenancy.Spec)
+		says   string
+	}{
+		"no name":        {func(s *tenancy.Spec) { s.Name = "" }, "1 to 120 characters"},
+		"long name":      {func(s *tenancy.Spec) { s.Name = strings.Repeat("é", 121) }, "not 121"},
+		"no RP ID":       {func(s *tenancy.Spec) { s.RPID = "" }, "no host name"},
+		"RP ID is a URL": {func(s *tenancy.Spec) { s.RPID = "https://bank.example" }, "no host name"},
+		"no origin":      {func(s *tenancy.Spec) { s.Origins = nil }, "at least one origin"},
+		"a page":         {func(s *tenancy.Spec) { s.Origins = []string{"https://bank.example/login"} }, "scheme and a host"},
+		"foreign":        {func(s *tenancy.Spec) { s.Origins = []string{"https://evilbank.example"} }, "not of the RP ID"},
+		"plain http":     {func(s *tenancy.Spec) { s.Origins = []string{"http://bank.example"} }, "not https"},
+		"local": {func(s *tenancy.Spec) {
+			s.RPID, s.Origins = "localhost", []string{"http://localhost:8080"}
+		}, "is local"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := good
+			c.change(&spec)
+			_, err := svc.Create(t.Context(), spec, "cli:tenant create")
+			require.ErrorContains(t, err, c.says)
+			tenants, err := st.Tenants(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, tenants)
+		})
+	}
+}

@@ -1,0 +1,158 @@
+// Package action keeps protected actions and their policy versions, and answers, from a cache, which contract is in
+// force for an action. It decides nothing: internal/authz/policy does. A policy version's content is never changed after it
+// was created; only its status moves, draft to active to retired.
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Defaults of ActionCreate (SPEC section 2).
+const (
+	defaultRiskClass    = "high"
+	defaultResourceType = "resource"
+	defaultProofTTL     = 300 // seconds
+)
+
+// Service administers actions and policies.
+type Service struct {
+	store *store.Store
+	clock clock.Clock
+	cache *cache
+}
+
+// New makes the service.
+func New(st *store.Store, c clock.Clock) *Service {
+	return &Service{store: st, clock: c, cache: newCache()}
+}
+
+// Create is ActionCreate; nil and empty fields take the defaults.
+type Create struct {
+	Key              string          `json:"key"`
+	Name             string          `json:"name"`
+	Consequence      string          `json:"consequence"`
+	AllowedAudiences []string        `json:"allowed_audiences"`
+	AllowedCallers   []string        `json:"allowed_callers"`
+	ContextSchema    json.RawMessage `json:"context_schema"`
+	ProofTTLSeconds  int             `json:"proof_ttl_seconds"`
+	ResourceType     *string         `json:"resource_type"`
+	RiskClass        string          `json:"risk_class"`
+}
+
+// Create makes an action in mode test with no active policy.
+func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (models.Action, error) {
+	schema, err := checkContextSchema(in.ContextSchema)
+	if err != nil {
+		return models.Action{}, err
+	}
+	now := s.clock.Now()
+	a := models.Action{
+		ID: ids.New(ids.Action), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, Key: in.Key, Name: in.Name,
+		Consequence: in.Consequence, RiskClass: in.RiskClass, ResourceType: defaultResourceType, ContextSchema: schema,
+		Mode: models.ModeTest, AllowedAudiences: in.AllowedAudiences, AllowedCallers: in.AllowedCallers,
+		ProofTTLSeconds: in.ProofTTLSeconds, CreatedAt: now, UpdatedAt: now,
+	}
+	if in.ResourceType != nil {
+		a.ResourceType = *in.ResourceType
+	}
+	if a.RiskClass == "" {
+		a.RiskClass = defaultRiskClass
+	}
+	if a.ProofTTLSeconds == 0 {
+		a.ProofTTLSeconds = defaultProofTTL
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		if err := q.CreateAction(ctx, a); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, entry(p, events.ActionCreated, a, map[string]any{"action_id": a.ID, "mode": string(a.Mode)}, now))
+	})
+	if store.Violates(err, "actions_key") {
+		return a, problem.Newf(problem.ActionKeyExists, "An action with the key %q exists in this environment.", in.Key)
+	}
+	return a, err
+}
+
+// Get answers one action.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models.Action, error) {
+	a, err := s.store.Action(ctx, scope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return a, problem.Absent()
+	}
+	return a, err
+}
+
+// List answers the actions that are not archived, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Action, string, error) {
+	return s.store.Actions(ctx, scope, p)
+}
+
+// Update changes name, consequence or mode; what is nil is kept.
+func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (models.Action, error) {
+	var after models.Action
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		before, err := q.LockAction(ctx, p.Store(), id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := q.UpdateAction(ctx, p.Store(), id, c, now); err != nil {
+			return err
+		}
+		if after, err = q.Action(ctx, p.Store(), id); err != nil {
+			return err
+		}
+		data, err := events.Between(map[string]any{"action_id": id, "mode": string(after.Mode), "mode_before": string(before.Mode)},
+			changeable(before), changeable(after))
+		if err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, entry(p, events.ActionUpdated, after, data, now)); err != nil {
+			return err
+		}
+		return q.Notify(ctx, store.ChannelPolicy, notice(after))
+	})
+	s.forget(after)
+	return after, err
+}
+
+// changeable is what of an action can change: its digests stand in the log.
+func changeable(a models.Action) any {
+	return map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
+}
+
+// Archive ends an action: it is listed no more, its key is free again, and what was decided under it stays readable.
+func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) error {
+	now := s.clock.Now()
+	var a models.Action
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		var err error
+		if a, err = q.LockAction(ctx, p.Store(), id); errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		} else if err != nil {
+			return err
+		}
+		if _, err := q.ArchiveAction(ctx, p.Store(), id, now); err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, entry(p, events.ActionArchived, a, map[string]any{"action_id": id}, now)); err != nil {
+			return err
+		}
+		return q.Notify(ctx, store.ChannelPolicy, notice(a))
+	})
+	s.forget(a)
+	return err
+}

@@ -1,0 +1,163 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/singleflight"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// cacheFor bounds how stale an active policy may be where the notice of a change was lost.
+const cacheFor = 5 * time.Second
+
+// cacheMax bounds what is cached, in bytes of stored schemas; a compiled schema is some fifty times as large. The fixed part of an
+// action counts for cacheEach.
+const (
+	cacheMax  = 4 << 20
+	cacheEach = 2 << 10
+)
+
+// InForce is an action with the contract that decides for it.
+type InForce struct {
+	Action   models.Action
+	Version  int
+	Hash     string
+	Contract policy.Contract
+	schema   contextSchema
+	weight   int // in the cache
+}
+
+// ContextFaults lists what a request's context breaks of the contract's context_schema.
+func (f *InForce) ContextFaults(context map[string]any) []problem.Field {
+	return f.schema.faults(context)
+}
+
+// AudienceAllowed reports whether the audience may receive proofs.
+func (f *InForce) AudienceAllowed(audience string) bool {
+	return contains(f.Contract.AllowedAudiences, audience)
+}
+
+// CallerAllowed reports whether the credential may authorize; an empty list permits every server credential.
+func (f *InForce) CallerAllowed(credential string) bool {
+	return len(f.Contract.AllowedCallers) == 0 || contains(f.Contract.AllowedCallers, credential)
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}
+
+type cache struct {
+	mu     sync.RWMutex
+	rows   map[string]cachedInForce // by notice
+	weight int                      // of rows; never more than cacheMax
+
+	lookups singleflight.Group[*InForce]
+}
+
+type cachedInForce struct {
+	*InForce
+	until time.Time
+}
+
+func newCache() *cache { return &cache{rows: map[string]cachedInForce{}} }
+
+// notice names an action in the cache and in notifications.
+func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
+
+// InForce answers the action with this key and its active contract: 404 where there is no action, 409 no_active_policy
+// where it has no active version.
+func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
+	name := scope.Environment + " " + key
+	now := s.clock.Now()
+	s.cache.mu.RLock()
+	hit, ok := s.cache.rows[name]
+	s.cache.mu.RUnlock()
+	if ok && now.Before(hit.until) {
+		return hit.InForce, nil
+	}
+	return s.cache.lookups.Do(ctx, name, func(ctx context.Context) (*InForce, error) { return s.lookup(ctx, scope, key, name, now) })
+}
+
+func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
+	a, err := s.store.ActionByKey(ctx, scope, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, problem.Absent()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.ActivePolicyVersion == nil {
+		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
+	}
+	f, err := s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.put(name, cachedInForce{f, now.Add(cacheFor)})
+	return f, nil
+}
+
+// put caches a row. When there is no room everything goes: what is in use is read again, once.
+func (c *cache) put(name string, row cachedInForce) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(name)
+	if c.weight+row.weight > cacheMax {
+		clear(c.rows)
+		c.weight = 0
+	}
+	c.rows[name] = row
+	c.weight += row.weight
+}
+
+// drop removes a row; the caller has the lock.
+func (c *cache) drop(name string) {
+	if row, ok := c.rows[name]; ok {
+		c.weight -= row.weight
+		delete(c.rows, name)
+	}
+}
+
+// At answers an action with one particular version of its contract.
+func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a models.Action, version int) (*InForce, error) {
+	v, err := q.PolicyVersion(ctx, scope, a.ID, version)
+	if err != nil {
+		return nil, err
+	}
+	contract, err := Contract(v)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := compileStored(v.ContextSchema)
+	if err != nil {
+		return nil, err
+	}
+	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
+}
+
+func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
+
+// Forget drops what is cached under a notice; everything where it is empty.
+func (s *Service) Forget(name string) {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	s.cache.lookups.Forget(name)
+	if strings.TrimSpace(name) == "" {
+		clear(s.cache.rows)
+		s.cache.weight = 0
+		return
+	}
+	s.cache.drop(name)
+}

@@ -1,0 +1,210 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// CreateVersion is PolicyVersionCreate; what is nil is copied from the active version, or from the action where none is
+// active yet.
+type CreateVersion struct {
+	Requirements     policy.Requirements `json:"requirements"`
+	AllowedAudiences []string            `json:"allowed_audiences"`
+	AllowedCallers   []string            `json:"allowed_callers"`
+	ContextSchema    json.RawMessage     `json:"context_schema"`
+	ProofTTLSeconds  *int                `json:"proof_ttl_seconds"`
+}
+
+// CreateVersion makes a draft.
+func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actionID string, in CreateVersion) (models.PolicyVersion, error) {
+	kind := policy.EnvironmentKind(p.Kind)
+	if err := checkRequirements(in.Requirements, kind); err != nil {
+		return models.PolicyVersion{}, err
+	}
+	if len(in.ContextSchema) > 0 && string(in.ContextSchema) != "null" {
+		if _, err := checkContextSchema(in.ContextSchema); err != nil {
+			return models.PolicyVersion{}, err
+		}
+	}
+	var v models.PolicyVersion
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		a, err := q.LockAction(ctx, p.Store(), actionID)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if v, err = s.draft(ctx, q, p, a, in, now); err != nil {
+			return err
+		}
+		if err := q.CreatePolicyVersion(ctx, v); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, entry(p, events.PolicyCreated, a, versionData(v), now))
+	})
+	return v, err
+}
+
+func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, in CreateVersion, now time.Time) (models.PolicyVersion, error) {
+	base, err := s.base(ctx, q, p.Store(), a)
+	if err != nil {
+		return base, err
+	}
+	v := models.PolicyVersion{
+		ID: ids.New(ids.PolicyVersion), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ID, Status: models.PolicyDraft,
+		ContextSchema: base.ContextSchema, AllowedAudiences: base.AllowedAudiences, AllowedCallers: base.AllowedCallers,
+		ProofTTLSeconds: base.ProofTTLSeconds, CreatedAt: now, CreatedBy: p.Actor(),
+	}
+	if in.AllowedAudiences != nil {
+		v.AllowedAudiences = in.AllowedAudiences
+	}
+	if in.AllowedCallers != nil {
+		v.AllowedCallers = in.AllowedCallers
+	}
+	if len(in.ContextSchema) > 0 && string(in.ContextSchema) != "null" {
+		v.ContextSchema = models.JSON(in.ContextSchema)
+	}
+	if in.ProofTTLSeconds != nil {
+		v.ProofTTLSeconds = *in.ProofTTLSeconds
+	}
+	requirements := in.Requirements.Resolve(policy.EnvironmentKind(p.Kind))
+	if v.Requirements, err = json.Marshal(requirements); err != nil {
+		return v, err
+	}
+	contract, err := Contract(v)
+	if err != nil {
+		return v, err
+	}
+	if v.ContentHash, err = contract.ContentHash(); err != nil {
+		return v, problem.Invalid([]any{"body", "context_schema"}, "context_schema has no canonical form: "+err.Error(), "value_error")
+	}
+	v.Version, err = q.NextPolicyVersion(ctx, a.ID)
+	return v, err
+}
+
+// base is what omitted fields are copied from.
+func (s *Service) base(ctx context.Context, q *store.Q, scope store.Scope, a models.Action) (models.PolicyVersion, error) {
+	if a.ActivePolicyVersion != nil {
+		return q.PolicyVersion(ctx, scope, a.ID, *a.ActivePolicyVersion)
+	}
+	return models.PolicyVersion{
+		ContextSchema: a.ContextSchema, AllowedAudiences: a.AllowedAudiences, AllowedCallers: a.AllowedCallers,
+		ProofTTLSeconds: a.ProofTTLSeconds,
+	}, nil
+}
+
+// Contract is the frozen content of a version.
+func Contract(v models.PolicyVersion) (policy.Contract, error) {
+	c := policy.Contract{AllowedAudiences: v.AllowedAudiences, AllowedCallers: v.AllowedCallers, ProofTTLSeconds: v.ProofTTLSeconds}
+	if err := json.Unmarshal(v.Requirements, &c.Requirements); err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(v.ContextSchema, &c.ContextSchema)
+}
+
+func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error {
+	found := policy.Validate(r, kind)
+	if len(found) == 0 {
+		return nil
+	}
+	fields := make([]problem.Field, len(found))
+	for i, v := range found {
+		fields[i] = problem.Field{Loc: append([]any{"body", "requirements"}, v.Loc...), Msg: v.Msg, Type: v.Type}
+	}
+	return problem.InvalidFields(fields)
+}
+
+// Version answers one version.
+func (s *Service) Version(ctx context.Context, scope store.Scope, actionID string, version int) (models.PolicyVersion, error) {
+	v, err := s.store.PolicyVersion(ctx, scope, actionID, version)
+	if errors.Is(err, store.ErrNotFound) {
+		return v, problem.Absent()
+	}
+	return v, err
+}
+
+// Versions answers an action's versions, newest first.
+func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID string, p store.Page) ([]models.PolicyVersion, string, error) {
+	if _, err := s.Get(ctx, scope, actionID); err != nil {
+		return nil, "", err
+	}
+	return s.store.PolicyVersions(ctx, scope, actionID, p)
+}
+
+// Activate puts a draft in force and retires the version before it, in one transaction. Activating the version that is
+// active already changes nothing; a retired one cannot come back, so that its number always means one span of time.
+func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID string, version int) (models.PolicyVersion, error) {
+	now := s.clock.Now()
+	var after models.PolicyVersion
+	var a models.Action
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		var err error
+		if a, err = q.LockAction(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		} else if err != nil {
+			return err
+		}
+		before, err := q.PolicyVersion(ctx, p.Store(), actionID, version)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		after = before
+		if before.Status == models.PolicyActive {
+			return nil
+		}
+		moved, err := q.ActivatePolicyVersion(ctx, p.Store(), actionID, version, p.Actor(), now)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			return problem.Newf(problem.PolicyNotDraft, "Policy version %d is %s: create a new version with its content.", version, before.Status)
+		}
+		if after, err = q.PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
+			return err
+		}
+		if err := retired(ctx, q, p, a, now); err != nil {
+			return err
+		}
+		return q.Notify(ctx, store.ChannelPolicy, notice(a))
+	})
+	s.forget(a)
+	return after, err
+}
+
+// retired says which version, active when the action was locked, another has taken the place of.
+func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, now time.Time) error {
+	if a.ActivePolicyVersion == nil {
+		return nil
+	}
+	before, err := q.PolicyVersion(ctx, p.Store(), a.ID, *a.ActivePolicyVersion)
+	if err != nil {
+		return err
+	}
+	return events.Append(ctx, q, entry(p, events.PolicyRetired, a, versionData(before), now))
+}
+
+func versionData(v models.PolicyVersion) map[string]any {
+	return map[string]any{"action_id": v.ActionID, "version": v.Version, "content_hash": v.ContentHash}
+}
+
+func entry(p identity.Principal, t events.Type, a models.Action, data map[string]any, now time.Time) events.Entry {
+	return events.Entry{Scope: p.Store(), Type: t, At: now, Action: a.Key, Actor: p.Actor(), RequestID: p.RequestID, Data: data}
+}

@@ -1,0 +1,161 @@
+package action
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Bounds of a context_schema. They keep compiling and validating cheap on the decision path.
+const (
+	maxSchemaBytes = 16 << 10
+	maxSchemaDepth = 16
+	maxSubschemas  = 1000 // compiling looks at each pair of them
+)
+
+const schemaURL = "urn:countersign:context"
+
+// errLoad refuses every reference out of the schema: nothing is ever fetched.
+var errLoad = errors.New("references to other documents are not followed")
+
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errLoad }
+
+// checkContextSchema holds a context_schema to JSON Schema 2020-12 of an object, within the bounds. An omitted one is {}.
+func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
+	if len(raw) == 0 {
+		return models.JSON("{}"), nil
+	}
+	if len(raw) > maxSchemaBytes {
+		return nil, invalidSchema(fmt.Sprintf("context_schema may have %d bytes and has %d.", maxSchemaBytes, len(raw)), "too_long")
+	}
+	if d := depth(raw); d > maxSchemaDepth {
+		return nil, invalidSchema(fmt.Sprintf("context_schema may be nested %d deep and is %d.", maxSchemaDepth, d), "too_deep")
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, invalidSchema("context_schema must be an object.", "dict_type")
+	}
+	if t, given := doc["type"]; given && t != "object" {
+		return nil, invalidSchema(`context_schema describes an object: its type must be "object".`, "value_error")
+	}
+	var complexity *complexError
+	if _, err := compileSchema(raw); errors.As(err, &complexity) {
+		return nil, invalidSchema("context_schema costs too much to check: "+complexity.why+".", "schema_too_complex")
+	} else if err != nil {
+		return nil, invalidSchema("context_schema is not valid JSON Schema 2020-12: "+firstLine(err), "json_schema_invalid")
+	}
+	return models.JSON(raw), nil
+}
+
+func invalidSchema(msg, typ string) error {
+	return problem.Invalid([]any{"body", "context_schema"}, msg, typ)
+}
+
+// contextSchema is a compiled context_schema. One that was stored before it could cost too much says why it is not used.
+type contextSchema struct {
+	schema *jsonschema.Schema
+	graph  *graph
+	refuse *complexError
+}
+
+// compileSchema compiles a schema that stands alone. The default draft is 2020-12. A schema that costs too much is a complexError.
+func compileSchema(raw []byte) (contextSchema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return contextSchema{}, err
+	}
+	t := tally{anchors: map[string]int{}}
+	if t.count(doc); t.schemas > maxSubschemas {
+		return contextSchema{}, &complexError{fmt.Sprintf("it has %d subschemas, and %d are allowed", t.schemas, maxSubschemas)}
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	engine := &patterns{compiled: map[string]*pattern{}}
+	c.UseRegexpEngine(engine.compile)
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return contextSchema{}, err
+	}
+	schema, err := c.Compile(schemaURL)
+	if engine.refusal != nil {
+		return contextSchema{}, engine.refusal
+	}
+	if err != nil {
+		return contextSchema{}, err
+	}
+	engine.sealed = true
+	g, err := newGraph(schema, t.anchors)
+	return contextSchema{schema: schema, graph: g}, err
+}
+
+// compileStored compiles a schema that was registered. What it would be refused for today is kept as the reason of its refusal, so
+// that a decision that checks no context can still be made under it.
+func compileStored(raw []byte) (contextSchema, error) {
+	schema, err := compileSchema(raw)
+	var complexity *complexError
+	if errors.As(err, &complexity) {
+		return contextSchema{refuse: complexity}, nil
+	}
+	return schema, err
+}
+
+// tally counts what may be a subschema in a document, and its dynamic anchors.
+type tally struct {
+	schemas int
+	anchors map[string]int
+}
+
+func (t *tally) count(v any) {
+	switch v := v.(type) {
+	case bool:
+		t.schemas++
+	case []any:
+		for _, item := range v {
+			t.count(item)
+		}
+	case map[string]any:
+		t.schemas++
+		if name, ok := v["$dynamicAnchor"].(string); ok {
+			t.anchors[name]++
+		}
+		for _, item := range v {
+			t.count(item)
+		}
+	}
+}
+
+// depth is how deep brackets nest; strings are stepped over.
+func depth(raw []byte) int {
+	deepest, now := 0, 0
+	inString, escaped := false, false
+	for _, c := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case inString && c == '\\':
+			escaped = true
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+func firstLine(err error) string {
+	line, _, _ := bytes.Cut([]byte(err.Error()), []byte("\n"))
+	return string(line)
+}

@@ -1,0 +1,207 @@
+// Package assurance turns what is stored of a subject (a session's sealed state, the heads of its templates) into an
+// AssuranceProfile. It stores nothing and judges nothing itself: internal/behavior/scoring does. A state is opened here and
+// nowhere else; it never leaves the process in clear.
+package assurance
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const (
+	statePurpose    = "session-state"
+	templatePurpose = "template"
+)
+
+// Profile is the contract's AssuranceProfile.
+type Profile struct {
+	ID         string  `json:"id"`
+	Subject    string  `json:"subject"`
+	Session    *string `json:"session"`
+	AssessedAt string  `json:"assessed_at"`
+	scoring.Profile
+}
+
+// Assessor judges sessions with the model in force.
+type Assessor struct {
+	models atomic.Pointer[inForce]
+	keys   *keyring.Keyring
+}
+
+// inForce is the model in force and the backgrounds that templates may still have been learned with, by version.
+type inForce struct {
+	model *scoring.Model
+	known map[string]*scoring.Background
+}
+
+// New makes an assessor.
+func New(model *scoring.Model, keys *keyring.Keyring) *Assessor {
+	a := &Assessor{keys: keys}
+	a.Use(model)
+	return a
+}
+
+// Use puts a model in force, from the next judgement on. Templates learned with one of the known backgrounds are carried
+// over to it when they are read; those of any other count for nothing until they are learned anew.
+func (a *Assessor) Use(model *scoring.Model, known ...*scoring.Background) {
+	next := &inForce{model, make(map[string]*scoring.Background, len(known))}
+	for _, b := range known {
+		next.known[b.Version] = b
+	}
+	a.models.Store(next)
+}
+
+// Model is the model in force.
+func (a *Assessor) Model() *scoring.Model { return a.models.Load().model }
+
+// Earlier are the versions of backgrounds of a modality whose templates can be carried over to the one in force.
+func (a *Assessor) Earlier(m features.Modality) []string {
+	f := a.models.Load()
+	var out []string
+	for version := range f.known {
+		if current := f.standsFor(m, version); current != version {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
+// standsFor is the version a template of the given one is judged under: the one in force where it can be carried over.
+func (f *inForce) standsFor(m features.Modality, version string) string {
+	bg := f.model.Background(m)
+	if old := f.known[version]; bg != nil && old != nil && old.Modality == m {
+		return bg.Version
+	}
+	return version
+}
+
+// OpenState reads the running assurance of a session; a session without evidence has an empty one.
+func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
+	state := scoring.NewState(scoring.DeviceClass(s.DeviceClass))
+	if len(s.State) == 0 {
+		return state, nil
+	}
+	err := a.opened(statePurpose, s.State, s.ID, state.UnmarshalBinary)
+	if err != nil {
+		return state, fmt.Errorf("state of session %s: %w", s.ID, err)
+	}
+	return state, nil
+}
+
+// scratch is memory for what is opened, until it is decoded: every frame opens some 50 kB.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// opened hands decode what is sealed under an id. The bytes are wiped afterwards: decode copies what it keeps.
+func (a *Assessor) opened(purpose string, sealed []byte, id string, decode func([]byte) error) error {
+	buf, _ := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	raw, err := a.keys.OpenTo((*buf)[:0], purpose, sealed, []byte(id))
+	if err != nil {
+		return err
+	}
+	*buf = raw
+	defer clear(raw)
+	return decode(raw)
+}
+
+// SealState is what is stored of a session's running assurance.
+func (a *Assessor) SealState(session string, state scoring.State) ([]byte, error) {
+	raw, err := state.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return a.keys.Seal(statePurpose, raw, []byte(session))
+}
+
+// OpenTemplate reads a stored template, whole.
+func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
+	var out scoring.Template
+	if err := a.opened(templatePurpose, t.Data, t.ID, out.UnmarshalBinary); err != nil {
+		return out, fmt.Errorf("template %s: %w", t.ID, err)
+	}
+	return out, nil
+}
+
+// Templates reads stored templates whole and carries those of earlier backgrounds over to the model in force.
+func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) {
+	f := a.models.Load()
+	out := make(scoring.Templates, len(rows))
+	for i, row := range rows {
+		t, err := a.OpenTemplate(row)
+		if err != nil {
+			return nil, err
+		}
+		if old := f.known[t.ModelVersion]; old != nil {
+			carried, err := f.model.Retrain(scoring.Templates{t}, scoring.NewModel(old))
+			if err != nil {
+				return nil, fmt.Errorf("template %s: %w", row.ID, err)
+			}
+			t = carried[0]
+		}
+		out[i] = t
+	}
+	return out, nil
+}
+
+// SealTemplate is what is stored of a template under the row's id.
+func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
+	raw, err := t.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return a.keys.Seal(templatePurpose, raw, []byte(id))
+}
+
+// Heads are what judging needs of templates; their data need not be loaded.
+func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
+	f := a.models.Load()
+	out := make(scoring.Templates, len(rows))
+	for i, t := range rows {
+		out[i] = scoring.Template{
+			Modality: features.Modality(t.Modality), Device: scoring.DeviceClass(t.DeviceClass),
+			ModelVersion: f.standsFor(features.Modality(t.Modality), t.ModelVersion), Provisional: t.Provisional, Limitations: t.Limitations,
+		}
+	}
+	return out
+}
+
+// Assess judges a subject by one session (nil if there is none) at a time. The evidence of a session that is over at that
+// time counts for nothing; the profile says so by a reason code.
+func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads []models.Template, now time.Time) (Profile, error) {
+	p := Profile{ID: ids.New(ids.Profile), Subject: subject.ExternalID, AssessedAt: apitime.Time(now)}
+	state, over := scoring.NewState(scoring.UnknownDevice), ""
+	if session != nil {
+		p.Session = &session.ID
+		var err error
+		if state, over, err = a.Current(*session, now); err != nil {
+			return p, err
+		}
+	}
+	p.Profile = Marked(a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)}), over)
+	return p, nil
+}
+
+// Facts is what a policy may ask of the profile.
+func (p Profile) Facts() policy.Assurance {
+	out := policy.Assurance{
+		Coverage: policy.Coverage(p.Coverage), FreshnessMS: p.FreshnessMS, InsufficientEvidence: p.InsufficientEvidence,
+		Claims: make([]policy.Claim, len(p.Claims)),
+	}
+	for i, c := range p.Claims {
+		out.Claims[i] = policy.Claim{
+			Name: c.Claim, Status: policy.Status(c.Status), Coverage: policy.Coverage(c.Coverage), FreshnessMS: c.FreshnessMS,
+			ReasonCodes: c.ReasonCodes,
+		}
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package authorization
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Answer is what Authorize answers: the bytes of an AuthorizeResponse, made now or before.
+type Answer struct {
+	Body     []byte
+	Replayed bool
+	Decision string
+	Mode     string // of the action; empty where Replayed
+	Stages   Stages // zero where Replayed
+}
+
+// Stages are how long the parts of a decision took: reading what is known, deciding and signing, and the one transaction
+// that writes it.
+type Stages struct{ Read, Decide, Write time.Duration }
+
+// Authorize decides one request. The same idempotency key with the same body gets the stored answer; N at once make one
+// decision. Start is when the request arrived, for latency_ms.
+func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Request, start time.Time) (Answer, error) {
+	r := request{Request: in, principal: p, start: start}
+	if err := r.digest(); err != nil {
+		return Answer{}, err
+	}
+	for range maxAttempts {
+		answer, done, err := s.attempt(ctx, &r)
+		if err != nil || done {
+			return answer, err
+		}
+	}
+	return Answer{}, problem.Away("The subject is being changed by many at once. Nothing was decided.", nil)
+}
+
+// request is a Request on its way, with what is derived from it once.
+type request struct {
+	Request
+	principal      identity.Principal
+	start          time.Time
+	context        map[string]any
+	hash           []byte
+	resourceDigest string
+	contextDigest  string
+}
+
+// digest derives the context and the digests. The request hash covers who asks as well: an answer is replayed to nobody
+// else.
+func (r *request) digest() error {
+	r.context = map[string]any{}
+	if len(r.Context) > 0 {
+		if err := json.Unmarshal(r.Context, &r.context); err != nil {
+			return problem.Invalid([]any{"body", "context"}, "context must be an object.", "dict_type")
+		}
+	}
+	body, err := canonical.JSON(r.Request)
+	if err != nil {
+		return problem.Invalid([]any{"body"}, "The body has no canonical form: "+err.Error(), "value_error")
+	}
+	sum := sha256.Sum256(append([]byte(r.principal.CredentialID+"\n"), body...))
+	r.hash = sum[:]
+	if r.resourceDigest, err = canonical.ResourceDigest(r.Resource.Type, r.Resource.ID); err != nil {
+		return err
+	}
+	r.contextDigest, err = canonical.ContextDigest(r.context)
+	return err
+}
+
+// attempt reads the facts, decides and writes. It reports false where the subject changed in between.
+func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
+	scope, began := r.principal.Store(), s.clock.Now()
+	facts, err := s.store.FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Answer{}, false, err
+	}
+	if facts.Prior != nil {
+		answer, err := s.replay(*facts.Prior, r.hash)
+		return answer, true, err
+	}
+	now := s.clock.Now()
+	force, err := s.admit(ctx, r, now)
+	if err != nil {
+		return Answer{}, false, err
+	}
+	if facts.Subject.UID == "" {
+		return Answer{}, false, problem.Absent()
+	}
+	if r.Session != nil && facts.Session == nil {
+		return Answer{}, false, problem.Absent()
+	}
+	in, err := s.input(force, r, facts)
+	if err != nil {
+		return Answer{}, false, err
+	}
+	d, body, err := s.decide(ctx, s.store.Q, in, now)
+	if err != nil {
+		return Answer{}, false, err
+	}
+	decided := s.clock.Now()
+	answer, done, err := s.write(ctx, r, d, body)
+	answer.Stages = Stages{Read: now.Sub(began), Decide: decided.Sub(now), Write: s.clock.Now().Sub(decided)}
+	return answer, done, err
+}
+
+func (s *Service) write(ctx context.Context, r *request, d store.Decision, body []byte) (Answer, bool, error) {
+	written, err := s.store.InsertDecision(ctx, d)
+	switch {
+	case store.Violates(err, "authorizations_idempotency"):
+		return Answer{}, false, nil // a twin was faster: read its answer
+	case store.Violates(err, "authorizations_nonce"):
+		return s.nonceTaken(ctx, r)
+	case err != nil || !written:
+		return Answer{}, false, err
+	}
+	if len(d.Outbox) > 0 {
+		s.store.Wake(store.ChannelOutbox)
+	}
+	return Answer{Body: body, Decision: d.Authorization.Decision, Mode: string(d.Authorization.Mode)}, true, nil
+}
+
+// nonceTaken tells a twin with the same key, which may be reported as a taken nonce, from a replayed nonce.
+func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
+	facts, err := s.store.FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
+	if err == nil && facts.Prior != nil {
+		answer, err := s.replay(*facts.Prior, r.hash)
+		return answer, true, err
+	}
+	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in another request: a nonce is good for one.")
+}
+
+func (s *Service) replay(prior store.Prior, hash []byte) (Answer, error) {
+	if !bytes.Equal(prior.RequestHash, hash) {
+		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with another request.")
+	}
+	body := prior.Response
+	if prior.Sealed != nil {
+		var err error
+		if body, err = s.proofs.Restored(prior.ID, body, prior.Sealed); err != nil {
+			return Answer{}, err
+		}
+	}
+	return Answer{Body: body, Replayed: true}, nil
+}
+
+// admit checks the request against the clock and against the action's contract in force.
+func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action.InForce, error) {
+	if math.Abs(now.Sub(apitime.Unix(float64(r.RequestedAt))).Seconds()) > maxAge.Seconds() {
+		return nil, problem.Invalid([]any{"body", "requested_at"}, "requested_at must be within 300 seconds of now.", "stale_request")
+	}
+	force, err := s.actions.InForce(ctx, r.principal.Store(), r.Action)
+	if err != nil {
+		return nil, err
+	}
+	if !force.CallerAllowed(r.principal.CredentialID) {
+		return nil, problem.New(problem.CallerNotAllowed, "The action's allowed_callers do not name this credential.")
+	}
+	if !force.AudienceAllowed(r.Audience) {
+		return nil, problem.New(problem.AudienceNotAllowed, "The action's allowed_audiences do not name this audience.")
+	}
+	var fields []problem.Field
+	if want := force.Action.ResourceType; r.Resource.Type != want {
+		fields = append(fields, problem.Field{
+			Loc: []any{"body", "resource", "type"}, Msg: "resource.type must be the action's resource_type, " + want + ".", Type: "resource_type_mismatch",
+		})
+	}
+	if fields = append(fields, force.ContextFaults(r.context)...); len(fields) > 0 {
+		return nil, problem.InvalidFields(fields)
+	}
+	return force, nil
+}
+
+// input gathers what deciding wants of a first request.
+func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (decisionInput, error) {
+	actor := r.Subject
+	hashed := canonical.ActionHashInput{
+		ActionKey: force.Action.Key, PolicyVersion: force.Version, ContentHash: force.Hash, Subject: r.Subject,
+		ResourceType: r.Resource.Type, ResourceID: r.Resource.ID, Audience: r.Audience, Context: r.context,
+		Nonce: r.Nonce, Environment: r.principal.EnvironmentID,
+	}
+	if r.Actor != nil {
+		actor = r.Actor.ID
+		hashed.Actor = &canonical.Actor{Type: "human", ID: actor}
+	}
+	actionHash, err := canonical.ActionHash(hashed)
+	return decisionInput{
+		force: force, facts: facts, start: r.start,
+		base: models.Authorization{
+			TenantID: r.principal.TenantID, EnvironmentID: r.principal.EnvironmentID, CredentialID: r.principal.CredentialID,
+			ActionID: force.Action.ID, ActionKey: force.Action.Key, SubjectUID: facts.Subject.UID, Actor: actor,
+			ResourceType: r.Resource.Type, ResourceDigest: r.resourceDigest, ContextDigest: r.contextDigest, ActionHash: actionHash,
+			Audience: r.Audience, Nonce: r.Nonce, IdempotencyKey: &r.IdempotencyKey, RequestHash: r.hash,
+			RequestedAt: apitime.Unix(float64(r.RequestedAt)), TraceID: r.principal.TraceID, Mode: force.Action.Mode,
+			PolicyVersion: force.Version, PolicyHash: force.Hash, SessionID: r.Session, SessionPinned: r.Session != nil,
+		},
+		kind: policy.EnvironmentKind(r.principal.Kind), actor: r.principal.Actor(), requestID: r.principal.RequestID,
+	}, err
+}

@@ -1,0 +1,60 @@
+package authorization
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// environmentFor bounds how stale the settings of an environment may be if the notice of a change was lost.
+const environmentFor = 10 * time.Second
+
+// environments caches the settings of environments: they change by hand, rarely.
+type environments struct {
+	mu      sync.RWMutex
+	rows    map[string]cachedEnvironment
+	changes int // how often something was forgotten: what was read before that is not kept
+}
+
+type cachedEnvironment struct {
+	models.Environment
+	until time.Time
+}
+
+func newEnvironments() environments { return environments{rows: map[string]cachedEnvironment{}} }
+
+func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
+	now := s.clock.Now()
+	s.envs.mu.RLock()
+	hit, ok := s.envs.rows[scope.Environment]
+	changes := s.envs.changes
+	s.envs.mu.RUnlock()
+	if ok && now.Before(hit.until) {
+		return hit.Environment, nil
+	}
+	env, err := q.Environment(ctx, scope)
+	if err != nil {
+		return env, err
+	}
+	s.envs.mu.Lock()
+	if s.envs.changes == changes {
+		s.envs.rows[scope.Environment] = cachedEnvironment{env, now.Add(environmentFor)}
+	}
+	s.envs.mu.Unlock()
+	return env, nil
+}
+
+// ForgetEnvironment drops the settings of an environment that have changed; those of all if the id is empty.
+func (s *Service) ForgetEnvironment(id string) {
+	s.envs.mu.Lock()
+	defer s.envs.mu.Unlock()
+	s.envs.changes++
+	if id == "" {
+		clear(s.envs.rows)
+		return
+	}
+	delete(s.envs.rows, id)
+}

@@ -1,0 +1,142 @@
+package authorization
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Window says which stored decisions to decide again.
+type Window struct {
+	Last  int // the newest so many
+	Since *time.Time
+	Until *time.Time
+}
+
+// Simulation is the contract's PolicySimulation.
+type Simulation struct {
+	Action      string         `json:"action"`
+	Version     int            `json:"version"`
+	Decisions   int            `json:"decisions"`
+	Changed     int            `json:"changed"`
+	Before      map[string]int `json:"before"`
+	After       map[string]int `json:"after"`
+	Transitions []Transition   `json:"transitions"`
+	Reasons     []ReasonShift  `json:"reasons"`
+}
+
+// Transition counts decisions that would have been another one.
+type Transition struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count int    `json:"count"`
+}
+
+// ReasonShift is how often a reason code was and would be given.
+type ReasonShift struct {
+	Code   string `json:"code"`
+	Before int    `json:"before"`
+	After  int    `json:"after"`
+}
+
+// Simulate decides stored decisions of an action again under one of its versions, from what their records say of the
+// subject then. It writes nothing. Whether a passkey could be used is taken from today: the record does not keep it.
+func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
+	contract, err := action.Contract(v)
+	if err != nil {
+		return Simulation{}, err
+	}
+	rows, err := s.store.Replayables(ctx, scope, v.ActionID, w.Since, w.Until, w.Last)
+	if err != nil {
+		return Simulation{}, err
+	}
+	t := tally{moves: map[Transition]int{}, reasons: map[string]ReasonShift{}}
+	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Decisions: len(rows), Before: map[string]int{}, After: map[string]int{}}
+	for _, row := range rows {
+		question, err := again(row, contract.Requirements, kind)
+		if err != nil {
+			return Simulation{}, err
+		}
+		t.count(row, policy.Decide(question))
+	}
+	return t.result(), nil
+}
+
+// again is the question that a stored decision answered, asked of other requirements.
+func again(row store.Replayable, r policy.Requirements, kind policy.EnvironmentKind) (policy.Input, error) {
+	var profile assurance.Profile
+	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
+		return policy.Input{}, err
+	}
+	in := policy.Input{
+		Requirements: r, Environment: kind, Mode: policy.Mode(row.Mode), Assurance: profile.Facts(),
+		SubjectRevoked: slices.Contains(row.ReasonCodes, reason.SubjectRevoked),
+		ActionArchived: slices.Contains(row.ReasonCodes, reason.ActionArchived),
+		ChallengesUsed: row.ChallengesUsed, HoldApproved: row.HoldApproved,
+		UsableMethods: usable(row.Passkeys, kind),
+	}
+	// The row counts the challenge that the decision itself opened; shadow opens none.
+	if row.Decision == string(policy.Challenge) && row.Mode != models.ModeShadow {
+		in.ChallengesUsed--
+	}
+	if row.ChallengeCompleted != nil {
+		in.ChallengeCompleted = policy.Method(*row.ChallengeCompleted)
+	}
+	return in, nil
+}
+
+type tally struct {
+	sim     Simulation
+	moves   map[Transition]int // by from and to, Count zero
+	reasons map[string]ReasonShift
+}
+
+func (t *tally) count(row store.Replayable, now policy.Decision) {
+	after := string(now.Effect)
+	t.sim.Before[row.Decision]++
+	t.sim.After[after]++
+	if after != row.Decision {
+		t.sim.Changed++
+		t.moves[Transition{From: row.Decision, To: after}]++
+	}
+	for _, code := range row.ReasonCodes {
+		shift := t.reasons[code]
+		shift.Before++
+		t.reasons[code] = shift
+	}
+	for _, code := range now.ReasonCodes {
+		shift := t.reasons[code]
+		shift.After++
+		t.reasons[code] = shift
+	}
+}
+
+// result orders what was counted: the most frequent move first, reasons by name.
+func (t *tally) result() Simulation {
+	t.sim.Transitions, t.sim.Reasons = []Transition{}, []ReasonShift{}
+	for move, n := range t.moves {
+		move.Count = n
+		t.sim.Transitions = append(t.sim.Transitions, move)
+	}
+	slices.SortFunc(t.sim.Transitions, func(a, b Transition) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return slices.Compare([]string{a.From, a.To}, []string{b.From, b.To})
+	})
+	for _, code := range slices.Sorted(maps.Keys(t.reasons)) {
+		shift := t.reasons[code]
+		shift.Code = code
+		t.sim.Reasons = append(t.sim.Reasons, shift)
+	}
+	return t.sim
+}

@@ -1,0 +1,202 @@
+package authorization
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Trace is AuthorizationTrace: a stored decision with what became of it. States are those at the time of asking: what is
+// past its end is expired, however late its timer.
+type Trace struct {
+	ID                    string            `json:"id"`
+	Action                string            `json:"action"`
+	Subject               string            `json:"subject"`
+	Actor                 string            `json:"actor"`
+	ActorType             string            `json:"actor_type"`
+	ResourceType          string            `json:"resource_type"`
+	ResourceDigest        string            `json:"resource_digest"`
+	ContextDigest         string            `json:"context_digest"`
+	ActionHash            string            `json:"action_hash"`
+	Audience              string            `json:"audience"`
+	RequestedAt           string            `json:"requested_at"`
+	DecidedAt             string            `json:"decided_at"`
+	Mode                  models.ActionMode `json:"mode"`
+	Decision              string            `json:"decision"`
+	ReasonCodes           []string          `json:"reason_codes"`
+	Assurance             json.RawMessage   `json:"assurance"`
+	LatencyMS             int               `json:"latency_ms"`
+	Challenge             *ChallengeTrace   `json:"challenge"`
+	Proof                 *ProofTrace       `json:"proof"`
+	ProofID               *string           `json:"proof_id"`
+	Parent                *string           `json:"parent"`
+	Outcome               *string           `json:"outcome"`
+	OutcomeReportedAt     *string           `json:"outcome_reported_at"`
+	ReviewAuthorizationID *string           `json:"review_authorization_id"`
+	ReviewStatus          *string           `json:"review_status"`
+	ReviewedAt            *string           `json:"reviewed_at"`
+	ReviewedBy            *string           `json:"reviewed_by"`
+	PolicyVersion         int               `json:"policy_version"`
+	Explanation           json.RawMessage   `json:"explanation"`
+}
+
+// ChallengeTrace is what became of the challenge.
+type ChallengeTrace struct {
+	ID          string  `json:"id"`
+	Status      string  `json:"status"`
+	ExpiresAt   string  `json:"expires_at"`
+	CompletedAt *string `json:"completed_at"`
+	MethodUsed  *string `json:"method_used"`
+	Strength    *string `json:"strength"`
+}
+
+// ProofTrace is what became of the proof; Compact is there while it is active.
+type ProofTrace struct {
+	ID        string  `json:"id"`
+	Status    string  `json:"status"`
+	Compact   *string `json:"compact"`
+	ExpiresAt *string `json:"expires_at"`
+}
+
+// Get answers one decision of the scope.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
+	t, err := s.store.Trace(ctx, scope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Trace{}, problem.Absent()
+	}
+	if err != nil {
+		return Trace{}, err
+	}
+	return s.trace(t, s.clock.Now())
+}
+
+// List answers decisions, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilter, p store.Page) ([]Trace, string, error) {
+	f.Now = s.clock.Now()
+	rows, next, err := s.store.Traces(ctx, scope, f, p)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Trace, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.trace(r, f.Now); err != nil {
+			return nil, "", err
+		}
+	}
+	return out, next, nil
+}
+
+func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
+	a := t.Authorization
+	out := Trace{
+		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
+		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, ActionHash: a.ActionHash, Audience: a.Audience,
+		RequestedAt: apitime.Time(a.RequestedAt), DecidedAt: apitime.Time(a.DecidedAt), Mode: a.Mode, Decision: a.Decision,
+		ReasonCodes: append([]string{}, a.ReasonCodes...), Assurance: json.RawMessage(a.Assurance), LatencyMS: a.LatencyMS,
+		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
+		PolicyVersion: a.PolicyVersion, Explanation: json.RawMessage(a.Explanation),
+	}
+	if c := t.Challenge; c != nil {
+		out.Challenge = challengeTrace(*c, now)
+	}
+	if p := t.Proof; p != nil {
+		var err error
+		if out.Proof, err = s.proofTrace(*p, now); err != nil {
+			return out, err
+		}
+		out.ProofID = &p.JTI
+	}
+	if h := t.Hold; h != nil {
+		status := string(hold.Effective(*h, now))
+		out.ReviewStatus, out.ReviewedBy, out.ReviewAuthorizationID = &status, h.ResolvedBy, h.ChildAuthorizationID
+		if h.ResolvedBy != nil {
+			out.ReviewedAt = apitime.OptionalTime(h.ResolvedAt)
+		}
+	}
+	return out, nil
+}
+
+func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
+	out := &ChallengeTrace{
+		ID: c.ID, Status: string(challenge.Effective(c, now)), ExpiresAt: apitime.Time(c.ExpiresAt), MethodUsed: c.MethodUsed, Strength: c.Strength,
+	}
+	if c.Status == models.ChallengeCompleted {
+		out.CompletedAt = apitime.OptionalTime(c.SettledAt)
+	}
+	return out
+}
+
+func (s *Service) proofTrace(p models.Proof, now time.Time) (*ProofTrace, error) {
+	status := signing.StatusOf(p, now)
+	out := &ProofTrace{ID: p.JTI, Status: string(status), ExpiresAt: apitime.OptionalTime(&p.ExpiresAt)}
+	if status != models.ProofActive {
+		return out, nil
+	}
+	var err error
+	out.Compact, err = s.proofs.Compact(p)
+	return out, err
+}
+
+// OutcomeReceipt is the answer to an outcome.
+type OutcomeReceipt struct {
+	Authorization string `json:"authorization"`
+	Outcome       string `json:"outcome"`
+	ReportedAt    string `json:"reported_at"`
+}
+
+// Outcome records what the relying party did. Of the note only a digest is kept. The same outcome again answers the first
+// receipt; another one is a conflict, except where nothing was known so far.
+func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome string, note *string) (OutcomeReceipt, error) {
+	digest, err := noteDigest(note)
+	if err != nil {
+		return OutcomeReceipt{}, err
+	}
+	now := s.clock.Now()
+	var receipt OutcomeReceipt
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		moved, err := q.ReportOutcome(ctx, p.Store(), id, outcome, digest, now)
+		if err != nil {
+			return err
+		}
+		t, err := q.Trace(ctx, p.Store(), id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		a := t.Authorization
+		if *a.Outcome != outcome {
+			return problem.Newf(problem.OutcomeConflict, "The outcome %s is recorded already.", *a.Outcome)
+		}
+		receipt = OutcomeReceipt{Authorization: id, Outcome: *a.Outcome, ReportedAt: apitime.Time(*a.OutcomeReportedAt)}
+		if !moved {
+			return nil
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.OutcomeReported, At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,
+			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"outcome": outcome},
+		})
+	})
+	return receipt, err
+}
+
+func noteDigest(note *string) (*string, error) {
+	if note == nil {
+		return nil, nil
+	}
+	d, err := canonical.Digest(*note)
+	return &d, err
+}

@@ -1,0 +1,161 @@
+// Package challenge keeps challenges: what a person is shown, the verification of what they send, and the moves of the
+// state machine, each one conditional UPDATE that names the state it expects. The run that serialises the moves is in
+// package workflows; this package starts nothing and waits for nothing. An assertion never leaves it: what was verified is
+// kept as a request row, and the run learns that row's digest.
+package challenge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// MaxFailures is how many refused assertions make a challenge failed.
+const MaxFailures = 5
+
+// Methods of completing a challenge, and the strength each has.
+const (
+	MethodPasskey        = "passkey"
+	MethodSandboxConfirm = "sandbox_confirm"
+
+	StrengthPhishingResistant = "phishing_resistant"
+	StrengthSandbox           = "sandbox"
+)
+
+// Assertions makes and verifies passkey assertions over a challenge (internal/subject/passkey).
+type Assertions interface {
+	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error)
+	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
+	// have the codes assertion_*; it is problem.ChallengeClosed where the assertion has settled the challenge meanwhile.
+	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
+}
+
+// Again is what a completed challenge is decided by.
+type Again struct {
+	Parent     models.Authorization
+	Method     string
+	At         time.Time
+	Actor      string
+	RequestID  string
+	WorkflowID string
+	// Cause is the event that leads to the follow-up decision, which it names: it is written ahead of that decision's events.
+	Cause func(followUp models.Authorization) events.Entry
+}
+
+// Decider decides the parent's question again, in the caller's transaction (internal/authz/authorization).
+type Decider func(ctx context.Context, q *store.Q, a Again) (models.Authorization, error)
+
+// Service keeps challenges.
+type Service struct {
+	Store      *store.Store
+	Clock      clock.Clock
+	Keyring    *keyring.Keyring
+	Assertions Assertions
+	Decide     Decider
+	LinkBase   string // where links point to; the ticket is appended. E.g. http://localhost:8080/challenge/
+}
+
+// View is ChallengePublicView.
+type View struct {
+	ID        string
+	Status    models.ChallengeStatus
+	Methods   []string
+	ExpiresAt time.Time
+	Display   json.RawMessage
+}
+
+// Effective is the status of a challenge at now: one that is due is expired, however late its timer.
+func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
+	if c.Status == models.ChallengeOpen && !now.Before(c.ExpiresAt) {
+		return models.ChallengeExpired
+	}
+	return c.Status
+}
+
+// Get shows one challenge of the environment.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
+	c, err := s.Store.Challenge(ctx, scope, id)
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(c), nil
+}
+
+func (s *Service) view(c models.Challenge) View {
+	return View{
+		ID: c.ID, Status: Effective(c, s.Clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: json.RawMessage(c.Display),
+	}
+}
+
+// Options returns the PublicKeyCredentialRequestOptions of the passkey ceremony.
+func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (any, error) {
+	c, err := s.open(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := offered(c, MethodPasskey); err != nil {
+		return nil, err
+	}
+	return s.Assertions.AssertionOptions(ctx, scope, c)
+}
+
+// open is the challenge if it can still be completed, and the refusal if not.
+func (s *Service) open(ctx context.Context, scope store.Scope, id string) (models.Challenge, error) {
+	c, err := s.Store.Challenge(ctx, scope, id)
+	if err != nil {
+		return c, err
+	}
+	return c, refuseSettled(Effective(c, s.Clock.Now()))
+}
+
+func refuseSettled(status models.ChallengeStatus) error {
+	switch status {
+	case models.ChallengeOpen:
+		return nil
+	case models.ChallengeExpired:
+		return problem.New(problem.ChallengeExpired, "The challenge has expired.")
+	default:
+		return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", status)
+	}
+}
+
+func offered(c models.Challenge, method string) error {
+	for _, m := range c.Methods {
+		if m == method {
+			return nil
+		}
+	}
+	return problem.Newf(problem.MethodNotOffered, "The challenge does not offer %s.", method)
+}
+
+func strength(method string) string {
+	if method == MethodPasskey {
+		return StrengthPhishingResistant
+	}
+	return StrengthSandbox
+}
+
+// requestDigest is over the whole request: two requests share it only if they ask the same of the same challenge.
+func requestDigest(move, id, method string, assertion json.RawMessage) ([]byte, error) {
+	var parsed any
+	if len(assertion) > 0 {
+		if err := json.Unmarshal(assertion, &parsed); err != nil {
+			return nil, problem.New(problem.AssertionMalformed, "The assertion cannot be read.")
+		}
+	}
+	body, err := canonical.JSON(map[string]any{"move": move, "challenge": id, "method": method, "assertion": parsed})
+	if err != nil {
+		return nil, problem.New(problem.AssertionMalformed, "The assertion holds a value that has no exact form.")
+	}
+	sum := sha256.Sum256(body)
+	return sum[:], nil
+}

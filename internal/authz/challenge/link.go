@@ -1,0 +1,152 @@
+package challenge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ticketPurpose names the keyring's subkey for the MACs of tickets.
+const ticketPurpose = "challenge-link"
+
+// ticketSize is the length of a ticket in random bytes.
+const ticketSize = 32
+
+// LinkPath is where the id of a link's challenge is appended, below the origin of the environment's pages. The ticket follows it
+// behind a #, where no request carries it to a server's or a proxy's log.
+const LinkPath = "/challenge/"
+
+// Link opens one challenge in a browser until it expires.
+type Link struct {
+	URL       string
+	ExpiresAt time.Time
+}
+
+// CreateLink makes a link. Its ticket is in the URL alone; the database keeps the MAC. returnURL is where the person goes on
+// when the challenge is over; empty for nowhere.
+func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, returnURL string) (Link, error) {
+	c, err := s.open(ctx, p.Store(), id)
+	if err != nil {
+		return Link{}, err
+	}
+	env, err := s.Store.Environment(ctx, p.Store())
+	if err != nil {
+		return Link{}, err
+	}
+	back, err := AllowedReturn(env, returnURL)
+	if err != nil {
+		return Link{}, problem.Invalid([]any{"body", "return_url"}, err.Error(), "return_url_not_allowed")
+	}
+	raw := make([]byte, ticketSize)
+	_, _ = rand.Read(raw) // never fails: it ends the process instead
+	ticket := base64.RawURLEncoding.EncodeToString(raw)
+	now := s.Clock.Now()
+	row := models.ChallengeLink{
+		MAC: s.Keyring.MAC(ticketPurpose, []byte(ticket)), ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
+	}
+	err = s.Store.Write(ctx, func(q *store.Q) error {
+		if err := q.InsertChallengeLink(ctx, row); err != nil {
+			return err
+		}
+		full, err := q.ChallengeCase(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		e := entryOf(full, events.ChallengeLinkCreated, now, p.Actor())
+		e.RequestID = p.RequestID
+		e.Data = map[string]any{"challenge": c.ID}
+		return events.Append(ctx, q, e)
+	})
+	return Link{URL: s.linkBase(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
+}
+
+func (s *Service) linkBase(env models.Environment) string {
+	if env.PageOrigin != nil {
+		return *env.PageOrigin + LinkPath
+	}
+	return s.LinkBase
+}
+
+// Visit is what a link's ticket opens.
+type Visit struct {
+	View
+	Environment models.Environment
+	ReturnURL   string // allowed still; empty for none
+	Passkeys    int    // that the subject could answer by
+}
+
+// Scope is where the visit acts.
+func (v Visit) Scope() store.Scope {
+	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
+}
+
+// Framers are the origins that may show the page of a challenge in a frame; none of a challenge that there is not. Everybody
+// may ask: the address of the page is no secret, and the page shows nothing of the challenge.
+func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
+	env, err := s.Store.EnvironmentOfChallenge(ctx, id)
+	if absent(err) {
+		return nil, nil
+	}
+	return env.FrameAncestors, err
+}
+
+// ByTicket is the challenge that a link's ticket opens; the one answer for a ticket that is wrong or expired is that there
+// is none.
+func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
+	link, c, err := s.Store.ChallengeByLink(ctx, s.Keyring.MACs(ticketPurpose, []byte(ticket)), s.Clock.Now())
+	if absent(err) {
+		return Visit{}, problem.Absent()
+	}
+	if err != nil {
+		return Visit{}, err
+	}
+	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+	env, err := s.Store.Environment(ctx, scope)
+	if err != nil {
+		return Visit{}, err
+	}
+	passkeys, err := s.Store.ActivePasskeys(ctx, scope, c.SubjectUID)
+	if err != nil {
+		return Visit{}, err
+	}
+	v := Visit{View: s.view(c), Environment: env, Passkeys: len(passkeys)}
+	if link.ReturnURL != nil {
+		if back, err := AllowedReturn(env, *link.ReturnURL); err == nil && back != nil { // the list may have changed since
+			v.ReturnURL = *back
+		}
+	}
+	return v, nil
+}
+
+// maxReturnURL bounds a return URL, in bytes.
+const maxReturnURL = 2000
+
+// AllowedReturn checks that a page of the environment may send people to the URL: its origin must be exactly one that
+// passkeys are used from or one of the environment's return origins. Empty is nowhere, and allowed.
+func AllowedReturn(env models.Environment, raw string) (*string, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil, len(raw) > maxReturnURL, u.Host == "", u.User != nil, u.Opaque != "", u.Scheme != "https" && u.Scheme != "http":
+		return nil, errReturn("return_url must be an https URL of at most 2000 characters, without a user.")
+	case !slices.Contains(env.RPOrigins, u.Scheme+"://"+u.Host) && !slices.Contains(env.ReturnOrigins, u.Scheme+"://"+u.Host):
+		return nil, errReturn("return_url must be of an origin that the environment allows: see countersign tenant pages.")
+	}
+	clean := u.String() // as it was understood: what a browser might read differently is escaped
+	return &clean, nil
+}
+
+type errReturn string
+
+func (e errReturn) Error() string { return string(e) }

@@ -1,0 +1,201 @@
+package challenge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Move asks for one move of one challenge. It is safe to repeat.
+type Move struct {
+	ID         string
+	Request    []byte // digest of what was asked; empty for an expiry
+	At         time.Time
+	WorkflowID string
+}
+
+// Outcome is where a challenge stands after a move.
+type Outcome struct {
+	Status        models.ChallengeStatus
+	Authorization string // the child authorization of a completion
+	Decision      string // the child's decision
+	ExpiresAt     time.Time
+}
+
+// Gone is the status of a challenge whose rows were erased with its subject.
+const Gone models.ChallengeStatus = "gone"
+
+// Complete completes the challenge by a verified request and decides again, all in one transaction.
+func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
+	var out Outcome
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		if absent(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
+			return problem.New(problem.Conflict, "No verified request has this digest.")
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := q.CompleteChallenge(ctx, m.ID, store.Completion{
+			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
+		})
+		if err != nil {
+			return err
+		}
+		if !moved {
+			out, err = standing(ctx, q, m, models.ChallengeCompleted)
+			return err
+		}
+		out, err = s.completed(ctx, q, m, r)
+		return err
+	})
+	return out, err
+}
+
+// completed does what follows from a completion: the passkey's counter, and the follow-up decision behind the event.
+func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.MoveRequest) (Outcome, error) {
+	if err := spend(ctx, q, r, m.At); err != nil {
+		return Outcome{}, err
+	}
+	c, err := q.ChallengeCase(ctx, m.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	child, err := s.Decide(ctx, q, Again{
+		Parent: c.Parent, Method: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
+		Cause: func(followUp models.Authorization) events.Entry {
+			e := entryOf(c, events.ChallengeCompleted, m.At, r.Actor)
+			e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
+			e.Data = map[string]any{
+				"challenge": m.ID, "method": *r.Method, "strength": strength(*r.Method),
+				"child_authorization": followUp.ID, "child_decision": followUp.Decision,
+			}
+			return e
+		},
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Status: models.ChallengeCompleted, Authorization: child.ID, Decision: child.Decision}
+	return out, q.SetChallengeChild(ctx, m.ID, child.ID)
+}
+
+// spend uses the verified assertion up. Since it was verified the passkey may have been revoked, or its counter reached by
+// another assertion.
+func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) error {
+	if r.PasskeyID == nil {
+		return nil
+	}
+	ok, err := q.SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
+	if err == nil && !ok {
+		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
+	}
+	return err
+}
+
+// Cancel cancels the challenge.
+func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
+	var out Outcome
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		if absent(err) {
+			return problem.New(problem.Conflict, "No request has this digest.")
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := q.CancelChallenge(ctx, m.ID, m.At)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			out, err = standing(ctx, q, m, models.ChallengeCancelled)
+			return err
+		}
+		c, err := q.ChallengeCase(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		e := entryOf(c, events.ChallengeCancelled, m.At, r.Actor)
+		e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
+		e.Data = map[string]any{"challenge": m.ID}
+		out = Outcome{Status: models.ChallengeCancelled}
+		return events.Append(ctx, q, e)
+	})
+	return out, err
+}
+
+// Expire expires an open challenge that is due, and says where the challenge stands in any case.
+func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
+	var out Outcome
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		moved, err := q.ExpireChallenge(ctx, m.ID, m.At)
+		if err != nil {
+			return err
+		}
+		c, err := q.ChallengeCase(ctx, m.ID)
+		if absent(err) {
+			out = Outcome{Status: Gone}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if out, err = outcomeOf(ctx, q, c.Challenge); err != nil || !moved {
+			return err
+		}
+		e := entryOf(c, events.ChallengeExpired, m.At, "workflow:"+m.WorkflowID)
+		e.WorkflowID = m.WorkflowID
+		e.Data = map[string]any{"challenge": m.ID, "expires_at": apitime.Time(c.Challenge.ExpiresAt)}
+		return events.Append(ctx, q, e)
+	})
+	return out, err
+}
+
+// standing answers a move that found the challenge in another state: with the outcome where this very request made the
+// move before, with a refusal where something else did.
+func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeStatus) (Outcome, error) {
+	c, err := q.ChallengeCase(ctx, m.ID)
+	if absent(err) {
+		return Outcome{}, problem.Absent()
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	same := wanted == models.ChallengeCancelled || bytes.Equal(c.Challenge.CompletionHash, m.Request)
+	if c.Challenge.Status == wanted && same {
+		return outcomeOf(ctx, q, c.Challenge)
+	}
+	if err := refuseSettled(Effective(c.Challenge, m.At)); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{}, problem.New(problem.MethodNotOffered, "The challenge does not offer this method.")
+}
+
+func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, error) {
+	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
+	if c.ChildAuthorizationID == nil {
+		return out, nil
+	}
+	out.Authorization = *c.ChildAuthorizationID
+	var err error
+	out.Decision, err = q.AuthorizationDecision(ctx, out.Authorization)
+	return out, err
+}
+
+func entryOf(c store.ChallengeCase, t events.Type, at time.Time, actor string) events.Entry {
+	return events.Entry{
+		Scope: store.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, Type: t, At: at,
+		SubjectUID: c.Challenge.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey,
+		AuthorizationID: c.Parent.ID, Decision: c.Parent.Decision, Actor: actor,
+	}
+}
+
+func absent(err error) bool { return errors.Is(err, store.ErrNotFound) }

@@ -1,0 +1,203 @@
+package challenge
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Run is what the run of a challenge is started with.
+type Run struct {
+	Challenge     string
+	Authorization string
+	Environment   string
+	Action        string
+	ExpiresAt     time.Time
+}
+
+// Prepared is a request that may go to the run, or the receipt of one that went there before.
+type Prepared struct {
+	Run     Run
+	Request string // hex digest of the whole request
+	Receipt *Receipt
+}
+
+// Receipt is ChallengeCompletionReceipt. It does not tell the decision.
+type Receipt struct {
+	Challenge     string `json:"challenge"`
+	Status        string `json:"status"`
+	Authorization string `json:"authorization"`
+	Method        string `json:"method"`
+}
+
+// PrepareCompletion verifies what the person sent and keeps that it was verified. A refused assertion is counted; the
+// fifth fails the challenge. Asking again what completed the challenge gives the receipt it got.
+func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
+	assertion = meaningful(method, assertion)
+	c, err := s.Store.Challenge(ctx, p.Store(), id)
+	if err != nil {
+		return Prepared{}, err
+	}
+	digest, err := requestDigest("complete", id, method, assertion)
+	if err != nil {
+		return Prepared{}, err
+	}
+	if r := receiptOf(c, digest); r != nil {
+		return Prepared{Receipt: r}, nil
+	}
+	if err := s.completable(c, p, method, assertion); err != nil {
+		return Prepared{}, err
+	}
+	request := models.MoveRequest{
+		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "complete", Actor: p.Actor(),
+		RequestID: p.RequestID, Method: &method, RequestedAt: s.Clock.Now(),
+	}
+	if method == MethodPasskey {
+		key, err := s.Assertions.VerifyAssertion(ctx, p.Store(), c, assertion, s.Clock.Now())
+		if problem.Is(err, problem.ChallengeClosed) { // by the same request, it may be: it has its receipt now
+			return s.PrepareCompletion(ctx, p, id, method, assertion)
+		}
+		if err != nil {
+			return Prepared{}, s.countRefusal(ctx, p, c, err)
+		}
+		request.PasskeyID, request.SignCount, request.BackupState = &key.ID, &key.SignCount, &key.BackupState
+	}
+	return s.prepared(ctx, c, request)
+}
+
+// meaningful drops what the method has no use for, so that it cannot make two requests of one.
+func meaningful(method string, assertion json.RawMessage) json.RawMessage {
+	if method != MethodPasskey || string(bytes.TrimSpace(assertion)) == "null" {
+		return nil
+	}
+	return assertion
+}
+
+func (s *Service) completable(c models.Challenge, p identity.Principal, method string, assertion json.RawMessage) error {
+	if err := refuseSettled(Effective(c, s.Clock.Now())); err != nil {
+		return err
+	}
+	if method == MethodSandboxConfirm && p.Kind != models.Sandbox {
+		return problem.New(problem.SandboxOnly, "sandbox_confirm exists in sandbox environments only.")
+	}
+	if err := offered(c, method); err != nil {
+		return err
+	}
+	if method == MethodPasskey && len(assertion) == 0 {
+		return problem.Invalid([]any{"body", "assertion"}, "assertion is required for the method passkey.", "missing")
+	}
+	return nil
+}
+
+// PrepareCancel keeps that somebody asked to cancel the challenge.
+func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id string) (Prepared, error) {
+	c, err := s.open(ctx, p.Store(), id)
+	if err != nil {
+		return Prepared{}, err
+	}
+	digest, err := requestDigest("cancel", id, "", nil)
+	if err != nil {
+		return Prepared{}, err
+	}
+	return s.prepared(ctx, c, models.MoveRequest{
+		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: p.Actor(),
+		RequestID: p.RequestID, RequestedAt: s.Clock.Now(),
+	})
+}
+
+func (s *Service) prepared(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
+	if err := s.Store.InsertMoveRequest(ctx, request); err != nil {
+		return Prepared{}, err
+	}
+	run, err := s.run(ctx, c)
+	return Prepared{Run: run, Request: hex.EncodeToString(request.Digest)}, err
+}
+
+func (s *Service) run(ctx context.Context, c models.Challenge) (Run, error) {
+	key, err := s.Store.AuthorizationKey(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	return Run{
+		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
+	}, err
+}
+
+// Run is what the run of a challenge is started with, looked up by id for the outbox relay; false where nothing is left to
+// run for.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	c, err := s.Store.ChallengeCase(ctx, id)
+	if absent(err) {
+		return Run{}, false, nil
+	}
+	if err != nil {
+		return Run{}, false, err
+	}
+	return Run{
+		Challenge: c.Challenge.ID, Authorization: c.Parent.ID, Environment: c.Challenge.EnvironmentID,
+		Action: c.Parent.ActionKey, ExpiresAt: c.Challenge.ExpiresAt.UTC(),
+	}, c.Challenge.Status == models.ChallengeOpen, nil
+}
+
+// Receipt is the receipt of a request that completed the challenge; nil where it did not.
+func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request string) (*Receipt, error) {
+	c, err := s.Store.Challenge(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := hex.DecodeString(request)
+	if err != nil {
+		return nil, err
+	}
+	return receiptOf(c, digest), nil
+}
+
+func receiptOf(c models.Challenge, digest []byte) *Receipt {
+	if c.Status != models.ChallengeCompleted || !bytes.Equal(c.CompletionHash, digest) || c.ChildAuthorizationID == nil || c.MethodUsed == nil {
+		return nil
+	}
+	return &Receipt{Challenge: c.ID, Status: string(c.Status), Authorization: *c.ChildAuthorizationID, Method: *c.MethodUsed}
+}
+
+// countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal count for nothing.
+func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c models.Challenge, refusal error) error {
+	e := problem.As(refusal)
+	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {
+		return refusal
+	}
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		now := s.Clock.Now()
+		failures, failed, err := q.FailChallenge(ctx, p.Store(), c.ID, MaxFailures, now)
+		if err != nil || failures == 0 {
+			return err
+		}
+		full, err := q.ChallengeCase(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		entry := entryOf(full, events.ChallengeAttemptFailed, now, p.Actor())
+		entry.RequestID = p.RequestID
+		entry.Data = map[string]any{"challenge": c.ID, "failures": failures, "reason": string(e.Code)}
+		if !failed {
+			return events.Append(ctx, q, entry)
+		}
+		entry.Type = events.ChallengeFailed
+		if err := events.Append(ctx, q, entry); err != nil {
+			return err
+		}
+		return outbox.Add(ctx, q, outbox.Item{
+			Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: now,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return refusal
+}

@@ -1,0 +1,180 @@
+// Package evaluation watches what was decided for some actions over a window and says whether it meets the criteria. The
+// counting is done by the database; this package defines what the figures mean. The run that closes an evaluation at its
+// end is in package workflows; nothing here waits.
+package evaluation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Criteria is EvaluationCriteria with its defaults filled in.
+type Criteria struct {
+	MinShadowDecisions int64   `json:"min_shadow_decisions"` // 1..1000000, default 50
+	MinOutcomeCoverage float64 `json:"min_outcome_coverage"` // 0..1, default 0.5
+	MaxAbstentionRate  float64 `json:"max_abstention_rate"`  // 0..1, default 0.5
+}
+
+// DefaultCriteria are those of SPEC section 2.
+func DefaultCriteria() Criteria {
+	return Criteria{MinShadowDecisions: 50, MinOutcomeCoverage: 0.5, MaxAbstentionRate: 0.5}
+}
+
+// Create is what a new evaluation is asked to be.
+type Create struct {
+	Name       string
+	ActionKeys []string
+	StartsAt   *time.Time // nil: now
+	EndsAt     *time.Time // nil: open until it is closed
+	Criteria   Criteria
+}
+
+// View is Evaluation.
+type View struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	ActionKeys []string `json:"action_keys"`
+	Criteria   Criteria `json:"success_criteria"`
+	Status     string   `json:"status"`
+	StartsAt   string   `json:"starts_at"`
+	EndsAt     *string  `json:"ends_at"`
+	CreatedAt  string   `json:"created_at"`
+}
+
+// Service keeps evaluations.
+type Service struct {
+	Store *store.Store
+	Clock clock.Clock
+}
+
+// Effective is the status of an evaluation at now: one past its end is closed, however late its timer.
+func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
+	if e.Status == models.EvaluationOpen && e.EndsAt != nil && !now.Before(*e.EndsAt) {
+		return models.EvaluationClosed
+	}
+	return e.Status
+}
+
+// Create opens an evaluation. Its run is started through the outbox.
+func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (View, error) {
+	now := s.Clock.Now()
+	starts := now
+	if in.StartsAt != nil {
+		starts = *in.StartsAt
+	}
+	if in.EndsAt != nil && !in.EndsAt.After(starts) {
+		return View{}, problem.Invalid([]any{"body", "ends_at"}, "ends_at must be after starts_at.", "window_invalid")
+	}
+	actions, err := s.resolve(ctx, p.Store(), in.ActionKeys)
+	if err != nil {
+		return View{}, err
+	}
+	criteria, err := json.Marshal(in.Criteria)
+	if err != nil {
+		return View{}, fmt.Errorf("success criteria: %w", err)
+	}
+	row := models.Evaluation{
+		ID: ids.New(ids.Evaluation), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, Name: in.Name,
+		ActionKeys: in.ActionKeys, ActionIDs: actions, SuccessCriteria: criteria, Status: models.EvaluationOpen,
+		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
+	}
+	err = s.Store.Write(ctx, func(q *store.Q) error {
+		if err := q.InsertEvaluation(ctx, row); err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.EvaluationCreated, At: now, Actor: p.Actor(), RequestID: p.RequestID,
+			Data: map[string]any{"evaluation": row.ID},
+		}); err != nil {
+			return err
+		}
+		return outbox.Add(ctx, q, outbox.Item{
+			Topic: outbox.TopicEvaluationStart, Environment: p.EnvironmentID, Ref: row.ID, At: now,
+		})
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(row)
+}
+
+// resolve turns action keys into ids and refuses, all at once, keys that are unknown or repeated.
+func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string) (models.Strings, error) {
+	found, err := s.Store.ActionIDs(ctx, scope, keys)
+	if err != nil {
+		return nil, err
+	}
+	var fields []problem.Field
+	seen := map[string]bool{}
+	out := make(models.Strings, 0, len(keys))
+	for i, k := range keys {
+		loc := []any{"body", "action_keys", i}
+		switch id, known := found[k]; {
+		case seen[k]:
+			fields = append(fields, problem.Field{Loc: loc, Msg: "The key is repeated.", Type: "duplicate_item"})
+		case !known:
+			fields = append(fields, problem.Field{Loc: loc, Msg: "No action of this environment has this key.", Type: "unknown_action"})
+		default:
+			out = append(out, id)
+		}
+		seen[k] = true
+	}
+	if len(fields) > 0 {
+		return nil, problem.InvalidFields(fields)
+	}
+	return out, nil
+}
+
+// Get shows one evaluation.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
+	row, err := s.Store.Evaluation(ctx, scope, id)
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(row)
+}
+
+// List lists evaluations, newest first; an empty status is every status.
+func (s *Service) List(ctx context.Context, scope store.Scope, status models.EvaluationStatus, page store.Page) ([]View, string, error) {
+	rows, next, err := s.Store.Evaluations(ctx, scope, status, s.Clock.Now(), page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]View, 0, len(rows))
+	for _, r := range rows {
+		v, err := s.view(r)
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, v)
+	}
+	return out, next, nil
+}
+
+func (s *Service) view(e models.Evaluation) (View, error) {
+	c, err := criteriaOf(e)
+	return View{
+		ID: e.ID, Name: e.Name, ActionKeys: e.ActionKeys, Criteria: c, Status: string(Effective(e, s.Clock.Now())),
+		StartsAt: apitime.Time(e.StartsAt), EndsAt: apitime.OptionalTime(e.EndsAt), CreatedAt: apitime.Time(e.CreatedAt),
+	}, err
+}
+
+func criteriaOf(e models.Evaluation) (Criteria, error) {
+	c := DefaultCriteria()
+	if err := json.Unmarshal(e.SuccessCriteria, &c); err != nil {
+		return c, fmt.Errorf("success criteria of %s: %w", e.ID, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,144 @@
+package evaluation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Move asks an evaluation to close. It is safe to repeat.
+type Move struct {
+	ID         string
+	Actor      string // empty for a close by time, which leaves an evaluation open that is not at its end
+	RequestID  string
+	At         time.Time
+	WorkflowID string
+}
+
+// Outcome is where an evaluation stands after a move.
+type Outcome struct {
+	Status models.EvaluationStatus
+	Result string
+	EndsAt *time.Time
+}
+
+// Run is what the run of an evaluation is started with.
+type Run struct {
+	Evaluation  string
+	Environment string
+	EndsAt      *time.Time
+}
+
+// Run looks an evaluation up by id for the outbox relay; false where nothing is left to run for.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	row, err := s.lookup(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return runOf(row), row.Status == models.EvaluationOpen, err
+}
+
+func runOf(row models.Evaluation) Run {
+	return Run{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
+	err = s.Store.Write(ctx, func(q *store.Q) error {
+		row, err = q.LockEvaluation(ctx, id)
+		return err
+	})
+	return row, err
+}
+
+// PrepareClose is the run of an evaluation that may be closed; closing a closed one is refused.
+func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (Run, error) {
+	row, err := s.Store.Evaluation(ctx, scope, id)
+	if err != nil {
+		return Run{}, err
+	}
+	if Effective(row, s.Clock.Now()) == models.EvaluationClosed {
+		return Run{}, problem.New(problem.EvaluationClosed, "The evaluation is closed.")
+	}
+	return runOf(row), nil
+}
+
+// Close counts what the evaluation came to and closes it.
+func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
+	row, err := s.lookup(ctx, m.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return Outcome{}, problem.Absent()
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	if row.Status == models.EvaluationOpen && m.Actor == "" && Effective(row, m.At) == models.EvaluationOpen {
+		return Outcome{Status: row.Status, Result: InProgress, EndsAt: utc(row.EndsAt)}, nil
+	}
+	if row.Status == models.EvaluationClosed {
+		return outcomeOf(row)
+	}
+	// Counting may take seconds over millions of decisions: it is done before the row is locked.
+	counted, err := s.measure(ctx, row, m.At, closeWithin)
+	if err != nil {
+		return Outcome{}, err
+	}
+	counted.Result = result(counted.Checks, models.EvaluationClosed)
+	return s.settle(ctx, m, row, counted)
+}
+
+func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, counted measured) (Outcome, error) {
+	report, err := json.Marshal(counted)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
+	err = s.Store.Write(ctx, func(q *store.Q) error {
+		moved, err := q.CloseEvaluation(ctx, m.ID, report, m.At)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			closed, err := q.LockEvaluation(ctx, m.ID)
+			if err != nil {
+				return err
+			}
+			out, err = outcomeOf(closed)
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, Type: events.EvaluationClosed, At: m.At,
+			Actor: actor(m), RequestID: m.RequestID, WorkflowID: m.WorkflowID,
+			Data: map[string]any{"evaluation": m.ID, "result": counted.Result, "decisions": counted.Metrics.Decisions},
+		})
+	})
+	return out, err
+}
+
+func actor(m Move) string {
+	if m.Actor != "" {
+		return m.Actor
+	}
+	return "workflow:" + m.WorkflowID
+}
+
+func outcomeOf(row models.Evaluation) (Outcome, error) {
+	var m measured
+	if err := json.Unmarshal(row.Report, &m); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Status: row.Status, Result: m.Result, EndsAt: utc(row.EndsAt)}, nil
+}

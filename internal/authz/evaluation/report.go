@@ -1,0 +1,167 @@
+package evaluation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Results of a report.
+const (
+	InProgress = "in_progress"
+	Passed     = "passed"
+	Failed     = "failed"
+)
+
+// Report is EvaluationReport.
+type Report struct {
+	View
+	Metrics Metrics         `json:"metrics"`
+	Checks  map[string]bool `json:"checks"`
+	Result  string          `json:"result"`
+}
+
+// Metrics is EvaluationMetrics. docs/evaluations.md defines each figure.
+type Metrics struct {
+	Decisions          int64             `json:"decisions"`
+	ByDecision         map[string]int64  `json:"by_decision"`
+	ByMode             map[string]int64  `json:"by_mode"`
+	Coverage           map[string]int64  `json:"coverage_distribution"`
+	Outcomes           map[string]int64  `json:"outcomes"`
+	OperatorChanges    int64             `json:"experimental_operator_change_indicators"`
+	Challenges         int64             `json:"challenges"`
+	OutcomeCoverage    float64           `json:"outcome_coverage"`
+	LatencyMS          map[string]*int64 `json:"decision_latency_ms"`
+	Note               string            `json:"note"`
+	AbstentionRate     *float64          `json:"abstention_rate"`
+	FalseChallengeRate *float64          `json:"false_challenge_proxy"`
+}
+
+const note = "Counts and distributions cover every decision of the actions in the window, new decisions after a challenge or a " +
+	"review included; min_shadow_decisions counts mode shadow alone. Rates are shares of all decisions, and " +
+	"false_challenge_proxy a share of the challenge decisions that have an outcome."
+
+// measured is what a closed evaluation keeps of its report.
+type measured struct {
+	Metrics Metrics         `json:"metrics"`
+	Checks  map[string]bool `json:"checks"`
+	Result  string          `json:"result"`
+}
+
+// Report gives the stored report of a closed evaluation, and counts for one that is open.
+func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
+	row, err := s.Store.Evaluation(ctx, scope, id)
+	if err != nil {
+		return Report{}, err
+	}
+	v, err := s.view(row)
+	if err != nil {
+		return Report{}, err
+	}
+	m, err := s.measure(ctx, row, s.Clock.Now(), readWithin)
+	return Report{View: v, Metrics: m.Metrics, Checks: m.Checks, Result: m.Result}, err
+}
+
+// How long the counting may take: while a caller waits for a report, and in the background when the evaluation closes.
+const (
+	readWithin  = 8 * time.Second
+	closeWithin = 110 * time.Second
+)
+
+func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.Time, within time.Duration) (measured, error) {
+	var m measured
+	if row.Status == models.EvaluationClosed {
+		if err := json.Unmarshal(row.Report, &m); err != nil {
+			return m, fmt.Errorf("report of %s: %w", row.ID, err)
+		}
+		return m, nil
+	}
+	criteria, err := criteriaOf(row)
+	if err != nil {
+		return m, err
+	}
+	until := now
+	if row.EndsAt != nil && row.EndsAt.Before(until) {
+		until = *row.EndsAt
+	}
+	t, err := s.Store.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
+		store.Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, within)
+	if err != nil {
+		return m, err
+	}
+	return judge(t, criteria, Effective(row, now)), nil
+}
+
+// judge turns counts into the report: the metrics, one check a criterion and, once closed, the result.
+func judge(t store.Tally, c Criteria, status models.EvaluationStatus) measured {
+	m := Metrics{
+		Decisions:  t.Decisions,
+		ByDecision: filled(t.ByDecision, "allow", "challenge", "hold", "deny"),
+		ByMode:     filled(t.ByMode, "test", "shadow", "enforce"),
+		Coverage:   filled(t.ByCoverage, "none", "sparse", "partial", "sufficient"),
+		Outcomes:   filled(t.ByOutcome),
+		LatencyMS:  map[string]*int64{"p50": t.P50, "p95": t.P95, "p99": t.P99},
+		Note:       note, OperatorChanges: t.OperatorChanged,
+	}
+	m.Challenges = m.ByDecision["challenge"]
+	m.AbstentionRate = share(t.Abstentions, t.Decisions)
+	m.FalseChallengeRate = share(t.FalseChallenges, t.ChallengeOutcome)
+	if covered := share(known(t.ByOutcome), t.Decisions); covered != nil {
+		m.OutcomeCoverage = *covered
+	}
+	checks := map[string]bool{
+		"min_shadow_decisions": m.ByMode["shadow"] >= c.MinShadowDecisions,
+		"min_outcome_coverage": m.OutcomeCoverage >= c.MinOutcomeCoverage,
+		// Without a decision nothing says that the rate is low enough.
+		"max_abstention_rate": m.AbstentionRate != nil && *m.AbstentionRate <= c.MaxAbstentionRate,
+	}
+	return measured{Metrics: m, Checks: checks, Result: result(checks, status)}
+}
+
+func result(checks map[string]bool, status models.EvaluationStatus) string {
+	if status == models.EvaluationOpen {
+		return InProgress
+	}
+	for _, ok := range checks {
+		if !ok {
+			return Failed
+		}
+	}
+	return Passed
+}
+
+// filled is counts with a zero for each key that has none.
+func filled(counts map[string]int64, keys ...string) map[string]int64 {
+	out := make(map[string]int64, len(keys))
+	for _, k := range keys {
+		out[k] = 0
+	}
+	for k, n := range counts {
+		out[k] = n
+	}
+	return out
+}
+
+// known counts the outcomes other than unknown.
+func known(outcomes map[string]int64) int64 {
+	var n int64
+	for outcome, count := range outcomes {
+		if outcome != "unknown" {
+			n += count
+		}
+	}
+	return n
+}
+
+// share is part of whole; nil where there is no whole.
+func share(part, whole int64) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	s := float64(part) / float64(whole)
+	return &s
+}

@@ -1,0 +1,228 @@
+package hold_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+const life = 72 * time.Hour
+
+type bundle struct {
+	*fixture.World
+	clock    *clock.Fake
+	service  *hold.Service
+	decision string
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	st := testenv.Store(t)
+	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
+	b.service = &hold.Service{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
+			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
+		}}
+	return b
+}
+
+// prepare prepares a review and is the move the run would make.
+func (b *bundle) prepare(t *testing.T, reviewer, id, resolution string) hold.Move {
+	t.Helper()
+	note := "called back on the known number"
+	p, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, resolution, &note)
+	require.NoError(t, err)
+	return b.moved(t, p, id)
+}
+
+func (b *bundle) moved(t *testing.T, p hold.Prepared, id string) hold.Move {
+	t.Helper()
+	digest, err := hex.DecodeString(p.Request)
+	require.NoError(t, err)
+	return hold.Move{ID: id, Request: digest, At: b.clock.Now(), WorkflowID: "hold/" + id}
+}
+
+func (b *bundle) refused(t *testing.T, reviewer, id, resolution string, code problem.Code) {
+	t.Helper()
+	_, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, resolution, nil)
+	require.True(t, problem.Is(err, code), "%v", err)
+}
+
+func TestApproveDecidesAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	move := b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve)
+	out, err := b.service.Review(t.Context(), move)
+	require.NoError(t, err)
+	require.Equal(t, models.HoldApproved, out.Status)
+	again, err := b.service.Review(t.Context(), move)
+	require.NoError(t, err, "an activity that died after its commit finds its own work")
+	require.Equal(t, out.Authorization, again.Authorization)
+
+	want := `{"authorization":"` + h.AuthorizationID + `","resolution":"approve","decision":{"id":"` + out.Authorization + `","decision":"allow"}}`
+	for _, reviewer := range []string{"crd_ann", "crd_bob"} {
+		repeated, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, hold.Approve, nil)
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(repeated.Receipt), "the same resolution gets the stored receipt")
+	}
+	b.refused(t, "crd_bob", h.AuthorizationID, hold.Reject, problem.ReviewResolved)
+	require.Equal(t, 1, b.Events("hold.approved"))
+	require.Equal(t, 1, b.Count("select count(*) from holds where resolved_by = 'credential:crd_ann' and child_authorization_id = $1", out.Authorization))
+	require.Equal(t, 0, b.Count("select count(*) from reviews where note_digest like '%called%'"), "a note is kept as a digest")
+	require.Equal(t, 1, b.Count("select count(*) from reviews where note_digest like 'sha256:%'"))
+}
+
+// The world is looked at again: what has changed since may be denied though a reviewer approved.
+func TestApproveMayEndInDenial(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.decision = "deny"
+	h := b.Hold(life, 1)
+	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve))
+	require.NoError(t, err)
+	require.Equal(t, "deny", out.Decision)
+}
+
+func TestRejectRecordsTheOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 2)
+	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
+	require.NoError(t, err)
+	require.Equal(t, models.HoldRejected, out.Status)
+	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Reject)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"authorization":"`+h.AuthorizationID+`","resolution":"reject","outcome":{"authorization":"`+h.AuthorizationID+
+		`","outcome":"manually_rejected","reported_at":"2026-03-01T09:00:00.000Z"}}`, string(receipt))
+	require.Equal(t, 1, b.Count("select count(*) from authorizations where outcome = 'manually_rejected' and outcome_reported_at = $1", now))
+	b.refused(t, "crd_ann", h.AuthorizationID, hold.Approve, problem.ReviewResolved)
+	require.Equal(t, 0, b.Count("select count(*) from authorizations where parent_id is not null"))
+}
+
+func TestSeveralApprovals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 2)
+	ann := b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve)
+	for range 2 {
+		out, err := b.service.Review(t.Context(), ann)
+		require.NoError(t, err)
+		require.Equal(t, models.HoldPending, out.Status)
+		require.Equal(t, 1, out.Approvals, "one reviewer is one approval")
+	}
+	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
+	require.NoError(t, err)
+	require.Equal(t, hold.PendingAt(h.AuthorizationID, hold.Approve, 1, 2), p.Pending)
+	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_bob", h.AuthorizationID, hold.Approve))
+	require.NoError(t, err)
+	require.Equal(t, models.HoldApproved, out.Status)
+	require.Equal(t, 2, out.Approvals)
+}
+
+func TestAReviewerMayTakeAnApprovalBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 2)
+	_, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve))
+	require.NoError(t, err)
+	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
+	require.NoError(t, err)
+	require.Equal(t, models.HoldRejected, out.Status)
+}
+
+func TestSelfReview(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	b.Exec("update holds set self_review_barred = true")
+	b.refused(t, fixture.Asker, h.AuthorizationID, hold.Approve, problem.SelfReview)
+	_ = b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve)
+}
+
+func TestWhatIsNotHeldCannotBeReviewed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.Authorization("allow")
+	b.Write(store.Decision{Authorization: a})
+	b.refused(t, "crd_ann", a.ID, hold.Approve, problem.NotHeld)
+	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), "azn_unknown", hold.Approve, nil)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	h := b.Hold(life, 1)
+	foreign := b.Principal("crd_ann")
+	foreign.EnvironmentID = "env_other"
+	_, err = b.service.PrepareReview(t.Context(), foreign, h.AuthorizationID, hold.Approve, nil)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestTimeRemindsOnceAndExpires(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	at := func(d time.Duration) hold.Move {
+		return hold.Move{ID: h.AuthorizationID, At: now.Add(d), WorkflowID: "hold/x"}
+	}
+	for range 2 {
+		out, err := b.service.Remind(t.Context(), at(life/2))
+		require.NoError(t, err)
+		require.True(t, out.RemindAt.IsZero())
+	}
+	require.Equal(t, 1, b.Events("hold.reminder"))
+	out, err := b.service.Expire(t.Context(), at(life-time.Microsecond))
+	require.NoError(t, err)
+	require.Equal(t, models.HoldPending, out.Status)
+
+	b.clock.Advance(life)
+	b.refused(t, "crd_ann", h.AuthorizationID, hold.Approve, problem.ReviewExpired)
+	for range 2 {
+		out, err = b.service.Expire(t.Context(), at(life))
+		require.NoError(t, err)
+		require.Equal(t, models.HoldExpired, out.Status)
+	}
+	require.Equal(t, 1, b.Events("hold.expired"))
+	require.Equal(t, 0, b.Count("select count(*) from authorizations where parent_id is not null"), "time never approves")
+}
+
+// However many moves are made at once, without any run to put them in order: one wins.
+func TestMovesAtOnceHaveOneOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	approve, reject := b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve), b.prepare(t, "crd_bob", h.AuthorizationID, hold.Reject)
+	late := hold.Move{ID: h.AuthorizationID, At: now.Add(life), WorkflowID: "hold/x"}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { _, _ = b.service.Review(t.Context(), approve) })
+		all.Go(func() { _, _ = b.service.Review(t.Context(), reject) })
+		all.Go(func() { _, _ = b.service.Expire(t.Context(), late) })
+	}
+	all.Wait()
+	require.Equal(t, 1, b.Events("hold.approved")+b.Events("hold.rejected")+b.Events("hold.expired"))
+	require.Equal(t, b.Events("hold.approved"), b.Count("select count(*) from authorizations where parent_id is not null"))
+	require.Equal(t, b.Events("hold.rejected"), b.Count("select count(*) from authorizations where outcome is not null"))
+}
+
+func TestReceiptOfAnUnresolvedHold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Approve)
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	require.Equal(t, json.RawMessage(nil), receipt)
+}

@@ -1,0 +1,243 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Move asks for one move of one hold. It is safe to repeat.
+type Move struct {
+	ID         string // the held authorization
+	Request    []byte // digest of the review; empty for what time does
+	At         time.Time
+	WorkflowID string
+}
+
+// Outcome is where a hold stands after a move.
+type Outcome struct {
+	Status        models.HoldStatus
+	Authorization string // the child authorization of an approval
+	Decision      string // the child's decision
+	Approvals     int
+	Required      int
+	RemindAt      time.Time // zero where a reminder was sent
+	DueAt         time.Time
+}
+
+// Gone is the status of a hold whose rows were erased with its subject.
+const Gone models.HoldStatus = "gone"
+
+// Review counts a review in and, where it settles the hold, settles it, all in one transaction.
+func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
+	var out Outcome
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.New(problem.Conflict, "No review has this digest.")
+		}
+		if err != nil {
+			return err
+		}
+		c, err := q.LockHoldCase(ctx, m.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if status := Effective(c.Hold, m.At); status != models.HoldPending {
+			if err := refuseSettled(status, r.Move); err != nil {
+				return err
+			}
+			out, err = outcomeOf(ctx, q, c.Hold, m.At)
+			return err
+		}
+		step := review{q: q, move: m, request: r, held: c, decide: s.Decide, proofs: s.Proofs}
+		if r.Move == Reject {
+			out, err = step.reject(ctx)
+		} else {
+			out, err = step.approve(ctx)
+		}
+		return err
+	})
+	return out, err
+}
+
+// review is one review under way, in one transaction with the hold's row locked.
+type review struct {
+	q       *store.Q
+	move    Move
+	request models.MoveRequest
+	held    store.HoldCase
+	decide  Decider
+	proofs  Proofs
+}
+
+func (r review) reject(ctx context.Context) (Outcome, error) {
+	if err := r.resolve(ctx, models.HoldRejected); err != nil {
+		return Outcome{}, err
+	}
+	receipt, err := json.Marshal(rejectedReceipt{
+		Authorization: r.move.ID, Resolution: Reject,
+		Outcome: outcomeReceipt{Authorization: r.move.ID, Outcome: rejection, ReportedAt: apitime.Time(r.move.At)},
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := r.put(ctx, receipt); err != nil {
+		return Outcome{}, err
+	}
+	if err := r.q.RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
+		return Outcome{}, err
+	}
+	e := r.entry(events.HoldRejected)
+	e.Data = map[string]any{"resolved_by": r.request.Actor, "outcome": rejection}
+	return Outcome{Status: models.HoldRejected}, events.Append(ctx, r.q, e)
+}
+
+// approve counts the approval, with those given before by reviewers still in good standing; the last one required approves the
+// hold and decides again. The world is looked at anew
+// there: the decision may be a denial.
+func (r review) approve(ctx context.Context) (Outcome, error) {
+	if err := r.put(ctx, nil); err != nil {
+		return Outcome{}, err
+	}
+	given, err := r.q.Approvals(ctx, r.move.ID, r.move.At)
+	if err != nil {
+		return Outcome{}, err
+	}
+	h := r.held.Hold
+	if given < h.ApprovalsRequired {
+		e := r.entry(events.HoldReviewed)
+		e.Data = map[string]any{"approvals": given, "approvals_required": h.ApprovalsRequired}
+		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()},
+			events.Append(ctx, r.q, e)
+	}
+	if err := r.resolve(ctx, models.HoldApproved); err != nil {
+		return Outcome{}, err
+	}
+	child, response, err := r.decide(ctx, r.q, Again{
+		Parent: r.held.Parent, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
+		Cause: func(followUp models.Authorization) events.Entry {
+			e := r.entry(events.HoldApproved)
+			e.Data = map[string]any{
+				"resolved_by": r.request.Actor, "approvals": given, "child_authorization": followUp.ID, "child_decision": followUp.Decision,
+			}
+			return e
+		},
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if r.proofs != nil { // kept once, sealed, with the follow-up decision
+		response = r.proofs.Without(response)
+	}
+	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: response})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := r.put(ctx, receipt); err != nil {
+		return Outcome{}, err
+	}
+	if err := r.q.SetHoldChild(ctx, r.move.ID, child.ID); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{
+		Status: models.HoldApproved, Authorization: child.ID, Decision: child.Decision, Approvals: given, Required: h.ApprovalsRequired,
+	}, nil
+}
+
+func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
+	moved, err := r.q.ResolveHold(ctx, r.move.ID, to, r.request.Actor, r.move.At)
+	if err == nil && !moved {
+		return problem.New(problem.ReviewResolved, "The hold was resolved meanwhile.")
+	}
+	return err
+}
+
+func (r review) put(ctx context.Context, receipt []byte) error {
+	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
+	principal, err := r.q.Principal(ctx, scope, r.request.Actor)
+	if err != nil {
+		return err
+	}
+	return r.q.PutReview(ctx, models.Review{
+		AuthorizationID: r.move.ID, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
+		At: r.move.At, Receipt: receipt,
+	})
+}
+
+func (r review) entry(t events.Type) events.Entry {
+	e := entryOf(r.held, t, r.move, r.request.Actor)
+	e.RequestID = r.request.RequestID
+	return e
+}
+
+// Remind tells whoever listens that the hold still waits, once.
+func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
+	return s.byTime(ctx, m, events.HoldReminder, func(q *store.Q) (bool, error) { return q.RemindHold(ctx, m.ID, m.At) })
+}
+
+// Expire expires a pending hold that is due, and says where the hold stands in any case.
+func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
+	return s.byTime(ctx, m, events.HoldExpired, func(q *store.Q) (bool, error) { return q.ExpireHold(ctx, m.ID, m.At) })
+}
+
+func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*store.Q) (bool, error)) (Outcome, error) {
+	var out Outcome
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		moved, err := move(q)
+		if err != nil {
+			return err
+		}
+		c, err := q.LockHoldCase(ctx, m.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			out = Outcome{Status: Gone}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if out, err = outcomeOf(ctx, q, c.Hold, m.At); err != nil || !moved {
+			return err
+		}
+		e := entryOf(c, t, m, "workflow:"+m.WorkflowID)
+		e.Data = map[string]any{"opened_at": apitime.Time(c.Hold.OpenedAt), "due_at": apitime.Time(c.Hold.DueAt)}
+		return events.Append(ctx, q, e)
+	})
+	return out, err
+}
+
+func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
+	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
+	var err error
+	if out.Approvals, err = q.Approvals(ctx, h.AuthorizationID, at); err != nil || h.ChildAuthorizationID == nil {
+		return out, err
+	}
+	out.Authorization = *h.ChildAuthorizationID
+	out.Decision, err = q.AuthorizationDecision(ctx, out.Authorization)
+	return out, err
+}
+
+func remindAt(h models.Hold) time.Time {
+	if h.RemindedAt != nil {
+		return time.Time{}
+	}
+	return h.RemindAt.UTC()
+}
+
+func entryOf(c store.HoldCase, t events.Type, m Move, actor string) events.Entry {
+	return events.Entry{
+		Scope: store.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Type: t, At: m.At,
+		SubjectUID: c.Hold.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey, AuthorizationID: m.ID,
+		Decision: c.Parent.Decision, Actor: actor, WorkflowID: m.WorkflowID,
+	}
+}

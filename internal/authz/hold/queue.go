@@ -1,0 +1,93 @@
+package hold
+
+import (
+	"context"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Queued is a hold in the queue, with what the reviewer who looks at it may do.
+type Queued struct {
+	store.QueuedHold
+	// Barred says that this reviewer stands behind the request, and that self-review is barred.
+	Barred bool
+}
+
+// Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists what is pending.
+func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldFilter, page store.Page) ([]Queued, string, error) {
+	f.Now, f.Reviewer = s.Clock.Now(), p.Actor()
+	if f.Status == "" {
+		f.Status = models.HoldPending
+	}
+	env, err := s.Store.Environment(ctx, p.Store())
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := s.Store.HoldQueue(ctx, p.Store(), f, page)
+	if err != nil {
+		return nil, "", err
+	}
+	own, err := s.own(ctx, p, env, rows)
+	out := make([]Queued, len(rows))
+	for i, row := range rows {
+		row.SelfReviewBarred = bars(row.SelfReviewBarred, env)
+		if row.Status == models.HoldPending && !f.Now.Before(row.DueAt) {
+			row.Status = models.HoldExpired
+		}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID]}
+	}
+	return out, next, err
+}
+
+// own says of the credentials that asked for holds which bar self-review whether the reviewer stands behind them.
+func (s *Service) own(ctx context.Context, p identity.Principal, env models.Environment, rows []store.QueuedHold) (map[string]bool, error) {
+	var askers []string
+	for _, row := range rows {
+		if bars(row.SelfReviewBarred, env) && !slices.Contains(askers, row.CredentialID) {
+			askers = append(askers, row.CredentialID)
+		}
+	}
+	if len(askers) == 0 {
+		return nil, nil
+	}
+	return s.askedBy(ctx, p, askers)
+}
+
+// Counts is what waits for reviewers now; action (a key) and risk narrow it where not empty.
+func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk string) (store.HoldCounts, error) {
+	return s.Store.CountHolds(ctx, scope, action, risk, s.Clock.Now())
+}
+
+// bars reports whether a hold bars self-review: by its policy, or by its environment as it is set now.
+func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
+
+// refuseSelfReview refuses a reviewer who stands behind the credential that asked, where that is barred.
+func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, asker string) error {
+	env, err := s.Store.Environment(ctx, p.Store())
+	if err != nil || !bars(h.SelfReviewBarred, env) {
+		return err
+	}
+	own, err := s.askedBy(ctx, p, []string{asker})
+	if err == nil && own[asker] {
+		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
+	}
+	return err
+}
+
+// askedBy says of each credential whether the caller stands behind it.
+func (s *Service) askedBy(ctx context.Context, p identity.Principal, askers []string) (map[string]bool, error) {
+	own, err := s.Store.Principal(ctx, p.Store(), p.Actor())
+	if err != nil {
+		return nil, err
+	}
+	behind, err := s.Store.Principals(ctx, p.Store(), askers)
+	out := make(map[string]bool, len(behind))
+	for id, principal := range behind {
+		out[id] = principal == own
+	}
+	return out, err
+}

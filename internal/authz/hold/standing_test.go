@@ -1,0 +1,141 @@
+package hold_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// approves has the reviewer approve and returns how many approvals count after it.
+func (b *bundle) approves(t *testing.T, h models.Hold, reviewer string) hold.Outcome {
+	t.Helper()
+	out, err := b.service.Review(t.Context(), b.prepare(t, reviewer, h.AuthorizationID, hold.Approve))
+	require.NoError(t, err)
+	return out
+}
+
+func TestPrincipalsAreRootsOfTheChainOfIssue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddCredential("crd_root", "cli:credential create")
+	b.AddCredential("crd_child", "credential:crd_root")
+	b.AddCredential("crd_grandchild", "credential:crd_child")
+	b.AddCredential("crd_of_person", "person:prs_1")
+	b.AddCredential("crd_loop", "credential:crd_loop")
+	got, err := b.Store.Principals(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_loop", "crd_unknown"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{
+		"crd_root": "credential:crd_root", "crd_child": "credential:crd_root", "crd_grandchild": "credential:crd_root",
+		"crd_of_person": "person:prs_1", "crd_loop": "credential:crd_loop", "crd_unknown": "credential:crd_unknown",
+	}, got)
+	foreign, err := b.Store.Principals(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"crd_child": "credential:crd_child"}, foreign, "a chain is of one environment")
+}
+
+func TestApprovalsCountPrincipals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddCredential("crd_root", "cli:credential create")
+	b.AddCredential("crd_one", "credential:crd_root")
+	b.AddCredential("crd_two", "credential:crd_one")
+	h := b.Hold(life, 2)
+	for _, reviewer := range []string{"crd_one", "crd_two", "crd_root"} {
+		out := b.approves(t, h, reviewer)
+		require.Equal(t, models.HoldPending, out.Status, reviewer)
+		require.Equal(t, 1, out.Approvals, reviewer)
+	}
+	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_bob").Status)
+}
+
+func TestApprovalsCountReviewersInGoodStanding(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(b *bundle){
+		"revoked":          func(b *bundle) { b.Exec("update credentials set revoked_at = $1 where id = 'crd_ann'", now) },
+		"expired":          func(b *bundle) { b.Exec("update credentials set expires_at = $1 where id = 'crd_ann'", now) },
+		"gone":             func(b *bundle) { b.Exec("delete from credentials where id = 'crd_ann'") },
+		"another's by now": func(b *bundle) { b.Exec("update reviews set reviewer = 'client_token:tok_1'") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			h := b.Hold(life, 2)
+			require.Equal(t, 1, b.approves(t, h, "crd_ann").Approvals)
+			leave(b)
+			out := b.approves(t, h, "crd_bob")
+			require.Equal(t, models.HoldPending, out.Status)
+			require.Equal(t, 1, out.Approvals)
+			out = b.approves(t, h, "crd_cat")
+			require.Equal(t, models.HoldApproved, out.Status)
+			require.Equal(t, 2, out.Approvals)
+		})
+	}
+}
+
+func TestReviewerRevokedBeforeTheReviewIsTakenIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	move := b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve)
+	b.Exec("update credentials set revoked_at = $1 where id = 'crd_ann'", now)
+	out, err := b.service.Review(t.Context(), move)
+	require.NoError(t, err)
+	require.Equal(t, models.HoldPending, out.Status)
+	require.Zero(t, out.Approvals)
+}
+
+func TestApprovalsOfPeopleGoByTheirRole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 2)
+	b.Exec("insert into people (id, tenant_id, name, created_at, created_by) values ('prs_1', $1, 'Ann', $2, 'cli:test')", b.Scope.Tenant, now)
+	grant := func() {
+		b.Exec("insert into person_roles (person_id, environment_id, role, granted_at, granted_by) values ('prs_1', $1, 'reviewer', $2, 'cli:test')",
+			b.Scope.Environment, now)
+	}
+	grant()
+	ann := identity.Principal{Person: "prs_1", TenantID: b.Scope.Tenant, EnvironmentID: b.Scope.Environment}
+	require.Equal(t, 1, b.approvesAs(t, h, ann).Approvals)
+	b.Exec("delete from person_roles")
+	require.Equal(t, 1, b.approves(t, h, "crd_bob").Approvals, "Ann is no reviewer any more")
+	grant()
+	b.clock.Advance(time.Minute)
+	out := b.approvesAs(t, h, ann)
+	require.Equal(t, models.HoldApproved, out.Status, "asked again, the reviewer who came back settles the hold")
+	require.Equal(t, 2, out.Approvals)
+}
+
+func (b *bundle) approvesAs(t *testing.T, h models.Hold, p identity.Principal) hold.Outcome {
+	t.Helper()
+	prepared, err := b.service.PrepareReview(t.Context(), p, h.AuthorizationID, hold.Approve, nil)
+	require.NoError(t, err)
+	out, err := b.service.Review(t.Context(), b.moved(t, prepared, h.AuthorizationID))
+	require.NoError(t, err)
+	return out
+}
+
+func TestSelfReviewIsBarredByTheEnvironment(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 1)
+	b.AddCredential(fixture.Asker, "credential:crd_admin")
+	b.AddCredential("crd_admin", "cli:credential create")
+	b.AddCredential("crd_sister", "credential:crd_admin")
+	b.Exec("update environments set bar_self_review = true")
+	for _, reviewer := range []string{fixture.Asker, "crd_admin", "crd_sister"} {
+		b.refused(t, reviewer, h.AuthorizationID, hold.Approve, problem.SelfReview)
+		b.refused(t, reviewer, h.AuthorizationID, hold.Reject, problem.SelfReview)
+		rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), store.HoldFilter{}, store.Page{Limit: 10})
+		require.NoError(t, err)
+		require.True(t, rows[0].Barred, reviewer)
+	}
+	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_bob").Status)
+}

@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+)
+
+// checkStanding checks what no policy can waive.
+func (e *evaluation) checkStanding() {
+	e.add(requirement{
+		name: reqSubject, wanted: "active", found: pick(e.in.SubjectRevoked, "revoked", "active"),
+		met: !e.in.SubjectRevoked, effect: Deny, codes: []string{reason.SubjectRevoked},
+	})
+	e.add(requirement{
+		name: reqAction, wanted: "active", found: pick(e.in.ActionArchived, "archived", "active"),
+		met: !e.in.ActionArchived, effect: Deny, codes: []string{reason.ActionArchived},
+	})
+}
+
+// checkEvidence checks sufficiency, coverage and freshness, where the requirements rely on evidence at all.
+func (e *evaluation) checkEvidence() {
+	r, a := e.in.Requirements, e.in.Assurance
+	if !r.ReliesOnEvidence() {
+		return
+	}
+	e.add(requirement{
+		name: reqEvidence, wanted: "sufficient", found: pick(a.InsufficientEvidence, "insufficient", "sufficient"),
+		met: !a.InsufficientEvidence, effect: r.whenInsufficient(),
+		codes: []string{reason.InsufficientEvidence}, compensation: CompensatesCoverage,
+	})
+	e.add(requirement{
+		name: reqCoverage, wanted: "at least " + string(r.CoverageMin), found: string(a.Coverage),
+		met:    a.Coverage.Rank() >= r.CoverageMin.Rank() && r.CoverageMin.Rank() >= 0,
+		effect: r.whenInsufficient(),
+		codes:  []string{reason.CoverageBelowMinimum}, compensation: CompensatesCoverage,
+	})
+	e.add(e.freshness())
+}
+
+func (e *evaluation) checkClaims() {
+	r := e.in.Requirements
+	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
+		e.add(e.claim(name, r.Claims[name]))
+	}
+}
+
+func (e *evaluation) claim(name string, minimum Status) requirement {
+	rule := claimRules[name]
+	found := e.status(name, minimum, rule)
+	out := requirement{
+		name: reqClaim + name, wanted: "at least " + string(minimum), found: string(found),
+		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code},
+	}
+	e.behaviour = e.behaviour || out.met && rule.compensable && trusted(found) && e.in.Requirements.fresh(e.age(name))
+	switch {
+	case len(rule.order) == 0: // unknown or unsupported: no evidence could ever meet it
+		out.codes = []string{reason.ClaimNotMet}
+	case found == StatusInsufficient:
+		out.effect = e.in.Requirements.whenInsufficient()
+		out.codes = []string{reason.InsufficientEvidence, rule.code}
+	case rule.compensable:
+		out.effect = Challenge
+	}
+	if rule.compensable {
+		out.compensation = name
+	}
+	return out
+}
+
+// status is the claim's status in the profile; a claim the profile does not make counts as insufficient evidence. Of a
+// claim made twice, which no assessor does, the one that fails the minimum counts.
+func (e *evaluation) status(name string, minimum Status, rule claimRule) Status {
+	found := StatusInsufficient
+	for _, c := range e.in.Assurance.Claims {
+		if c.Name != name {
+			continue
+		}
+		found = c.Status
+		if !rule.meets(found, minimum) {
+			break
+		}
+	}
+	return found
+}
+
+// checkApproval asks for the subject's approval of this very action, which only a completed challenge gives.
+func (e *evaluation) checkApproval() {
+	if !e.in.Requirements.ExplicitApprovalRequired {
+		return
+	}
+	approved := e.completed()
+	e.challenge = e.challenge || approved
+	e.add(requirement{
+		name: reqApproval, wanted: "approved by the subject",
+		found: pick(approved, "approved by "+string(e.in.ChallengeCompleted), "not approved"),
+		met:   approved, effect: Challenge, codes: []string{reason.ExplicitApprovalRequired},
+	})
+}
+
+// checkChallenge turns a challenge that cannot be given into a hold. It runs whenever one is due, also beside a
+// stricter effect, so that which codes deny_on sees never depends on another requirement.
+func (e *evaluation) checkChallenge() {
+	due := slices.ContainsFunc(e.results, func(r RequirementResult) bool { return r.Effect == Challenge })
+	if !due {
+		return
+	}
+	for _, m := range e.permitted {
+		if slices.Contains(e.in.UsableMethods, m) {
+			e.usable = append(e.usable, m)
+		}
+	}
+	e.add(requirement{
+		name: reqMethod, wanted: "one of " + joinMethods(e.permitted), found: joinMethods(e.usable),
+		met: len(e.usable) > 0, effect: Hold, codes: []string{reason.NoChallengeMethod},
+	})
+	e.add(requirement{
+		name:   reqChallenges,
+		wanted: "fewer than " + strconv.Itoa(e.in.Requirements.MaxChallenges), found: strconv.Itoa(e.in.ChallengesUsed),
+		met: e.in.ChallengesUsed < e.in.Requirements.MaxChallenges, effect: Hold, codes: []string{reason.MaxChallengesReached},
+	})
+}
+
+// insertLists checks deny_on and hold_on and puts their results at position at. hold_on comes first, so that a policy
+// can deny on hold_on_matched.
+func (e *evaluation) insertLists(at int) {
+	tail, tailCodes := slices.Clone(e.results[at:]), slices.Clone(e.codes[at:])
+	e.results, e.codes = e.results[:at], e.codes[:at]
+
+	present := e.presentCodes(tailCodes)
+	hold := matched(e.in.Requirements.HoldOn, present)
+	e.add(listRequirement(reqHoldOn, Hold, reason.HoldOnMatched, e.in.Requirements.HoldOn, hold))
+	holdResult, holdCodes := e.results[at], e.codes[at]
+	e.results, e.codes = e.results[:at], e.codes[:at]
+
+	deny := matched(e.in.Requirements.DenyOn, append(present, holdCodes...))
+	e.add(listRequirement(reqDenyOn, Deny, reason.DenyOnMatched, e.in.Requirements.DenyOn, deny))
+	e.results = append(append(e.results, holdResult), tail...)
+	e.codes = append(append(e.codes, holdCodes), tailCodes...)
+}
+
+// presentCodes gathers the codes deny_on and hold_on look at.
+func (e *evaluation) presentCodes(failed [][]string) []string {
+	present := slices.Clone(e.in.Assurance.ReasonCodes)
+	for _, c := range e.in.Assurance.Claims {
+		present = append(present, c.ReasonCodes...)
+	}
+	for _, codes := range slices.Concat(e.codes, failed) {
+		present = append(present, codes...)
+	}
+	if e.challenge {
+		present = append(present, reason.ChallengeSatisfied)
+	}
+	return present
+}
+
+func listRequirement(name string, effect Effect, code string, listed, matches []string) requirement {
+	wanted := "no code listed"
+	if len(listed) > 0 {
+		wanted = "none of " + strings.Join(listed, ", ")
+	}
+	return requirement{
+		name: name, wanted: wanted, found: orNone(matches),
+		met: len(matches) == 0, effect: effect, codes: append([]string{code}, matches...),
+	}
+}
+
+// matched returns the listed codes that are present, in the order of the list.
+func matched(listed, present []string) []string {
+	var out []string
+	for _, code := range listed {
+		if slices.Contains(present, code) {
+			out = appendNew(out, code)
+		}
+	}
+	return out
+}
+
+func pick(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+func milliseconds(ms int64) string { return strconv.FormatInt(ms, 10) + " ms" }
+
+func orNone(items []string) string {
+	if len(items) == 0 {
+		return "none"
+	}
+	return strings.Join(items, ", ")
+}
+
+func joinMethods(methods []Method) string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = string(m)
+	}
+	return orNone(names)
+}

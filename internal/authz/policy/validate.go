@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+)
+
+// Violation is one rule that requirements break, in the parts of a 422 detail item. Loc is relative to the
+// requirements object, such as ["claims", "operator_continuity"] or ["deny_on", 0].
+type Violation struct {
+	Loc  []any
+	Msg  string
+	Type string
+}
+
+// Validate checks what the schema of PolicyRequirements cannot: names and codes against the catalogues, and rules that
+// depend on the kind of environment. It returns every violation, in the order of the fields; none means valid.
+func Validate(r Requirements, kind EnvironmentKind) []Violation {
+	var out []Violation
+	for _, claim := range slices.Sorted(maps.Keys(r.Claims)) {
+		if v, bad := checkMinimum(claim, r.Claims[claim]); bad {
+			out = append(out, v)
+		}
+	}
+	for i, m := range r.ChallengeMethods {
+		if m == SandboxConfirm && kind != Sandbox {
+			out = append(out, Violation{
+				Loc:  []any{"challenge_methods", i},
+				Msg:  "sandbox_confirm exists in sandbox environments only",
+				Type: "method_not_available",
+			})
+		}
+	}
+	out = append(out, checkCodes("deny_on", r.DenyOn)...)
+	return append(out, checkCodes("hold_on", r.HoldOn)...)
+}
+
+func checkMinimum(claim string, minimum Status) (v Violation, bad bool) {
+	loc := []any{"claims", claim}
+	rule, known := claimRules[claim]
+	switch {
+	case !known:
+		return Violation{loc, "no such claim; one of " + strings.Join(ClaimNames(), ", "), "unknown_claim"}, true
+	case len(rule.order) == 0:
+		return Violation{loc, "this claim is unsupported, so no minimum can be set on it", "unsupported_claim"}, true
+	case !slices.Contains(rule.order, minimum):
+		return Violation{loc, fmt.Sprintf("%q cannot be the minimum of this claim; one of %s", minimum, join(rule.order)), "status_not_reachable"}, true
+	default:
+		return Violation{}, false
+	}
+}
+
+func checkCodes(field string, codes []string) []Violation {
+	var out []Violation
+	for i, code := range codes {
+		if !reason.Known(code) {
+			out = append(out, Violation{[]any{field, i}, fmt.Sprintf("%q is not a reason code; GET /api/v1/meta lists them", code), "unknown_reason_code"})
+		}
+	}
+	return out
+}
+
+func join(statuses []Status) string {
+	parts := make([]string, len(statuses))
+	for i, s := range statuses {
+		parts[i] = string(s)
+	}
+	return strings.Join(parts, ", ")
+}

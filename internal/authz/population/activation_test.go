@@ -1,0 +1,117 @@
+package population_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// candidate is the embedded typing background under another name, with something of its own.
+func candidate(t *testing.T, version string, drift float64) []byte {
+	t.Helper()
+	body, err := scoring.Default().Background(features.Keystroke).Marshal()
+	require.NoError(t, err)
+	bg, err := scoring.ParseBackground(body)
+	require.NoError(t, err)
+	bg.Version, bg.Drift = version, drift
+	out, err := bg.Marshal()
+	require.NoError(t, err)
+	return out
+}
+
+// replica is one process's service with what it logs.
+func replica(t *testing.T, st *store.Store) (*population.Service, *bytes.Buffer) {
+	t.Helper()
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	var log bytes.Buffer
+	s := &population.Service{Store: st, Assessor: assurance.New(scoring.Default(), keys), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	require.NoError(t, s.Load(t.Context()))
+	return s, &log
+}
+
+func order(body []byte) population.Order {
+	return population.Order{Body: body, Comparison: map[string]any{"eer": .02}, By: "cli:background activate", At: storetest.Epoch}
+}
+
+func TestEveryReplicaFollowsAnActivation(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	env := storetest.Environment(t, st, models.Live)
+	embedded := scoring.Default().Version()
+	one, _ := replica(t, st)
+	require.Equal(t, embedded, one.Assessor.Model().Version(), "the embedded backgrounds stand where there are no others")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); one.Follow(ctx) }()
+	defer func() { cancel(); <-done }()
+
+	_, err := population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	require.NoError(t, err)
+	pointer := scoring.Default().Background(features.Pointer).Version
+	require.Eventually(t, func() bool { return one.Assessor.Model().Version() == "local-1+"+pointer }, 10*time.Second, 10*time.Millisecond)
+	two, _ := replica(t, st)
+	require.Equal(t, "local-1+"+pointer, two.Assessor.Model().Version(), "one that starts later has it, too")
+	require.Equal(t, []string{scoring.Default().Background(features.Keystroke).Version}, two.Assessor.Earlier(features.Keystroke),
+		"templates of the one before are carried over")
+
+	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-2", .2)))
+	require.NoError(t, err)
+	require.NoError(t, population.Retire(t.Context(), st, features.Keystroke, "cli:background retire", storetest.Epoch.Add(time.Hour)))
+	require.Eventually(t, func() bool { return one.Assessor.Model().Version() == embedded }, 10*time.Second, 10*time.Millisecond)
+	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	require.NoError(t, err, "a background may come back as it was")
+
+	var events int
+	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where type = 'background.activated' and environment_id = $1", env.ID).Scan(&events))
+	require.Equal(t, 4, events, "auditors of every environment can tell from when another model judges")
+	rows, err := st.Backgrounds(t.Context())
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.JSONEq(t, `{"eer":0.02}`, string(rows[0].Comparison), "the comparison before the activation is kept with it")
+}
+
+func TestWhatIsNotActivated(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := population.Activate(t.Context(), st, order([]byte("{}")))
+	require.ErrorIs(t, err, scoring.ErrBackground)
+	without := order(candidate(t, "local-1", .1))
+	without.Comparison = nil
+	_, err = population.Activate(t.Context(), st, without)
+	require.ErrorIs(t, err, population.ErrNoComparison)
+	_, err = population.Activate(t.Context(), st, order(candidate(t, scoring.Default().Background(features.Keystroke).Version, .3)))
+	require.ErrorIs(t, err, population.ErrVersionTaken, "another under the embedded one's name")
+	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	require.NoError(t, err)
+	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .2)))
+	require.ErrorIs(t, err, population.ErrVersionTaken, "templates name their background by its version")
+	require.Error(t, population.Retire(t.Context(), st, "gait", "cli", storetest.Epoch))
+}
+
+func TestLiveEnvironmentsAreWarnedOfDataThatIsNotCommercial(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	storetest.Environment(t, st, models.Sandbox)
+	s, log := replica(t, st)
+	require.NoError(t, s.Warn(t.Context()))
+	require.Empty(t, log.String(), "a sandbox may try things")
+	live := storetest.Environment(t, st, models.Live)
+	require.NoError(t, s.Warn(t.Context()))
+	require.Contains(t, log.String(), live.ID)
+	require.Contains(t, log.String(), "may not be used commercially")
+}

@@ -1,0 +1,36 @@
+package signing
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// SignDocument signs a document that is no proof with the environment's signing key.
+func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ string, payload []byte) (string, error) {
+	k, err := s.environment(ctx, s.store.Q, scope)
+	if err != nil {
+		return "", err
+	}
+	if k.signer == nil {
+		return "", errCannotSign(scope.Environment, k.failed)
+	}
+	return k.signer.SignDocument(typ, payload)
+}
+
+// VerifyDocument checks what any key of the environment signed, retired ones too: a document outlives the key.
+func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, compact string) ([]byte, error) {
+	rows, err := s.store.AllSigningKeys(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	keys := proof.KeySet{}
+	for _, row := range rows {
+		// A key that does not open verifies nothing: only the sealed half shows that the key is one of ours.
+		if private, err := s.open(row); err == nil {
+			keys[row.KID] = &private.PublicKey
+		}
+	}
+	return proof.VerifyDocument(compact, keys, typ)
+}

@@ -1,0 +1,219 @@
+// Package proofing keeps the signing keys of each environment and the records of proofs: it signs what the decision path
+// asks for, publishes the keys, and answers whether a proof is still good. How a proof looks is internal/authz/proof's; whether
+// one is due is internal/authz/authorization's.
+package signing
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/singleflight"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const (
+	keyPurpose = "signing-key"
+	// cacheFor bounds how long a replica signs with a key after another replica rotated it. It is far below Overlap, so
+	// that what it signs meanwhile verifies.
+	cacheFor = 5 * time.Second
+	// Overlap is how long a retiring key stays published: the longest life of a proof, the clocks' difference, and what
+	// verifiers may cache the key set for.
+	Overlap = proof.MaxTTL + proof.MaxLeeway + keySetMaxAge
+	// keySetMaxAge is the Cache-Control of the key set.
+	keySetMaxAge = 5 * time.Minute
+	// longestUse is how long after a key was chosen something that it signed may still be accepted.
+	longestUse = cacheFor + proof.MaxTTL + proof.MaxLeeway
+)
+
+// Service signs and verifies.
+type Service struct {
+	store   *store.Store
+	keys    *keyring.Keyring
+	clock   clock.Clock
+	baseURL string
+
+	mu        sync.RWMutex
+	envs      map[string]cachedKeys
+	set       publishedSet
+	dropped   uint64 // counts what Forget did: what was read before it is not kept after it
+	publishes singleflight.Group[publishedSet]
+}
+
+type cachedKeys struct {
+	signer *proof.Signer // nil if no key can sign
+	public proof.KeySet
+	failed error // why keys did not open
+	until  time.Time
+}
+
+// New makes the service. The base URL is part of every proof's issuer.
+func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
+	return &Service{store: st, keys: keys, clock: c, baseURL: baseURL, envs: map[string]cachedKeys{}}
+}
+
+// Issuer is the iss of an environment's proofs: no two environments share one.
+func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
+
+// Sign makes a proof with the environment's signing key and returns the key's id beside it.
+func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
+	k, err := s.environment(ctx, q, scope)
+	if err != nil {
+		return "", "", err
+	}
+	if k.signer == nil {
+		return "", "", errCannotSign(scope.Environment, k.failed)
+	}
+	compact, err = k.signer.Sign(c)
+	return compact, k.signer.KeyID(), err
+}
+
+func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+	now := s.clock.Now()
+	s.mu.RLock()
+	k, ok := s.envs[scope.Environment]
+	s.mu.RUnlock()
+	if ok && now.Before(k.until) {
+		return k, nil
+	}
+	return s.refresh(ctx, q, scope)
+}
+
+// refresh loads an environment's keys, however fresh those that are cached.
+func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+	now, dropped := s.clock.Now(), s.droppedSoFar()
+	k, err := s.load(ctx, q, scope, now)
+	if err != nil {
+		return k, err
+	}
+	k.until = now.Add(cacheFor)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped == dropped {
+		s.envs[scope.Environment] = k
+	}
+	return k, nil
+}
+
+func (s *Service) droppedSoFar() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.dropped
+}
+
+// load opens an environment's keys. One that does not open is passed over: it cannot sign, and must not keep another from
+// signing or from verifying.
+func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
+	rows, err := q.SigningKeys(ctx, scope)
+	if err != nil {
+		return cachedKeys{}, err
+	}
+	k := cachedKeys{public: proof.KeySet{}}
+	opened := map[string]*ecdsa.PrivateKey{}
+	for _, row := range rows {
+		private, err := s.open(row)
+		if err != nil {
+			k.failed = errors.Join(k.failed, err)
+			continue
+		}
+		opened[row.KID], k.public[row.KID] = private, &private.PublicKey
+	}
+	chosen, ok := choose(rows, now, func(row models.SigningKey) bool { return opened[row.KID] != nil })
+	if !ok {
+		return k, nil
+	}
+	k.signer, err = proof.NewSigner(opened[chosen.KID])
+	return k, err
+}
+
+// choose returns the key that signs: the active one, or, if it does not open, another that verifiers know. One that is
+// retiring signs only while what it signs ends before the key does.
+func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKey) bool) (models.SigningKey, bool) {
+	for _, fits := range []func(models.SigningKey) bool{
+		func(k models.SigningKey) bool { return k.Status == models.KeyActive },
+		func(k models.SigningKey) bool {
+			return k.Status == models.KeyRetiring && k.RetiringAt != nil && now.Add(longestUse).Before(k.RetiringAt.Add(Overlap))
+		},
+		func(k models.SigningKey) bool { return k.Status == models.KeyNext },
+	} {
+		for _, row := range rows {
+			if fits(row) && opens(row) {
+				return row, true
+			}
+		}
+	}
+	return models.SigningKey{}, false
+}
+
+// errCannotSign is of a part that is unavailable: nothing was decided, and another process may be able to sign.
+func errCannotSign(environment string, cause error) error {
+	return problem.Away("The proofs of this environment cannot be signed at present. Nothing was changed.",
+		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY and countersign key list: %w", environment, cause))
+}
+
+func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
+	der, err := s.keys.Open(keyPurpose, row.Sealed, []byte(row.KID))
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s: %w", row.KID, err)
+	}
+	return proof.ParsePrivateKey(der)
+}
+
+// Opens opens the private half of a key, and returns why it cannot.
+func (s *Service) Opens(row models.SigningKey) error {
+	_, err := s.open(row)
+	return err
+}
+
+// works opens a key as it is stored, signs with it and verifies that against the key as it is published.
+func (s *Service) works(row models.SigningKey) error {
+	private, err := s.open(row)
+	if err != nil {
+		return err
+	}
+	signer, err := proof.NewSigner(private)
+	if err != nil {
+		return err
+	}
+	published, err := proof.ParseJWKS(slices.Concat([]byte(`{"keys":[`), row.PublicJWK, []byte("]}")))
+	if err != nil {
+		return fmt.Errorf("signing key %s as published: %w", row.KID, err)
+	}
+	const typ = "trial+jws"
+	signed, err := signer.SignDocument(typ, []byte("{}"))
+	if err != nil {
+		return err
+	}
+	if _, err := proof.VerifyDocument(signed, published, typ); err != nil {
+		return fmt.Errorf("signing key %s does not verify as published: %w", row.KID, err)
+	}
+	return nil
+}
+
+// Keys lists an environment's keys, retired ones too.
+func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.SigningKey, error) {
+	return s.store.AllSigningKeys(ctx, scope)
+}
+
+// Forget drops the cached keys of an environment, or of all if the id is empty, and the published set.
+func (s *Service) Forget(environment string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
+	s.set = publishedSet{}
+	s.publishes.Forget("")
+	if environment == "" {
+		clear(s.envs)
+		return
+	}
+	delete(s.envs, environment)
+}

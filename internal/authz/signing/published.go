@@ -1,0 +1,72 @@
+package signing
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// KeySet is the published key set with its ETag and how long it may be cached.
+type KeySet struct {
+	Body   []byte // shared with other callers: not to be changed
+	ETag   string
+	MaxAge time.Duration
+}
+
+// publishedSet is the key set as it is kept; until is zero if there is none.
+type publishedSet struct {
+	KeySet
+	until time.Time
+}
+
+// Published is the key set of every environment: next, active and retiring keys. It is kept for cacheFor, until Forget, or
+// until a key's time is over, whichever comes first.
+func (s *Service) Published(ctx context.Context) (KeySet, error) {
+	now := s.clock.Now()
+	s.mu.RLock()
+	set := s.set
+	s.mu.RUnlock()
+	if now.Before(set.until) {
+		return set.KeySet, nil
+	}
+	set, err := s.publishes.Do(ctx, "", func(ctx context.Context) (publishedSet, error) { return s.publish(ctx, now) })
+	return set.KeySet, err
+}
+
+// publish reads the key set and keeps it.
+func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, error) {
+	dropped := s.droppedSoFar()
+	rows, err := s.store.PublishedKeys(ctx)
+	if err != nil {
+		return publishedSet{}, err
+	}
+	set := publishedSet{KeySet: KeySet{MaxAge: keySetMaxAge}, until: now.Add(cacheFor)}
+	keys := []json.RawMessage{}
+	for _, row := range rows {
+		if row.RetiringAt != nil {
+			ends := row.RetiringAt.Add(Overlap)
+			if !now.Before(ends) {
+				continue // nothing that it signed is alive; upkeep retires it within the hour
+			}
+			if ends.Before(set.until) {
+				set.until = ends
+			}
+		}
+		keys = append(keys, json.RawMessage(row.PublicJWK))
+	}
+	var body bytes.Buffer
+	if err := json.NewEncoder(&body).Encode(map[string]any{"keys": keys}); err != nil {
+		return publishedSet{}, err
+	}
+	sum := sha256.Sum256(body.Bytes())
+	set.Body, set.ETag = body.Bytes(), `"`+hex.EncodeToString(sum[:16])+`"`
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped == dropped {
+		s.set = set
+	}
+	return set, nil
+}

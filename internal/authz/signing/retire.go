@@ -1,0 +1,126 @@
+package signing
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// revokeBatch is how many proofs one transaction revokes.
+const revokeBatch = 500
+
+// revokedWithKey is the reason that the event of a revoked proof gives.
+const revokedWithKey = "signing_key_retired"
+
+// Retire ends keys that have been retiring for longer than any proof they signed can live, and returns how many.
+func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (int, error) {
+	now := s.clock.Now()
+	retired := 0
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		rows, err := q.SigningKeys(ctx, scope)
+		if err != nil {
+			return err
+		}
+		c := &change{Service: s, q: q, scope: scope, who: by{actor: actor}, now: now, rows: rows}
+		retired = 0
+		for i, row := range rows {
+			if row.Status != models.KeyRetiring || row.RetiringAt == nil || now.Sub(*row.RetiringAt) < Overlap {
+				continue
+			}
+			if err := c.move(ctx, &rows[i], models.KeyRetired); err != nil {
+				return err
+			}
+			if rows[i].Status == models.KeyRetired {
+				retired++
+			}
+		}
+		return nil
+	})
+	s.Forget(scope.Environment)
+	return retired, err
+}
+
+// Retirement takes one key out of use.
+type Retirement struct {
+	KID string
+	// AtOnce is for a key that others may know: it verifies nothing from now on, and its open proofs are revoked.
+	AtOnce bool
+	Actor  string
+}
+
+// RetireKey takes one key out of use, and returns the keys after it and how many proofs were revoked. A key that signs gives
+// way to the next one, and is not retired while none other works. Without AtOnce the key verifies until its last proof is
+// dead.
+func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement) (after []models.SigningKey, revoked int, err error) {
+	var retired models.SigningKey
+	after, err = s.change(ctx, scope, by{actor: r.Actor}, func(c *change) error {
+		var err error
+		retired, err = c.retire(ctx, r)
+		return err
+	})
+	if err != nil || !r.AtOnce {
+		return after, 0, err
+	}
+	for {
+		n, err := s.revokeSome(ctx, retired, r.Actor)
+		revoked += n
+		if err != nil || n < revokeBatch {
+			return after, revoked, err
+		}
+	}
+}
+
+func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, error) {
+	i := slices.IndexFunc(c.rows, func(k models.SigningKey) bool { return k.KID == r.KID })
+	if i < 0 {
+		return models.SigningKey{}, problem.Newf(problem.NotFound, "The environment has no signing key %s.", r.KID)
+	}
+	k := &c.rows[i]
+	var err error
+	switch {
+	case k.Status == models.KeyRetired && !r.AtOnce:
+		return *k, problem.Newf(problem.Conflict, "The signing key %s is retired already.", r.KID)
+	case k.Status == models.KeyActive && !c.working(models.KeyNext):
+		return *k, problem.Newf(problem.Conflict, "The signing key %s is the only one that can sign. Rotate first, which makes another.", r.KID)
+	case k.Status == models.KeyActive:
+		err = c.promote(ctx)
+	case k.Status == models.KeyNext:
+		err = c.replaceNext(ctx)
+	}
+	if err == nil && r.AtOnce && k.Status != models.KeyRetired {
+		err = c.move(ctx, k, models.KeyRetired)
+	}
+	return *k, err
+}
+
+// revokeSome revokes open proofs of a key, each with its event, and returns how many.
+func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor string) (int, error) {
+	now, revoked := s.clock.Now(), 0
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		rows, err := q.RevokeProofsOfKey(ctx, k, store.Revocation{
+			Reason: revokedWithKey, At: now, Longest: proof.MaxTTL + time.Minute, Limit: revokeBatch,
+		})
+		if err != nil {
+			return err
+		}
+		revoked = len(rows)
+		for _, r := range rows {
+			err := events.Append(ctx, q, events.Entry{
+				Scope: store.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, Type: events.ProofRevoked, At: now,
+				SubjectUID: r.SubjectUID, Subject: r.Subject, Action: r.ActionKey, AuthorizationID: r.AuthorizationID, Decision: r.Decision,
+				Actor: actor, Data: map[string]any{"proof_id": r.ID, "reason": revokedWithKey},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return revoked, err
+}

@@ -1,0 +1,246 @@
+package signing
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Establish gives a new environment its first active key and the next one.
+func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
+	c := &change{Service: s, q: q, scope: scope, who: by{actor: actor}, now: s.clock.Now()}
+	return c.createEach(ctx, models.KeyActive, models.KeyNext)
+}
+
+// Rotate lets the next key, published long enough to be known, sign; the active one retires behind it, and a fresh next
+// one is published. It returns the keys after the move. A next key that does not work is replaced instead, and the error is
+// problem.RotationInProgress: the fresh one must be known to verifiers before it signs.
+func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error) {
+	return s.rotate(ctx, scope, by{actor: actor})
+}
+
+// RotateFor is Rotate on a credential's request.
+func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models.SigningKey, error) {
+	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID})
+}
+
+func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]models.SigningKey, error) {
+	var replaced error
+	after, err := s.change(ctx, scope, who, func(c *change) error {
+		var err error
+		replaced, err = c.rotate(ctx)
+		return err
+	})
+	if err == nil {
+		err = replaced
+	}
+	return after, err
+}
+
+// by is who makes a change, and on which request.
+type by struct{ actor, request string }
+
+// change moves the keys of one environment within a transaction.
+type change struct {
+	*Service
+	q     *store.Q
+	scope store.Scope
+	who   by
+	now   time.Time
+	rows  []models.SigningKey // retired ones too, as they were when the change began
+}
+
+// change runs f under the lock of the environment's keys and returns the keys after it. The master keys are compared within
+// the transaction: a process without all of them could take a good key for a broken one.
+func (s *Service) change(ctx context.Context, scope store.Scope, who by, f func(c *change) error) ([]models.SigningKey, error) {
+	var after []models.SigningKey
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := q.LockSigningKeys(ctx, scope); err != nil {
+			return err
+		}
+		if err := masterkey.Compare(ctx, q, s.keys); err != nil {
+			return err
+		}
+		rows, err := q.AllSigningKeys(ctx, scope)
+		if err != nil {
+			return err
+		}
+		if err := f(&change{Service: s, q: q, scope: scope, who: who, now: s.clock.Now(), rows: rows}); err != nil {
+			return err
+		}
+		after, err = q.AllSigningKeys(ctx, scope)
+		return err
+	})
+	s.Forget(scope.Environment)
+	return after, err
+}
+
+// in returns the key in a state that only one key has; nil if there is none.
+func (c *change) in(status models.KeyStatus) *models.SigningKey {
+	i := slices.IndexFunc(c.rows, func(k models.SigningKey) bool { return k.Status == status })
+	if i < 0 {
+		return nil
+	}
+	return &c.rows[i]
+}
+
+// working reports whether there is a key in the state and it works.
+func (c *change) working(status models.KeyStatus) bool {
+	k := c.in(status)
+	return k != nil && c.works(*k) == nil
+}
+
+// rotate takes the active key out of use only for one that works. replaced says that the next key was not that one.
+func (c *change) rotate(ctx context.Context) (replaced, err error) {
+	switch {
+	case c.working(models.KeyNext):
+		return nil, c.promote(ctx)
+	case c.working(models.KeyActive):
+		if err := c.replaceNext(ctx); err != nil {
+			return nil, err
+		}
+		return problem.Newf(problem.RotationInProgress, "The next signing key could not be opened and was replaced; the active key signs on. "+
+			"Rotate again in %d minutes, when verifiers know the new one.", int(keySetMaxAge.Minutes())), nil
+	default: // nothing signs as it is: a key that verifiers have yet to fetch is better
+		for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
+			if err := c.move(ctx, c.in(status), models.KeyRetiring); err != nil {
+				return nil, err
+			}
+		}
+		return nil, c.createEach(ctx, models.KeyActive, models.KeyNext)
+	}
+}
+
+// promote lets the next key sign in place of the active one.
+func (c *change) promote(ctx context.Context) error {
+	if err := c.move(ctx, c.in(models.KeyActive), models.KeyRetiring); err != nil {
+		return err
+	}
+	if err := c.move(ctx, c.in(models.KeyNext), models.KeyActive); err != nil {
+		return err
+	}
+	return c.createEach(ctx, models.KeyNext)
+}
+
+// replaceNext publishes another next key. The one before stays published for a while: it may have stood in for the active
+// key.
+func (c *change) replaceNext(ctx context.Context) error {
+	if err := c.move(ctx, c.in(models.KeyNext), models.KeyRetiring); err != nil {
+		return err
+	}
+	return c.createEach(ctx, models.KeyNext)
+}
+
+// move takes a key one step on; nil is no key.
+func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeyStatus) error {
+	if k == nil {
+		return nil
+	}
+	moved, err := c.q.MoveSigningKey(ctx, *k, to, c.now)
+	if err != nil || !moved {
+		return err
+	}
+	k.Status = to
+	if t, told := moveEvents[to]; told {
+		return c.record(ctx, t, k.KID)
+	}
+	return nil
+}
+
+// moveEvents are recorded when a key comes into a state.
+var moveEvents = map[models.KeyStatus]events.Type{
+	models.KeyActive: events.SigningKeyActivated, models.KeyRetired: events.SigningKeyRetired,
+}
+
+func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) error {
+	for _, status := range statuses {
+		row, err := c.generate(status)
+		if err != nil {
+			return err
+		}
+		if err := c.q.CreateSigningKey(ctx, row); err != nil {
+			return err
+		}
+		if err := c.record(ctx, events.SigningKeyCreated, row.KID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate makes a key and proves that it works as it will be stored.
+func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
+	private, signer, err := newKey()
+	if err != nil {
+		return models.SigningKey{}, err
+	}
+	der, err := proof.MarshalPrivateKey(private)
+	if err != nil {
+		return models.SigningKey{}, err
+	}
+	jwk, err := publicJWK(signer)
+	if err != nil {
+		return models.SigningKey{}, err
+	}
+	sealed, err := c.keys.Seal(keyPurpose, der, []byte(signer.KeyID()))
+	if err != nil {
+		return models.SigningKey{}, err
+	}
+	row := models.SigningKey{
+		KID: signer.KeyID(), TenantID: c.scope.Tenant, EnvironmentID: c.scope.Environment, Status: status, PublicJWK: jwk,
+		Sealed: sealed, CreatedAt: c.now,
+	}
+	if status == models.KeyActive {
+		row.ActivatedAt = &c.now
+	}
+	return row, c.works(row)
+}
+
+// newKey makes a key whose id does not begin with a hyphen: an operator can then name it at the command line, where it would be
+// taken for a flag.
+func newKey() (*ecdsa.PrivateKey, *proof.Signer, error) {
+	for {
+		private, err := proof.GenerateKey()
+		if err != nil {
+			return nil, nil, err
+		}
+		signer, err := proof.NewSigner(private)
+		if err != nil || !strings.HasPrefix(signer.KeyID(), "-") {
+			return private, signer, err
+		}
+	}
+}
+
+// publicJWK is the one key of the set as it is published.
+func publicJWK(signer *proof.Signer) (models.JSON, error) {
+	raw, err := proof.JWKS(proof.KeySet{signer.KeyID(): signer.Public()})
+	if err != nil {
+		return nil, err
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(raw, &set); err != nil {
+		return nil, err
+	}
+	if len(set.Keys) != 1 {
+		return nil, errors.New("a key set of one key has one key")
+	}
+	return models.JSON(set.Keys[0]), nil
+}
+
+func (c *change) record(ctx context.Context, t events.Type, kid string) error {
+	return events.Append(ctx, c.q, events.Entry{Scope: c.scope, Type: t, At: c.now, Actor: c.who.actor, RequestID: c.who.request, Data: map[string]any{"kid": kid}})
+}

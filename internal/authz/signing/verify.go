@@ -1,0 +1,154 @@
+package signing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Status is the contract's ProofStatus.
+type Status struct {
+	JTI       string             `json:"jti"`
+	Status    models.ProofStatus `json:"status"`
+	ExpiresAt *time.Time         `json:"-"`
+	RevokedAt *time.Time         `json:"-"`
+}
+
+// StatusOf is a proof's state at a time: what is stored, or expired.
+func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
+	if p.Status == models.ProofActive && !now.Before(p.ExpiresAt) {
+		return models.ProofExpired
+	}
+	return p.Status
+}
+
+// Status answers the state of a proof; one that is not on record in the scope is unknown. Asking consumes nothing.
+func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (Status, error) {
+	if !ids.Has(ids.Proof, jti) { // any text may be asked about, and a database does not take every text
+		return Status{JTI: jti, Status: models.ProofUnknown}, nil
+	}
+	p, err := s.store.Proof(ctx, scope, jti)
+	if errors.Is(err, store.ErrNotFound) {
+		return Status{JTI: jti, Status: models.ProofUnknown}, nil
+	}
+	return Status{JTI: jti, Status: StatusOf(p, s.clock.Now()), ExpiresAt: &p.ExpiresAt, RevokedAt: p.RevokedAt}, err
+}
+
+// Question is what a verifier wants to know; empty fields are not checked.
+type Question struct {
+	Proof        string
+	Audience     string
+	Action       string
+	ResourceType string
+	ResourceID   string
+	Nonce        string
+	Consume      bool
+}
+
+// Verification is the answer. Claims are nil where nothing can be trusted of the proof.
+type Verification struct {
+	Valid       bool               `json:"valid"`
+	Status      models.ProofStatus `json:"status"`
+	ReasonCodes []string           `json:"reason_codes"`
+	Claims      *proof.Claims      `json:"claims"`
+}
+
+// Verify checks form, signature and claims, then the record. With Consume, of any number of callers one gets valid; the
+// others are told it is consumed. A proof that fails is never an error.
+func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
+	scope := p.Store()
+	k, err := s.environment(ctx, s.store.Q, scope)
+	if err != nil {
+		return Verification{}, err
+	}
+	now := s.clock.Now()
+	expect := proof.Expect{
+		Issuer: s.Issuer(scope.Environment), Environment: scope.Environment, Audience: in.Audience, Action: in.Action,
+		ResourceType: in.ResourceType, ResourceID: in.ResourceID, Nonce: in.Nonce,
+	}
+	claims, err := proof.Verify(in.Proof, k.public, now, expect)
+	var refused *proof.Error
+	if errors.As(err, &refused) && refused.Code == reason.ProofKeyUnknown { // another replica may have made the key a moment ago
+		if k, err = s.refresh(ctx, s.store.Q, scope); err != nil {
+			return Verification{}, err
+		}
+		claims, err = proof.Verify(in.Proof, k.public, now, expect)
+	}
+	refused = nil
+	if err != nil && !errors.As(err, &refused) {
+		return Verification{}, err
+	}
+	if claims.ID == "" {
+		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{refused.Code}}, nil
+	}
+	return s.onRecord(ctx, p, in, claims, refused, now)
+}
+
+// onRecord weighs a proof whose signature holds against its record.
+func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Question, claims proof.Claims, refused *proof.Error, now time.Time) (Verification, error) {
+	row, err := s.store.Proof(ctx, p.Store(), claims.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{reason.ProofUnknown}}, nil
+	}
+	if err != nil {
+		return Verification{}, err
+	}
+	v := Verification{Status: StatusOf(row, now), ReasonCodes: []string{}, Claims: &claims}
+	if refused != nil {
+		v.ReasonCodes = append(v.ReasonCodes, refused.Code)
+	}
+	if code, dead := deadCodes[v.Status]; dead {
+		if refused == nil || refused.Code != code {
+			v.ReasonCodes = append(v.ReasonCodes, code)
+		}
+		return v, nil
+	}
+	if refused != nil {
+		return v, nil //nolint:nilerr // a proof that fails is an answer, not an error
+	}
+	if !in.Consume {
+		v.Valid = true
+		return v, nil
+	}
+	return s.consume(ctx, p, row, v, now)
+}
+
+var deadCodes = map[models.ProofStatus]reason.Code{
+	models.ProofConsumed: reason.ProofConsumed, models.ProofRevoked: reason.ProofRevoked, models.ProofExpired: reason.ProofExpired,
+}
+
+func (s *Service) consume(ctx context.Context, p identity.Principal, row models.Proof, v Verification, now time.Time) (Verification, error) {
+	won := false
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		var err error
+		if won, err = q.ConsumeProof(ctx, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), Type: events.ProofConsumed, At: now, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
+			RequestID: p.RequestID, Data: map[string]any{"proof_id": row.JTI},
+		})
+	})
+	if err != nil {
+		return v, err
+	}
+	if won {
+		v.Valid, v.Status = true, models.ProofConsumed
+		return v, nil
+	}
+	row, err = s.store.Proof(ctx, p.Store(), row.JTI)
+	if err != nil {
+		return v, err
+	}
+	v.Status = StatusOf(row, s.clock.Now())
+	v.ReasonCodes = append(v.ReasonCodes, deadCodes[v.Status])
+	return v, nil
+}

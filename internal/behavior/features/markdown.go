@@ -1,0 +1,86 @@
+package features
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+var modalityNotes = map[Modality]string{
+	Keystroke: "Key groups go by physical key: L/R hand; P, R, M, I are little, ring, middle, index finger; SP space, BS backspace and delete, SH shift and caps lock, OT the rest. " +
+		"PP is the time from press to press, RP from release to the next press. Residuals are what is left after the table's mean for that key or pair of keys, clipped.",
+	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. Polling intervals and step sizes are left out on purpose: they recognise a mouse and a browser, not a person.",
+	Scroll:  "A burst ends at a pause of 200 ms.",
+	Rhythm:  "Times between presses, pointer events and scroll events on one line.",
+	Gaze:    "Reported by an eye tracker's own software. No camera frame and no gaze position is ever accepted.",
+}
+
+// Markdown is docs/features.md: the published schema in words. A test holds the file equal to it.
+func Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Feature frames
+
+Schema `+"`%s`"+`, tables `+"`%s`"+`. This page is generated from the code (`+"`go test ./internal/behavior/features -update`"+`).
+
+A frame tells how somebody typed and moved, never what. It is a set of cells; a cell is the mean of a timing value over the
+events of the frame that belong to it. Every cell is sent as `+"`[n, mean]`"+`: the count only as a bin (0 absent and left out, %d for 1
+to 3 events, %d for 4 and more), because exact counts can single out a known text, and the mean with two decimals. Presence
+scalars are single numbers that help to tell a person from a program; they never enter a template.
+
+## The features object
+
+`, SchemaVersion, tables.Version, CountFew, CountMany)
+	body, err := json.MarshalIndent(ExampleJSON(), "", "  ")
+	if err != nil {
+		panic("features: the example does not marshal: " + err.Error())
+	}
+	fmt.Fprintf(&b, "```json\n%s\n```\n\n", body)
+	writeRules(&b)
+	for _, m := range Modalities() {
+		fmt.Fprintf(&b, "## %s: %d cells\n\n%s\n\n| cell | definition | unit | from | to |\n|---|---|---|---|---|\n", m, Dim(m), modalityNotes[m])
+		for _, c := range Cells(m) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %.2f | %.2f |\n", c.Name, cellText(c.Definition), c.Unit, c.Min, c.Max)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "## Presence: %d scalars\n\nKeystroke scalars need %d press to press times, pointer scalars %d moving steps; below that they are left out.\n\n"+
+		"| scalar | of | definition | unit | from | to |\n|---|---|---|---|---|---|\n", len(presenceScalars), minPresencePairs, minPresenceSteps)
+	for _, s := range presenceScalars {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %.0f | %.0f |\n", s.Name, s.Modality, cellText(s.Definition), s.Unit, s.Min, s.Max)
+	}
+	return b.String()
+}
+
+// cellText keeps a bar in a definition from ending the table's column.
+func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+func writeRules(b *strings.Builder) {
+	fmt.Fprintf(b, `- `+"`schema`"+` is required. `+"`clock_ms`"+` is the resolution of the collector's clock, 0 to %d; leave it out where unknown.
+- A modality holds `+"`events`"+` (presses, pointer or scroll events; 0 to %d), `+"`active_ms`"+` (0 to %d; typing counts pauses of at most 2 s, the
+  pointer pauses under 1 s, scrolling time within bursts, rhythm the whole span) and `+"`cells`"+`.
+- Any other name, any text, any array but `+"`[n, mean]`"+`, any number out of range is refused with a reason code.
+
+| reason code | status | when |
+|---|---|---|
+`, MaxClockMS, MaxEvents, MaxActiveMS)
+	for _, r := range [][3]string{
+		{ReasonMalformed, "rejected", "not an object, or a part of it that must be one is none"},
+		{ReasonSchema, "rejected", "another schema version, or none"},
+		{ReasonRawContent, "rejected", "text, nesting, long arrays, or a name under which raw input is sent"},
+		{ReasonUnknown, "rejected", "a cell, scalar or field the schema does not have"},
+		{ReasonImpossible, "rejected", "a number its formula cannot give"},
+		{ReasonNotBinned, "rejected", "an exact count"},
+		{ReasonContradicts, "rejected", "cells without events, or more events in a cell than in the block"},
+		{ReasonEmpty, "neutral", "nothing happened"},
+	} {
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", r[0], r[1], r[2])
+	}
+	b.WriteString(`
+## For writers of collectors
+
+The residual tables, clips and the map from ` + "`KeyboardEvent.code`" + ` to key names are in ` + "`internal/behavior/features/tables.json`" + `; carry that file as it is.
+` + "`internal/behavior/features/testdata/golden_extraction.json`" + ` holds made-up events and the object each must give; the Go code and the browser
+collector both pass it. Cut frames after 10 to 20 s or about 50 keys, and compute pairs only within a frame.
+
+`)
+}

@@ -1,0 +1,240 @@
+package scoring
+
+import (
+	"math"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+)
+
+// AssessOptions are what the service knows of the subject beyond evidence.
+type AssessOptions struct {
+	CapLikely bool // after a recovery without an anchor: no claim above likely
+	// TypingOnly judges what was typed, whatever was done without typing since: for learning from it, not for trusting who is
+	// there now.
+	TypingOnly bool
+}
+
+// Assess judges the session's state at a time. Of the templates it needs the fields only, not the data behind them: what
+// they say was scored when the frames were added. It never changes the state, and it says the same for the same arguments.
+func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) Profile {
+	s = s.aged(now.UnixMilli())
+	a := assessment{model: m, state: s, templates: ts, opt: opt, now: now, limits: set{}}
+	a.presence = judgePresence(s.Presence)
+	a.replayed = s.Replay.Exact+s.Replay.Elsewhere > 0 || s.Replay.Near > 0
+	a.fresh = ageAt(now, s.LastMS)
+	p := Profile{
+		EvidenceWindows: s.Frames, ActiveSeconds: s.activeSeconds(), ModalitiesPresent: s.modalities(), FreshnessMS: a.fresh,
+		ModelVersion: m.Version(), RuleVersion: RuleVersion, FeatureSchemaVersion: features.SchemaVersion, Coverage: s.Coverage(),
+	}
+	continuity := a.continuity()
+	p.Claims = []Claim{continuity, a.human(), a.automation(), a.replay(), a.change(continuity), a.mandate()}
+	p.InsufficientEvidence = continuity.Status == Insufficient
+	a.generalLimits()
+	p.Limitations = a.limits.list()
+	return p
+}
+
+type assessment struct {
+	model     *Model
+	state     State // as it stands now
+	templates Templates
+	opt       AssessOptions
+	now       time.Time
+	presence  presenceVerdict
+	replayed  bool
+	fresh     *int64 // age of the newest frame, whatever was in it
+	limits    set
+}
+
+// claim makes a claim whose evidence is as old as fresh says; nil where none has come.
+func (a *assessment) claim(name string, status Status, cov Coverage, fresh *int64, reasons []string, limits ...string) Claim {
+	return Claim{Claim: name, Status: status, Coverage: cov, EvidenceRefs: []string{}, Limitations: append([]string{}, limits...),
+		ReasonCodes: append([]string{}, reasons...), FreshnessMS: fresh}
+}
+
+func older(age *int64, limit int64) bool { return age == nil || *age > limit }
+
+// evidence is what the continuity rule decides on.
+type evidence struct {
+	keys            int
+	pointerMS       float64
+	keyed, pointed  bool // there is a usable template and a score
+	long, short     float64
+	hasShort        bool
+	revocations     int
+	pointer         float64
+	byPointerAlone  bool // what was decided, the pointer decided
+	cap             bool // at most likely
+	limits, reasons set
+	coverage        Coverage
+}
+
+func (a *assessment) gather() evidence {
+	s := a.state
+	e := evidence{keys: s.Keystroke.keys(), pointerMS: s.Pointer.activeMS(), limits: set{}, reasons: set{}, coverage: CoverageNone}
+	if t := a.model.current(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored && e.keys > 0 {
+		e.keyed, e.long, e.revocations = true, s.Keystroke.Long, s.Keystroke.revocations()
+		e.short, e.hasShort = s.Keystroke.short()
+		e.coverage = s.keyCoverage()
+		e.weigh(t)
+	}
+	if t := a.model.current(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored && e.pointerMS > 0 {
+		e.pointed, e.pointer = true, s.Pointer.Long
+		e.coverage = better(e.coverage, pointerCoverage(e.pointerMS))
+		if !e.keyed {
+			e.weigh(t)
+		}
+	}
+	return e
+}
+
+func (e *evidence) weigh(t *Template) {
+	e.cap = e.cap || t.Provisional
+	e.limits.add(t.Limitations...)
+}
+
+// continuity is the claim that the enrolled person operates the session.
+func (a *assessment) continuity() Claim {
+	e := a.gather()
+	status := a.continuityStatus(&e)
+	doubts := a.doubts()
+	e.limits.add(doubts...)
+	if a.presence.suspected {
+		e.limits.add(ReasonAutomationHint) // a program that knows the person's times is the one thing that looks like this
+	}
+	e.cap = e.cap || len(doubts) > 0 || a.presence.suspected
+	if status == Confirmed && (e.cap || a.opt.CapLikely) {
+		status = Likely
+	}
+	status = a.wear(&e, status)
+	if a.opt.CapLikely {
+		e.limits.add(ReasonRecoveryCap)
+	}
+	if status == Confirmed || status == Likely {
+		status = a.veto(&e, status)
+	}
+	a.limits.add(e.limits.list()...)
+	c := a.claim(ClaimContinuity, status, e.coverage, a.continuityAge(e), e.reasons.list(), e.limits.list()...)
+	c.EvidenceRefs = append(c.EvidenceRefs, union(a.state.Keystroke.refs(), a.state.Pointer.refs())...)
+	return c
+}
+
+func (a *assessment) veto(e *evidence, status Status) Status {
+	if len(a.presence.detected) > 0 {
+		e.reasons.add(ReasonVetoAutomation)
+		status = Uncertain
+	}
+	if a.replayed {
+		e.reasons.add(ReasonVetoReplay)
+		status = Uncertain
+	}
+	return status
+}
+
+func (a *assessment) continuityStatus(e *evidence) Status {
+	switch {
+	case a.state.Frames == 0:
+		e.reasons.add(ReasonNoEvidence)
+		a.explainMissingTemplate(e)
+		return Insufficient
+	case !e.keyed && !e.pointed:
+		if a.newestScored() > 0 {
+			e.reasons.add(ReasonStale)
+		} else {
+			a.explainMissingTemplate(e)
+		}
+		return Insufficient
+	case !e.coverage.atLeast(CoveragePartial):
+		e.reasons.add(ReasonTooLittle)
+		return Insufficient
+	}
+	if e.keyed && a.state.Keystroke.seenKeys() >= likelyKeys {
+		return e.byKeys()
+	}
+	return e.byPointer()
+}
+
+// explainMissingTemplate says why nothing can be scored.
+func (a *assessment) explainMissingTemplate(e *evidence) {
+	switch {
+	case len(a.templates) == 0:
+		e.reasons.add(ReasonNotEnrolled)
+	case a.templates.Find(features.Keystroke, a.state.Device) == nil && a.templates.Find(features.Pointer, a.state.Device) == nil:
+		e.reasons.add(ReasonNoTemplateDevice)
+	case a.otherModel():
+		e.reasons.add(ReasonTemplateModel)
+	default:
+		e.reasons.add(ReasonTooLittle)
+	}
+}
+
+func (a *assessment) otherModel() bool {
+	for _, t := range a.templates {
+		if bg := a.model.backgrounds[t.Modality]; t.Device == a.state.Device && (bg == nil || bg.Version != t.ModelVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+// byKeys is the claim rule on the long window and the last chunk, with the pointer's bounded share.
+func (e *evidence) byKeys() Status {
+	total := e.long + e.pointerShare()
+	recent := !e.hasShort || e.short > revokeLLR
+	switch {
+	case e.revocations >= 2:
+		e.reasons.add(ReasonShortMismatch)
+		return NotConfirmed
+	case e.keys >= confirmKeys && total < rejectLLR:
+		e.reasons.add(ReasonMismatch)
+		return NotConfirmed
+	case total > confirmLLR && e.long > likelyLLR && e.keys >= confirmKeys && recent:
+		e.reasons.add(ReasonMatch)
+		return Confirmed
+	case total > likelyLLR && e.long > 0 && e.keys >= likelyKeys && recent:
+		e.reasons.add(ReasonWeakMatch)
+		return Likely
+	}
+	if !recent {
+		e.reasons.add(ReasonShortMismatch)
+	}
+	e.reasons.add(ReasonUndecided)
+	return Uncertain
+}
+
+// pointerShare is what the pointer adds to the keystroke ratio: damped, because its background stands on few people,
+// and bounded, because a pointer never decides alone.
+func (e *evidence) pointerShare() float64 {
+	if !e.pointed || e.pointerMS < partialPointer {
+		return 0
+	}
+	return math.Min(math.Max(fusionWeight*e.pointer, -fusionLoss), fusionGain)
+}
+
+// pointerCarries reports whether the pointer alone makes the claim likely.
+func (e *evidence) pointerCarries() bool {
+	threshold := float64(pointerLikelyShortLLR)
+	if e.pointerMS >= sufficientActive {
+		threshold = pointerLikelyLongLLR
+	}
+	return e.pointed && e.pointerMS >= pointerLikelyMS && e.pointer > threshold
+}
+
+func (e *evidence) byPointer() Status {
+	e.byPointerAlone = true
+	e.limits.add(ReasonPointerOnly)
+	switch {
+	case !e.pointed:
+		e.reasons.add(ReasonTooLittle)
+		return Insufficient
+	case e.pointerCarries():
+		e.reasons.add(ReasonWeakMatch)
+		return Likely
+	case e.pointerMS >= pointerLikelyMS && e.pointer < pointerRejectLLR:
+		e.reasons.add(ReasonMismatch)
+		return NotConfirmed
+	}
+	e.reasons.add(ReasonUndecided)
+	return Uncertain
+}

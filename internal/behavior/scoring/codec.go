@@ -1,0 +1,187 @@
+package scoring
+
+import (
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+)
+
+// stateVersion and templateVersion are the first byte of the stored forms. A state of the version before is read too: the
+// sessions under way at an upgrade go on.
+const (
+	stateVersion    = 3
+	stateOldest     = 2
+	stateActivity   = 3 // the first version with the activity, and with the length of the passages of Replay
+	templateVersion = 2
+)
+
+// MarshalBinary encodes the state for storage, some 10 kB at most.
+func (s State) MarshalBinary() ([]byte, error) { return encode(stateVersion, s.pack) }
+
+// UnmarshalBinary decodes what MarshalBinary wrote. Empty bytes are a state without evidence.
+func (s *State) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 {
+		*s = NewState(UnknownDevice)
+		return nil
+	}
+	var out State
+	if err := decode(stateOldest, stateVersion, data, out.pack); err != nil {
+		return err
+	}
+	*s = out
+	return nil
+}
+
+func (s *State) pack(p *packer) {
+	text(p, &s.Device)
+	p.count(&s.Frames)
+	p.count(&s.Keys)
+	p.double(&s.ActiveMS)
+	s.packAmounts(p)
+	p.whole(&s.LastMS)
+	p.double(&s.LastEndMS)
+	p.whole(&s.FirstMS)
+	p.double(&s.DurationMS)
+	p.double(&s.ClockMS)
+	p.double(&s.TableCov)
+	p.count(&s.TableKeys)
+	s.Keystroke.pack(p, features.Keystroke)
+	s.Pointer.pack(p, features.Pointer)
+	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })
+	s.Replay.pack(p)
+	texts(p, &s.Oddities, maxCodes)
+	s.Activity.pack(p, s)
+}
+
+// pack packs the activity. Of a state of before it is told from what was kept then.
+func (a *activity) pack(p *packer, s *State) {
+	if p.version < stateActivity {
+		if len(s.Presence) > 0 {
+			a.PresenceMS = s.LastMS
+		}
+		if len(s.Replay.Digests) > 0 {
+			a.ComparedMS = s.LastMS
+		}
+		return
+	}
+	p.whole(&a.SpanMS)
+	p.whole(&a.PresenceMS)
+	p.whole(&a.ComparedMS)
+}
+
+// maxCodes is more than there are codes for one list.
+const maxCodes = 64
+
+// packAmounts packs how many frames held each modality, in the order of features.Modalities.
+func (s *State) packAmounts(p *packer) {
+	for _, mod := range features.Modalities() {
+		n := s.Amounts[mod]
+		if p.count(&n); p.reading && n > 0 {
+			if s.Amounts == nil {
+				s.Amounts = map[features.Modality]int{}
+			}
+			s.Amounts[mod] = n
+		}
+	}
+}
+
+func (w *window) pack(p *packer, mod features.Modality) {
+	list(p, &w.chunks, maxChunks, func(c *chunk) {
+		p.vector(features.Dim(mod), &c.cells)
+		p.count(&c.Keys)
+		p.double(&c.ActiveMS)
+		p.whole(&c.EndMS)
+		texts(p, &c.Refs, maxRefs)
+		if p.version >= stateActivity {
+			p.whole(&c.BeganMS)
+			p.whole(&c.BeganSpanMS)
+		}
+	})
+	list(p, &w.Aside, maxChunks, func(a *aside) {
+		p.count(&a.Keys)
+		p.whole(&a.EndMS)
+	})
+	list(p, &w.Shorts, recentVerdicts, p.double)
+	p.double(&w.Long)
+	p.flag(&w.Scored)
+	p.flag(&w.Restarted)
+	p.flag(&w.WasOperator)
+	if p.version >= stateActivity {
+		p.whole(&w.FreshMS)
+		p.whole(&w.MatchedMS)
+	} else if len(w.chunks) > 0 {
+		w.FreshMS = w.chunks[len(w.chunks)-1].EndMS
+	}
+}
+
+func (f *presenceFrame) pack(p *packer) {
+	p.count(&f.Keys)
+	p.double(&f.Irregular)
+	p.double(&f.Corr)
+	p.flag(&f.HasCorr)
+	p.count(&f.Ranges)
+	p.flag(&f.Tested)
+	p.count(&f.PointerRules)
+	p.flag(&f.HasPointer)
+}
+
+func (r *replayState) pack(p *packer) {
+	p.count(&r.Exact)
+	p.count(&r.Near)
+	p.count(&r.Elsewhere)
+	list(p, &r.Digests, recentDigests, p.bits)
+	list(p, &r.prints, storedPrints, p.print)
+	if p.version >= stateActivity {
+		list(p, &r.Sizes, storedPrints, p.count)
+	} else {
+		r.Sizes = slices.Repeat([]int{chunkKeys}, len(r.prints)) // shorter frames were not kept
+	}
+	if len(r.Sizes) != len(r.prints) {
+		p.fail()
+	}
+}
+
+// MarshalBinary encodes the template for storage, some 35 kB for keystrokes: means of sessions, the posterior, and
+// fingerprints. It is personal data; seal it.
+func (t Template) MarshalBinary() ([]byte, error) { return encode(templateVersion, t.pack) }
+
+// UnmarshalBinary decodes what MarshalBinary wrote.
+func (t *Template) UnmarshalBinary(data []byte) error {
+	var out Template
+	if err := decode(templateVersion, templateVersion, data, out.pack); err != nil {
+		return err
+	}
+	*t = out
+	return nil
+}
+
+func (t *Template) pack(p *packer) {
+	text(p, &t.Modality)
+	text(p, &t.Device)
+	text(p, &t.ModelVersion)
+	text(p, &t.SchemaVersion)
+	p.flag(&t.Provisional)
+	p.count(&t.Adaptations)
+	texts(p, &t.Limitations, maxCodes)
+	dim := features.Dim(t.Modality)
+	if dim == 0 {
+		p.fail()
+		return
+	}
+	list(p, &t.Sessions, maxSessions, func(s *SessionVector) {
+		p.vector(dim, &s.Cells)
+		p.count(&s.Keys)
+		p.double(&s.ActiveMS)
+		p.whole(&s.AtMS)
+		p.flag(&s.Adapted)
+	})
+	list(p, &t.gallery, galleryFrames, p.print)
+	if p.reading {
+		t.posterior = newPosterior(dim)
+	} else if len(t.posterior.mean) != dim {
+		p.fail() // without its data it is no template
+		return
+	}
+	p.singles(t.posterior.mean)
+	p.singles(t.posterior.cov)
+}

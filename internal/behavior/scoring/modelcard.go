@@ -1,0 +1,105 @@
+package scoring
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Markdown is the background's model card as a section of docs/model-card.md.
+func (b *Background) Markdown() string {
+	var s strings.Builder
+	c := b.Card
+	fmt.Fprintf(&s, "## %s\n\n", b.Version)
+	for _, line := range [][2]string{
+		{"modality", string(b.Modality)},
+		{"features", fmt.Sprintf("%s, %d cells", b.SchemaVersion, b.Dim())},
+		{"learned from", c.Data},
+		{"licence of the data", c.Licence},
+		{"commercial use", map[bool]string{true: "not allowed: learn your own", false: "allowed"}[c.NonCommercial]},
+		{"people, frames", fmt.Sprintf("%d, %d", c.People, c.Frames)},
+		{"population", c.Population},
+		{"learned on", c.Learned},
+		{"people held back from learning, to measure with", fmt.Sprintf("%.0f %%", 100*c.HeldBack)},
+		{"allowance for change from day to day", b.allowance()},
+	} {
+		fmt.Fprintf(&s, "- %s: %s\n", line[0], line[1])
+	}
+	s.WriteString("- what weakens it:\n")
+	for _, l := range c.Limitations {
+		fmt.Fprintf(&s, "  - %s\n", l)
+	}
+	names := make([]string, 0, len(c.Measured))
+	for name := range c.Measured {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	s.WriteString("- measured:\n")
+	for _, name := range names {
+		fmt.Fprintf(&s, "  - %s: %.3f\n", name, c.Measured[name])
+	}
+	for _, src := range c.Sources {
+		fmt.Fprintf(&s, "- source file, SHA-256: `%s`\n", src.SHA256)
+	}
+	return s.String()
+}
+
+// allowance says how much of the variance between people is allowed for a change from day to day.
+func (b *Background) allowance() string {
+	if len(b.DriftCells) == 0 {
+		return fmt.Sprintf("%.0f %% of the variance between people", 100*b.Drift)
+	}
+	return fmt.Sprintf("%.0f to %.0f %% of the variance between people, by kind of cell", 100*slices.Min(b.DriftCells), 100*slices.Max(b.DriftCells))
+}
+
+// ModelCards is docs/model-card.md of the model in force. A test holds the file of the embedded model equal to it.
+func (m *Model) ModelCards() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, `# Model card
+
+This page is generated from the backgrounds in the binary (`+"`go test ./internal/behavior/scoring -update`"+`). Model `+"`%s`"+`, rules `+"`%s`"+`.
+
+A background says how people differ from each other and from themselves. It holds means and covariances of feature cells over
+all its people and nothing of any one of them. Templates are bound to the version of the background they were learned with; after
+another one is activated they are learned again from what they keep.
+
+**Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for whoever is not
+recognised. **Not for** finding out who somebody is among many, for judging anybody's state, health or performance, or as the only
+ground for refusing a person something: some people do not resemble themselves from one day to the next.
+
+**Who may fare worse.** People with few days of enrolment, with an injury or a changed keyboard, who type with one hand or another
+layout or language than the background's, and anybody unlike the people it was learned from. Error rates by group have not been
+measured: the recordings do not say who the people are. The profile's limitations name what the service can see of this.
+
+`, m.Version(), RuleVersion)
+	for _, b := range m.ordered() {
+		s.WriteString(b.Markdown())
+		s.WriteString("\n")
+	}
+	s.WriteString(`## The residual tables
+
+The collector subtracts population means of a key's hold and of a digraph's times (` + "`internal/behavior/features/tables.json`" + `). They are averages over
+930 typists of the keystroke background's source, under the same terms.
+
+## Learning your own
+
+    countersign background learn --modality keystroke --version-name acme-1 --out acme-1.json --about "..." --licence "..." FILE...
+    countersign background learn --from-research --version-name acme-1 --out acme-1.json --about "..." --licence "consent"
+    countersign background compare embedded acme-1.json --data DIR
+    countersign background activate acme-1.json --data DIR
+    countersign background list
+
+` + "`learn`" + ` takes recordings in the formats of ` + "`internal/lab/recordings`" + `, or the vectors of subjects who consented to research, and writes the
+background with its model card. 500 people are enough for 104 keystroke cells, some 70 for 84 pointer cells. A share of the people
+(` + "`--hold-back`" + `, a fifth) is left out by a hash of their name, so that two backgrounds can be compared on people neither has seen;
+the same files, name and date give the same background to the byte. What stored vectors cannot tell (the variance of single events, the
+worth of a bin) is the base's, the embedded one's where nothing else is named: its terms go with that.
+
+` + "`activate`" + ` measures the candidate against what is in force on people neither was learned from, refuses one that is worse by more than its
+error bars, and keeps the comparison with the row. It holds for the whole deployment: replicas follow on notice, without a restart, and
+every environment's audit log says so (` + "`background.activated`" + `). Templates stay in force: they are learned again from what they keep as they
+are read, and stored so within the hour. ` + "`countersign background retire MODALITY`" + ` goes back to the embedded one.
+`)
+	return s.String()
+}

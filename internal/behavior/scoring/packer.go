@@ -1,0 +1,222 @@
+package scoring
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+)
+
+// ErrDamaged is returned for stored states and templates that cannot be read, and for what could not be read back.
+var ErrDamaged = errors.New("scoring: stored bytes are damaged")
+
+// packer walks the fields of a stored form in their order, writing them or reading them back: one walk is the format.
+// Whole numbers are varints, amounts and ratios doubles, cells and posteriors single floats; what is read is bounded
+// before it is made. The first fault ends it: what comes after reads as zero.
+type packer struct {
+	data    []byte // written so far, or left to be read
+	version byte   // the version written or found: fields that came later are not in the forms of before
+	reading bool
+	failed  bool
+}
+
+// encode writes the version and what walk goes through.
+func encode(version byte, walk func(*packer)) ([]byte, error) {
+	p := &packer{data: append(make([]byte, 0, 10<<10), version), version: version}
+	if walk(p); p.failed {
+		return nil, fmt.Errorf("%w: not written", ErrDamaged)
+	}
+	return p.data, nil
+}
+
+// decode reads back what encode wrote, all of it, in any version from oldest to newest.
+func decode(oldest, newest byte, data []byte, walk func(*packer)) error {
+	if len(data) == 0 || data[0] < oldest || data[0] > newest {
+		return fmt.Errorf("%w: version", ErrDamaged)
+	}
+	p := &packer{data: data[1:], version: data[0], reading: true}
+	if walk(p); p.failed || len(p.data) != 0 {
+		return ErrDamaged
+	}
+	return nil
+}
+
+func (p *packer) fail() { p.failed, p.data = true, nil }
+
+// take is the next n bytes of what is read.
+func (p *packer) take(n int) []byte {
+	if p.failed || len(p.data) < n {
+		p.fail()
+		return make([]byte, n)
+	}
+	out := p.data[:n]
+	p.data = p.data[n:]
+	return out
+}
+
+func (p *packer) whole(v *int64) {
+	if !p.reading {
+		p.data = binary.AppendVarint(p.data, *v)
+		return
+	}
+	got, n := binary.Varint(p.data)
+	if n <= 0 {
+		p.fail()
+		return
+	}
+	p.take(n)
+	*v = got
+}
+
+func (p *packer) count(v *int) {
+	n := int64(*v)
+	if p.whole(&n); p.reading {
+		*v = int(n)
+	}
+}
+
+func (p *packer) flag(v *bool) {
+	n := 0
+	if *v {
+		n = 1
+	}
+	if p.count(&n); p.reading {
+		*v = n != 0
+	}
+}
+
+func (p *packer) bits(v *uint64) {
+	if p.reading {
+		*v = binary.LittleEndian.Uint64(p.take(8))
+	} else {
+		p.data = binary.LittleEndian.AppendUint64(p.data, *v)
+	}
+}
+
+func (p *packer) double(v *float64) {
+	b := math.Float64bits(*v)
+	p.bits(&b)
+	const exponent = 0x7ff << 52
+	if b&exponent == exponent { // infinite, or no number
+		p.fail()
+	} else if p.reading {
+		*v = math.Float64frombits(b)
+	}
+}
+
+func (p *packer) singles(v []float32) {
+	fine := true
+	if p.reading {
+		raw := p.take(4 * len(v))
+		for i := range v {
+			v[i] = single(raw[4*i:])
+			fine = fine && finite(v[i])
+		}
+	} else {
+		out := p.data
+		for _, f := range v {
+			out = appendSingle(out, f)
+			fine = fine && finite(f)
+		}
+		p.data = out
+	}
+	if !fine {
+		p.fail()
+	}
+}
+
+func appendSingle(out []byte, f float32) []byte {
+	return binary.LittleEndian.AppendUint32(out, math.Float32bits(f))
+}
+
+func single(raw []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(raw)) }
+
+func finite(f float32) bool {
+	const exponent = 0xff << 23
+	return math.Float32bits(f)&exponent != exponent
+}
+
+// vector packs the cells that are filled: how many, then index, count and mean of each.
+func (p *packer) vector(dim int, v *features.Vector) {
+	const size = 1 + 4 + 4
+	filled := v.Filled()
+	if p.count(&filled); !p.reading {
+		out := p.data
+		for i, n := range v.N {
+			if n > 0 {
+				out = append(out, byte(i)) // #nosec G115 -- a vector has fewer than 256 cells
+				out = appendSingle(appendSingle(out, float32(n)), float32(v.M[i]))
+			}
+		}
+		p.data = out
+		return
+	}
+	*v = features.NewVector(dim)
+	if filled < 0 || filled > dim {
+		p.fail()
+		return
+	}
+	for raw := p.take(size * filled); len(raw) > 0; raw = raw[size:] {
+		i := int(raw[0])
+		n, m := single(raw[1:]), single(raw[5:])
+		if i >= dim || !(n > 0) || !finite(n) || !finite(m) {
+			p.fail()
+			return
+		}
+		v.N[i], v.M[i] = float64(n), float64(m)
+	}
+}
+
+func (p *packer) print(v *fingerprint) {
+	if !p.reading {
+		out := p.data
+		for _, z := range *v {
+			out = append(out, byte(z)) // #nosec G115 -- the bits, which are read back below
+		}
+		p.data = out
+		return
+	}
+	*v = make(fingerprint, features.Dim(features.Keystroke))
+	for i, b := range p.take(len(*v)) {
+		(*v)[i] = int8(b) // #nosec G115 -- the bits
+	}
+}
+
+// maxText is the longest text kept: the id of a frame has up to 128 characters of up to four bytes.
+const maxText = 512
+
+func text[S ~string](p *packer, v *S) {
+	n := len(*v)
+	if p.count(&n); n < 0 || n > maxText {
+		p.fail()
+		return
+	}
+	if p.reading {
+		*v = S(p.take(n))
+	} else {
+		p.data = append(p.data, *v...)
+	}
+}
+
+// texts packs at most a number of texts.
+func texts(p *packer, v *[]string, most int) { list(p, v, most, func(one *string) { text(p, one) }) }
+
+// list packs at most a number of items; none are nil.
+func list[T any](p *packer, v *[]T, most int, each func(*T)) {
+	n := len(*v)
+	if p.count(&n); n < 0 || n > most {
+		p.fail()
+		return
+	}
+	if p.reading {
+		*v = nil
+		if n > 0 {
+			*v = make([]T, n)
+		}
+	}
+	for i := range *v {
+		each(&(*v)[i])
+	}
+}

@@ -1,0 +1,169 @@
+package scoring
+
+import (
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+)
+
+// residualCap bounds a cell's residual in standard deviations, so that one odd cell cannot decide.
+const residualCap = 3
+
+// posterior is what is known of a person: mean and covariance of the person's offset from the population. It has the
+// precision of storage, so that a decision does not depend on whether the template was just trained or read back.
+type posterior struct {
+	mean []float32
+	cov  triangle
+}
+
+func newPosterior(dim int) posterior { return posterior{make([]float32, dim), newTriangle(dim)} }
+
+// workspace is scratch memory of one score. It is pooled: scoring must not make garbage.
+type workspace struct {
+	index    []int
+	r, z     []float64
+	noise    []float64
+	one, two square
+}
+
+var workspaces = sync.Pool{New: func() any { return &workspace{} }}
+
+// residuals selects the cells present and their capped residuals and noise variances.
+func (ws *workspace) residuals(b *Background, v features.Vector) {
+	ws.index, ws.r, ws.noise = ws.index[:0], ws.r[:0], ws.noise[:0]
+	for i, n := range v.N {
+		if !(n > 0) || math.IsNaN(v.M[i]) {
+			continue
+		}
+		noise := b.Sig2[i] / n
+		limit := residualCap * math.Sqrt(b.b.at(i, i)+b.w.at(i, i)+noise)
+		ws.index = append(ws.index, i)
+		ws.r = append(ws.r, math.Min(math.Max(v.M[i]-b.Mu[i], -limit), limit))
+		ws.noise = append(ws.noise, noise)
+	}
+	k := len(ws.index)
+	ws.one, ws.two = ws.one.reshape(k), ws.two.reshape(k)
+	if cap(ws.z) < k {
+		ws.z = make([]float64, k)
+	}
+	ws.z = ws.z[:k]
+}
+
+// llr is log p(r; a, C + R) - log p(r; 0, B + R) with R = W' + sig2/n over the cells present: how much better the
+// person explains the window than somebody of the population does. 0 where nothing is present. p is Student's t with the
+// background's degrees of freedom: people's days stray further than a Gaussian allows, and where neither side explains a
+// window well, it says less.
+func llr(b *Background, p posterior, v features.Vector) float64 {
+	ws, _ := workspaces.Get().(*workspace)
+	defer workspaces.Put(ws)
+	ws.residuals(b, v)
+	if len(ws.index) == 0 {
+		return 0
+	}
+	for row, i := range ws.index {
+		one, two := ws.one.row(row), ws.two.row(row)
+		wi, ci, bi := b.w.row(i), p.cov.row(i), b.b.row(i)
+		for col, j := range ws.index[:row+1] {
+			one[col], two[col] = wi[j]+float64(ci[j]), wi[j]+bi[j]
+		}
+		one[row] += ws.noise[row]
+		two[row] += ws.noise[row]
+		ws.z[row] = ws.r[row] - float64(p.mean[i])
+	}
+	own, ok := ws.one.logDensity(ws.z, b.Tail)
+	other, ok2 := ws.two.logDensity(ws.r, b.Tail)
+	if !ok || !ok2 || math.IsNaN(own-other) {
+		return 0
+	}
+	return own - other
+}
+
+// information is what one session says of a person: precision and precision-weighted residual, over all cells.
+type information struct {
+	precision square
+	h         []float64
+}
+
+// inform computes the information of one merged session: R^-1 and R^-1 r over its cells, with R = W' + sig2/n.
+func inform(b *Background, v features.Vector) (information, bool) {
+	ws := &workspace{}
+	ws.residuals(b, v)
+	for row, i := range ws.index {
+		wi, r := b.w.row(i), ws.one.row(row)
+		for col, j := range ws.index[:row+1] {
+			r[col] = wi[j]
+		}
+		r[row] += ws.noise[row]
+	}
+	inv, ok := ws.one.inverse()
+	if !ok {
+		return information{}, false
+	}
+	out := information{newSquare(b.Dim()), make([]float64, b.Dim())}
+	for row, i := range ws.index {
+		to, from := out.precision.row(i), inv.row(row)
+		for col, j := range ws.index {
+			to[j] = from[col]
+			out.h[i] += from[col] * ws.r[col]
+		}
+	}
+	return out, true
+}
+
+// combine is the posterior of a person from sessions that are independent draws of W'.
+func combine(b *Background, sessions []information) (posterior, bool) {
+	n := b.Dim()
+	precision, h := newSquare(n), make([]float64, n)
+	copy(precision.data, b.binv.data)
+	for _, s := range sessions {
+		floats.Add(precision.data, s.precision.data)
+		floats.Add(h, s.h)
+	}
+	cov, ok := precision.inverse()
+	if !ok {
+		return posterior{}, false
+	}
+	p := newPosterior(n)
+	for i := range n {
+		p.mean[i] = float32(floats.Dot(cov.row(i), h))
+		for j, c := range cov.row(i)[:i+1] {
+			p.cov.row(i)[j] = float32(c)
+		}
+	}
+	return p, true
+}
+
+// enrol computes the posterior of a person from merged vectors, one a session.
+func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
+	all := make([]information, len(sessions))
+	for i, v := range sessions {
+		var ok bool
+		if all[i], ok = inform(b, v); !ok {
+			return posterior{}, false
+		}
+	}
+	return combine(b, all)
+}
+
+// merge adds a frame's or window's cells into a running vector.
+func merge(into, v features.Vector) {
+	for i, n := range v.N {
+		if n > 0 {
+			total := into.N[i] + n
+			into.M[i] += (v.M[i] - into.M[i]) * n / total
+			into.N[i] = total
+		}
+	}
+}
+
+// mergeAll merges vectors of one dimension into a new one.
+func mergeAll(dim int, vectors ...features.Vector) features.Vector {
+	out := features.NewVector(dim)
+	for _, v := range vectors {
+		merge(out, v)
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+package scoring
+
+import "github.com/countersign-dev/countersign/internal/behavior/features"
+
+// chunk is the shortest evidence scored alone: frames merged until they hold chunkKeys keys or chunkActiveMS of pointer
+// use.
+type chunk struct {
+	cells    features.Vector
+	Keys     int      `json:"keys"`
+	ActiveMS float64  `json:"active_ms"`
+	EndMS    int64    `json:"end_ms"`
+	Refs     []string `json:"refs,omitempty"`
+
+	BeganMS     int64 `json:"began_ms"`      // when its evidence began to arrive
+	BeganSpanMS int64 `json:"began_span_ms"` // how much unattributed activity there had been then
+}
+
+// window is the recent evidence of one modality and what it scored.
+type window struct {
+	chunks      []chunk
+	Aside       []aside   `json:"aside,omitempty"`  // chunks set aside by restarts
+	Shorts      []float64 `json:"shorts,omitempty"` // ratios of the last complete chunks, newest last
+	Long        float64   `json:"long"`
+	Scored      bool      `json:"scored"`
+	Restarted   bool      `json:"restarted,omitempty"` // the oldest chunk is one that did not match
+	WasOperator bool      `json:"was_operator"`        // the window once matched the enrolled person
+	FreshMS     int64     `json:"fresh_ms,omitempty"`  // when evidence that can carry a claim last arrived
+	MatchedMS   int64     `json:"matched_ms"`          // how much unattributed activity there had been before the newest chunk that matched
+}
+
+// aside is a chunk a restart took out of the window: it still tells how much evidence there was.
+type aside struct {
+	Keys  int   `json:"keys"`
+	EndMS int64 `json:"end_ms"`
+}
+
+const maxRefs = 4
+
+func complete(mod features.Modality, c chunk) bool {
+	if mod == features.Keystroke {
+		return c.Keys >= chunkKeys
+	}
+	return c.ActiveMS >= chunkActiveMS
+}
+
+func (w window) keys() int {
+	total := 0
+	for _, c := range w.chunks {
+		total += c.Keys
+	}
+	return total
+}
+
+// seenKeys is the recent evidence, whether the window still stands on it or a restart has set it aside.
+func (w window) seenKeys() int {
+	total := w.keys()
+	for _, a := range w.Aside {
+		total += a.Keys
+	}
+	return min(total, windowKeys)
+}
+
+// setAside takes the first n chunks out of the window.
+func (w window) setAside(n int) window {
+	out := append(make([]aside, 0, maxChunks+n), w.Aside...)
+	for _, c := range w.chunks[:n] {
+		out = append(out, aside{c.Keys, c.EndMS})
+	}
+	w.Aside = lastN(out, maxChunks)
+	w.chunks = w.chunks[n:]
+	return w
+}
+
+func (w window) activeMS() float64 {
+	total := 0.0
+	for _, c := range w.chunks {
+		total += c.ActiveMS
+	}
+	return total
+}
+
+func (w window) merged(dim int) features.Vector {
+	out := features.NewVector(dim)
+	for _, c := range w.chunks {
+		merge(out, c.cells)
+	}
+	return out
+}
+
+// filled is how many kinds of cell the window holds.
+func (w window) filled() int {
+	if len(w.chunks) == 0 {
+		return 0
+	}
+	kinds := 0
+	for i := range w.chunks[0].cells.N {
+		for _, c := range w.chunks {
+			if c.cells.N[i] > 0 {
+				kinds++
+				break
+			}
+		}
+	}
+	return kinds
+}
+
+func (w window) refs() []string {
+	var out []string
+	for _, c := range w.chunks {
+		out = append(out, c.Refs...)
+	}
+	return out
+}
+
+// short is the ratio of the last complete chunk.
+func (w window) short() (float64, bool) {
+	if len(w.Shorts) == 0 {
+		return 0, false
+	}
+	return w.Shorts[len(w.Shorts)-1], true
+}
+
+// revocations counts how many of the last complete chunks fell below revokeLLR.
+func (w window) revocations() int {
+	n := 0
+	for _, s := range w.Shorts {
+		if s < revokeLLR {
+			n++
+		}
+	}
+	return n
+}
+
+// push merges a block into the window and reports whether it completed a chunk. The window it starts from is not
+// changed: chunks are copied where they are written.
+func (w window) push(mod features.Modality, b features.Block, at moment, ref string) (window, bool) {
+	chunks := append(make([]chunk, 0, maxChunks+1), w.chunks...)
+	last := len(chunks) - 1
+	if last < 0 || complete(mod, chunks[last]) {
+		chunks, last = append(chunks, chunk{}), last+1
+	}
+	c := chunks[last]
+	c.began(mod, b, at)
+	c.cells = mergeAll(len(b.Cells.N), c.cells, b.Cells)
+	c.ActiveMS += b.ActiveMS
+	c.EndMS = at.ms
+	if mod == features.Keystroke {
+		c.Keys += b.Events
+	}
+	if ref != "" {
+		c.Refs = append(append(make([]string, 0, maxRefs+1), c.Refs...), ref)
+		c.Refs = c.Refs[max(0, len(c.Refs)-maxRefs):]
+	}
+	chunks[last] = c
+	w.chunks = trim(mod, chunks)
+	w.Restarted = w.Restarted && len(w.chunks) == len(chunks) // its chunk is the oldest, the first to be trimmed
+	if complete(mod, c) {
+		w.FreshMS = max(w.FreshMS, c.BeganMS)
+		return w, true
+	}
+	return w, false
+}
+
+// trim keeps a window to its size. What is out of time is gone before: see aged.
+func trim(mod features.Modality, chunks []chunk) []chunk {
+	w := window{chunks: chunks}
+	for len(w.chunks) > 1 {
+		oldest := w.chunks[0]
+		tooMany := len(w.chunks) > maxChunks || mod == features.Keystroke && w.keys() > windowKeys
+		tooLong := mod != features.Keystroke && w.activeMS()-oldest.ActiveMS >= windowActiveMS
+		if !tooMany && !tooLong {
+			break
+		}
+		w.chunks = w.chunks[1:]
+	}
+	return w.chunks
+}
+
+// score rates the window against a template after a push. A keystroke chunk that does not match on its own restarts the
+// window there: what came before says nothing about who types now.
+func (w window) score(bg *Background, t *Template, completed bool) window {
+	if bg == nil || t == nil {
+		w.Scored = false
+		return w
+	}
+	if completed {
+		newest := w.chunks[len(w.chunks)-1]
+		s := llr(bg, t.posterior, newest.cells)
+		if vouches(t.Modality, newest.cells, s) {
+			w.MatchedMS = max(w.MatchedMS, newest.BeganSpanMS)
+		}
+		w.Shorts = append(append(make([]float64, 0, recentVerdicts+1), w.Shorts...), s)
+		w.Shorts = w.Shorts[max(0, len(w.Shorts)-recentVerdicts):]
+		if s < revokeLLR && t.Modality == features.Keystroke {
+			w = w.setAside(len(w.chunks) - 1)
+			w.Restarted = true
+		}
+	}
+	w = w.forgive(bg, t)
+	w.Long = llr(bg, t.posterior, w.merged(bg.Dim()))
+	w.Scored = true
+	if w.Long > operatorWasLLR && w.keys() >= likelyKeys {
+		w.WasOperator = true
+	}
+	return w
+}
+
+// forgive drops the chunk a window was restarted at once what came after it would confirm a session of its own: one odd
+// passage must not weigh on its person for the rest of the day.
+func (w window) forgive(bg *Background, t *Template) window {
+	if !w.Restarted || len(w.chunks) < 2 {
+		return w
+	}
+	after := window{chunks: w.chunks[1:]}
+	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR {
+		w = w.setAside(1)
+		w.Restarted = false
+	}
+	return w
+}

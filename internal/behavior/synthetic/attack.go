@@ -1,0 +1,159 @@
+package synthetic
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+)
+
+// Attack is a program that types the keys of a recorded text with times of its own making.
+type Attack struct {
+	Name     string
+	Informed bool // uses the timing of digraphs, so that content-blind tests cannot tell it
+	Victim   bool // uses statistics of the victim
+	Make     func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent
+}
+
+// Attacks lists the generators from naive to informed by the victim's own statistics. Each is given a recording of the
+// victim typing the text: the naive ones take only the keys from it.
+func Attacks() []Attack {
+	return []Attack{
+		{"constant", false, false, timed(func(*rand.Rand) float64 { return 100 }, func(*rand.Rand) float64 { return 40 })},
+		{"constant with 5 % noise", false, false, timed(gauss(100, 5), gauss(40, 2))},
+		{"paste-like", false, false, timed(uniform(1, 3), func(*rand.Rand) float64 { return 1 })},
+		{"webdriver", false, false, timed(uniform(60, 120), uniform(.5, 2))},
+		{"uniform 50-150", false, false, timed(uniform(50, 150), uniform(20, 60))},
+		{"uniform 80-300", false, false, timed(uniform(80, 300), uniform(50, 120))},
+		{"gaussian, population moments", false, false, timed(gauss(190, 80), gauss(105, 30))},
+		{"log-normal, population moments", false, false, timed(lognormal(5.15, .5), lognormal(4.6, .3))},
+		{"log-normal, victim moments", false, true, victimMoments},
+		{"victim's times shuffled", false, true, shuffled},
+		{"population digraph means", true, false, populationDigraphs},
+		{"victim's digraph means", true, true, victimDigraphs},
+		Replay(5),
+	}
+}
+
+// Replay plays a recording again with Gaussian jitter on every time.
+func Replay(jitterMS float64) Attack {
+	return Attack{fmt.Sprintf("replay with %g ms jitter", jitterMS), true, true, jittered(jitterMS)}
+}
+
+type sampler func(*rand.Rand) float64
+
+func gauss(mean, sd float64) sampler {
+	return func(r *rand.Rand) float64 { return mean + sd*r.NormFloat64() }
+}
+
+func uniform(lo, hi float64) sampler {
+	return func(r *rand.Rand) float64 { return lo + (hi-lo)*r.Float64() }
+}
+
+func lognormal(mean, sd float64) sampler {
+	return func(r *rand.Rand) float64 { return math.Exp(mean + sd*r.NormFloat64()) }
+}
+
+// retime lays new press-press times and holds under the keys of a text.
+func retime(text []features.KeyEvent, interval, hold func(i int) float64) []features.KeyEvent {
+	out := make([]features.KeyEvent, len(text))
+	at := 0.0
+	for i, ev := range text {
+		h := math.Max(hold(i), 1)
+		out[i] = features.KeyEvent{Key: ev.Key, Press: math.Round(at), Release: math.Round(at + h)}
+		if i+1 < len(text) {
+			at += math.Max(interval(i), 1)
+		}
+	}
+	return out
+}
+
+func timed(interval, hold sampler) func(*rand.Rand, []features.KeyEvent) []features.KeyEvent {
+	return func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+		return retime(text, func(int) float64 { return math.Max(interval(rng), 1) }, func(int) float64 { return hold(rng) })
+	}
+}
+
+func series(text []features.KeyEvent) (intervals, holds []float64) {
+	for i, ev := range text {
+		holds = append(holds, math.Max(ev.Release-ev.Press, 1))
+		if i+1 < len(text) {
+			intervals = append(intervals, math.Min(math.Max(text[i+1].Press-ev.Press, 5), 1500))
+		}
+	}
+	return intervals, holds
+}
+
+func logMoments(v []float64) (mean, sd float64) {
+	for _, x := range v {
+		mean += math.Log(x) / float64(len(v))
+	}
+	for _, x := range v {
+		d := math.Log(x) - mean
+		sd += d * d / float64(len(v))
+	}
+	return mean, math.Sqrt(sd)
+}
+
+func victimMoments(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	intervals, holds := series(text)
+	im, is := logMoments(intervals)
+	hm, hs := logMoments(holds)
+	return timed(lognormal(im, is), lognormal(hm, hs))(rng, text)
+}
+
+func shuffled(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	intervals, holds := series(text)
+	rng.Shuffle(len(intervals), func(i, j int) { intervals[i], intervals[j] = intervals[j], intervals[i] })
+	rng.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
+	return retime(text, func(i int) float64 { return intervals[i] }, func(i int) float64 { return holds[i] })
+}
+
+func populationDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	return retime(text,
+		func(i int) float64 {
+			mean, _ := features.TransitionMean(text[i].Key, text[i+1].Key)
+			return math.Exp(mean + .35*rng.NormFloat64())
+		},
+		func(i int) float64 {
+			mean, _ := features.KeyMean(text[i].Key)
+			return math.Exp(mean + .25*rng.NormFloat64())
+		})
+}
+
+// victimDigraphs knows the population's digraph times and shifts them by the victim's mean in each transition class and
+// key group: the best a program can do with the very statistics a template holds.
+func victimDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	shift, count := map[string]float64{}, map[string]float64{}
+	note := func(name string, residual float64) {
+		count[name]++
+		shift[name] += (residual - shift[name]) / count[name]
+	}
+	intervals, holds := series(text)
+	for i := range text {
+		mean, group := features.KeyMean(text[i].Key)
+		note("h:"+group, math.Log(holds[i])-mean)
+		if i < len(intervals) {
+			mean, class := features.TransitionMean(text[i].Key, text[i+1].Key)
+			note("p:"+class, math.Log(intervals[i])-mean)
+		}
+	}
+	return retime(text,
+		func(i int) float64 {
+			mean, class := features.TransitionMean(text[i].Key, text[i+1].Key)
+			return math.Exp(mean + shift["p:"+class] + .3*rng.NormFloat64())
+		},
+		func(i int) float64 {
+			mean, group := features.KeyMean(text[i].Key)
+			return math.Exp(mean + shift["h:"+group] + .18*rng.NormFloat64())
+		})
+}
+
+func jittered(ms float64) func(*rand.Rand, []features.KeyEvent) []features.KeyEvent {
+	return func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+		intervals, holds := series(text)
+		return retime(text, func(i int) float64 { return intervals[i] + ms*rng.NormFloat64() },
+			func(i int) float64 { return holds[i] + ms*rng.NormFloat64() })
+	}
+}

@@ -1,0 +1,236 @@
+// Package chaos runs the built service under load while its parts are killed, paused, cut off and started again as a seed
+// says, and then compares what the clients were told with what is there: the database, the event log and its chain, what a
+// webhook receiver took, and the runs. It changes nothing of the service, and its own servers are thrown away.
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+)
+
+// Options say how long to break what.
+type Options struct {
+	Rig     harness.Options
+	Seed    uint64
+	Lasts   time.Duration
+	Clients int
+	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
+	Runs func(ctx context.Context, address string) (map[string]int, error)
+	Out  io.Writer
+}
+
+// Result is what was done and what was found.
+type Result struct {
+	Faults  map[string]int
+	Answers map[int]int // by status; 0 is none for as long as a client insists
+	Facts   Facts
+	Broken  []string // promises
+}
+
+const (
+	// lives is how long challenges and holds of a run last, so that those left alone end within it.
+	lives = 10 // seconds
+	// settleWithin bounds how long all that is open may take to end once everything works again. A delivery whose first
+	// two tries met a fault waits five minutes for the third.
+	settleWithin = 7 * time.Minute
+)
+
+// Run breaks things and checks.
+func Run(ctx context.Context, o Options) (Result, error) {
+	w := &world{Options: o, journal: &Journal{}}
+	defer w.down()
+	if err := w.up(ctx); err != nil {
+		return Result{}, err
+	}
+	w.say("seed %d: breaking things for %s", o.Seed, o.Lasts)
+	d := &disturber{rig: w.rig, rng: rand.New(rand.NewPCG(o.Seed, 0)), say: w.say, done: map[string]int{}}
+	if err := w.disturb(ctx, d); err != nil {
+		return Result{}, err
+	}
+	if err := w.misuse(ctx, d); err != nil {
+		return Result{}, err
+	}
+	w.say("waiting until all that is open has ended")
+	facts, err := w.settle(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Faults: d.done, Answers: w.journal.Answers, Facts: facts, Broken: Check(w.journal, facts)}, nil
+}
+
+// world is a run's servers and clients.
+type world struct {
+	Options
+	rig      *harness.Rig
+	tenant   harness.Tenant
+	journal  *Journal
+	receiver *receiver
+	clients  []*client
+}
+
+func (w *world) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(w.Out, "- "+format+"\n", args...)
+}
+
+func (w *world) down() {
+	if w.receiver != nil {
+		_ = w.receiver.server.Close()
+	}
+	if w.rig != nil {
+		if err := w.rig.Down(); err != nil {
+			w.say("%v", err)
+		}
+	}
+}
+
+func (w *world) up(ctx context.Context) error {
+	w.Options.Rig.Temporal, w.Options.Rig.Proxied = true, true
+	var err error
+	if w.rig, err = harness.Up(ctx, w.Options.Rig); err != nil {
+		return err
+	}
+	if w.tenant, err = w.rig.NewTenant(ctx, "Chaos"); err != nil {
+		return err
+	}
+	if err := w.shorten(ctx); err != nil {
+		return err
+	}
+	for _, p := range []*harness.Process{w.rig.API.Process, w.rig.Worker.Process} {
+		if err := p.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if w.receiver, err = newReceiver(w.Seed); err != nil {
+		return err
+	}
+	admin := harness.NewClient(w.rig.API.URL, w.tenant.Admin, time.Minute)
+	if err := admin.Want(http.StatusCreated, "POST", "/api/v1/webhook-endpoints", object{"url": w.receiver.url}, nil); err != nil {
+		return err
+	}
+	return w.populate()
+}
+
+// shorten lets challenges and holds end within a run. The schema allows no life that short: this database is thrown away.
+func (w *world) shorten(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, w.rig.DatabaseURL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, fmt.Sprintf(`alter table environments drop constraint environments_challenge_ttl_seconds_check,
+		drop constraint environments_hold_ttl_seconds_check; update environments set challenge_ttl_seconds = %d, hold_ttl_seconds = %d`, lives, lives))
+	return err
+}
+
+// populate makes actions, subjects, sessions and clients.
+func (w *world) populate() error {
+	setup := harness.NewClient(w.rig.API.URL, w.tenant.Server, time.Minute)
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		if err := makeAction(setup, name); err != nil {
+			return err
+		}
+	}
+	var sessions []string
+	for i := range people {
+		subject := fmt.Sprintf("person-%d", i)
+		if err := setup.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": subject}, nil); err != nil {
+			return err
+		}
+		var made struct{ ID string }
+		if err := setup.Want(http.StatusCreated, "POST", "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}, &made); err != nil {
+			return err
+		}
+		sessions = append(sessions, made.ID)
+	}
+	for i := range w.Clients {
+		typist := synthetic.NewTypist(w.Seed + uint64(i))
+		frames, err := texts(50, func() features.Frame { return typist.Frame(50) })
+		if err != nil {
+			return err
+		}
+		w.clients = append(w.clients, &client{
+			journal: w.journal, http: harness.NewClient(w.rig.API.URL, w.tenant.Server, patience),
+			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: sessions, frames: frames,
+		})
+	}
+	return nil
+}
+
+func makeAction(c *harness.Client, name string) error {
+	var made struct{ ID string }
+	if err := c.Want(http.StatusCreated, "POST", "/api/v1/actions", object{
+		"key": "payment." + name, "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience},
+	}, &made); err != nil {
+		return err
+	}
+	at := "/api/v1/actions/" + made.ID
+	return errors.Join(
+		c.Want(http.StatusCreated, "POST", at+"/policy-versions", object{"requirements": policies[name]}, nil),
+		c.Want(http.StatusOK, "POST", at+"/policy-versions/1/activate", nil, nil),
+		c.Want(http.StatusOK, "PATCH", at, object{"mode": "enforce"}, nil))
+}
+
+// disturb lets the clients work and the parts break until the time is over, and everything is mended.
+func (w *world) disturb(ctx context.Context, d *disturber) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
+	defer cancel()
+	var working sync.WaitGroup
+	for _, c := range w.clients {
+		working.Go(func() { c.run(ctx) })
+	}
+	err := d.run(ctx)
+	w.receiver.calm()
+	working.Wait()
+	return err
+}
+
+// settle waits until nothing is open any more, or for as long as that may take, and gathers what is there.
+func (w *world) settle(ctx context.Context) (Facts, error) {
+	for give := time.Now().Add(settleWithin); ; {
+		f, err := w.facts(ctx)
+		if err != nil || quiet(f) || time.Now().After(give) {
+			return f, err
+		}
+		if !pause(ctx, 500*time.Millisecond) {
+			return f, ctx.Err()
+		}
+	}
+}
+
+func (w *world) facts(ctx context.Context) (Facts, error) {
+	f, err := gather(ctx, w.rig.DatabaseURL(), w.tenant.Environment)
+	if err != nil {
+		return f, err
+	}
+	f.Received = w.receiver.received()
+	if f.Runs, err = w.Runs(ctx, w.rig.ToTemporal.Address()); err != nil {
+		return f, err
+	}
+	if _, err := w.rig.Run(ctx, "audit", "verify", "--environment", w.tenant.Environment); err != nil {
+		f.Audit = err.Error()
+	}
+	return f, nil
+}
+
+func quiet(f Facts) bool {
+	for _, n := range f.Waiting {
+		if n > 0 {
+			return false
+		}
+	}
+	return f.Runs["running"] == 0
+}

@@ -1,0 +1,249 @@
+package chaos
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	random "math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+const (
+	audience = "payments"
+	patience = 4 * time.Second // of a client for one answer
+	people   = 12
+	// insist is how long a client asks again for an answer that it did not get.
+	insist = 25 * time.Second
+)
+
+// The actions, by the decision that they lead to.
+var policies = map[string]object{
+	"allow":     {"coverage_min": "none"},
+	"challenge": {"coverage_min": "partial", "insufficient_evidence": "challenge"},
+	"hold":      {"coverage_min": "partial", "insufficient_evidence": "hold"},
+}
+
+// client does what a relying party does, over and over, and writes down what it was told.
+type client struct {
+	journal  *Journal
+	http     *harness.Client
+	rng      *random.Rand
+	sessions []string
+	frames   [][]byte // feature texts
+	sent     int
+}
+
+// run works until ctx ends. Each piece of work is seen through, or given up after insisting.
+func (c *client) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		switch c.rng.IntN(10) {
+		case 0, 1, 2, 3:
+			c.allow()
+		case 4, 5:
+			c.challenge()
+		case 6, 7:
+			c.hold()
+		default:
+			c.evidence()
+		}
+		pause(ctx, time.Duration(c.rng.IntN(40))*time.Millisecond)
+	}
+}
+
+// persist sends a request until it is answered with something else than what says to come again. It reports false where
+// no answer came for as long as a client insists.
+func (c *client) persist(method, path string, body any) (harness.Answer, bool) {
+	for give := time.Now().Add(insist); time.Now().Before(give); {
+		a, err := c.http.Do(method, path, body)
+		switch {
+		case err != nil: // no answer: nothing is known
+		case a.Status == http.StatusServiceUnavailable:
+			c.journal.answered(a.Status)
+			if a.RetryAfter == "" {
+				c.journal.odd("%s %s answered 503 without Retry-After: %s", method, path, a.Body)
+			}
+		case a.Status >= 500:
+			c.journal.answered(a.Status)
+			c.journal.odd("%s %s answered %d: %s", method, path, a.Status, a.Body)
+		default:
+			c.journal.answered(a.Status)
+			return a, true
+		}
+		<-time.After(time.Duration(50+random.IntN(250)) * time.Millisecond)
+	}
+	c.journal.answered(0)
+	return harness.Answer{}, false
+}
+
+// authorization is what a client reads of an AuthorizeResponse.
+type authorization struct {
+	ID        string
+	Decision  string
+	Proof     string
+	ProofID   string `json:"proof_id"`
+	Challenge *struct{ ID string }
+}
+
+// question is the body of an authorize request.
+func question(subject, want string) object {
+	key := rand.Text()
+	return object{
+		"subject": subject, "action": "payment." + want, "resource": object{"type": "resource", "id": "r-" + key},
+		"audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
+	}
+}
+
+// decidedAtOnce asks once and reports whether that was decided.
+func (c *client) decidedAtOnce() bool {
+	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
+	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
+	a, err := c.http.Do("POST", "/api/v1/authorize", body)
+	if decided := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &got) == nil; decided {
+		asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
+	}
+	c.journal.answered(a.Status)
+	c.journal.write(func() { c.journal.Asked = append(c.journal.Asked, asked) })
+	return asked.Answer != ""
+}
+
+// authorize asks, and now and then asks twice at once: both must hear the same.
+func (c *client) authorize(want string) (authorization, bool) {
+	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), want)
+	key := body["idempotency_key"].(string)
+	n := 1
+	if c.rng.IntN(4) == 0 {
+		n = 2
+	}
+	answers := make([]harness.Answer, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { answers[i], _ = c.persist("POST", "/api/v1/authorize", body) })
+	}
+	all.Wait()
+	asked, got := Asked{Key: key, Want: want}, authorization{}
+	for _, a := range answers {
+		switch {
+		case a.Status == 0:
+		case a.Status != http.StatusOK:
+			c.journal.odd("authorize answered %d: %s", a.Status, a.Body)
+		case asked.Answer != "" && asked.Answer != string(a.Body):
+			c.journal.odd("the key %s was answered in two ways", key)
+		case json.Unmarshal(a.Body, &got) != nil:
+			c.journal.odd("authorize answered %q", a.Body)
+		default:
+			asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
+		}
+	}
+	c.journal.write(func() { c.journal.Asked = append(c.journal.Asked, asked) })
+	return got, asked.Answer != ""
+}
+
+// allow takes the proof of an allowed action to two doors at once.
+func (c *client) allow() {
+	got, ok := c.authorize("allow")
+	if !ok || c.rng.IntN(3) != 0 {
+		return
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			// Asked once: an answer that was lost cannot be told from that of another who consumed.
+			a, err := c.http.Do("POST", "/api/v1/verify", object{"proof": got.Proof, "audience": audience, "consume": true})
+			var said struct{ Valid bool }
+			if err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &said) == nil && said.Valid {
+				c.journal.write(func() { c.journal.Consumed = append(c.journal.Consumed, got.ProofID) })
+			}
+		})
+	}
+	all.Wait()
+}
+
+// challenge completes a step-up, cancels it, or leaves it to its time.
+func (c *client) challenge() {
+	got, ok := c.authorize("challenge")
+	if !ok || got.Challenge == nil {
+		return
+	}
+	at := "/api/v1/challenges/" + got.Challenge.ID
+	switch c.rng.IntN(4) {
+	case 0:
+	case 1:
+		if a, ok := c.persist("POST", at+"/cancel", nil); ok && c.settled("cancel", a) {
+			c.journal.write(func() { c.journal.Cancelled = append(c.journal.Cancelled, got.Challenge.ID) })
+		}
+	default:
+		a, ok := c.persist("POST", at+"/complete", object{"method": "sandbox_confirm"})
+		var receipt struct{ Authorization string }
+		if ok && c.settled("complete", a) && json.Unmarshal(a.Body, &receipt) == nil {
+			c.journal.write(func() {
+				c.journal.Completed = append(c.journal.Completed, Completed{got.Challenge.ID, receipt.Authorization})
+			})
+		}
+	}
+}
+
+// hold has a decision reviewed, by two who disagree at times, or leaves it to its time.
+func (c *client) hold() {
+	got, ok := c.authorize("hold")
+	if !ok {
+		return
+	}
+	resolutions := [][]string{nil, {"approve"}, {"reject"}, {"approve", "reject"}}[c.rng.IntN(4)]
+	var all sync.WaitGroup
+	for _, r := range resolutions {
+		all.Go(func() {
+			a, ok := c.persist("POST", "/api/v1/authorizations/"+got.ID+"/review", object{"resolution": r})
+			if ok && c.settled("review", a) {
+				c.journal.write(func() { c.journal.Reviewed = append(c.journal.Reviewed, Reviewed{got.ID, r}) })
+			}
+		})
+	}
+	all.Wait()
+}
+
+// settled reports whether a move was made; one that came too late, or after another's, is refused with 409.
+func (c *client) settled(what string, a harness.Answer) bool {
+	if a.Status != http.StatusOK && a.Status != http.StatusConflict {
+		c.journal.odd("%s answered %d: %s", what, a.Status, a.Body)
+	}
+	return a.Status == http.StatusOK
+}
+
+// evidence sends a frame, the same again where no answer came.
+func (c *client) evidence() {
+	session := c.sessions[c.rng.IntN(len(c.sessions))]
+	id := rand.Text()
+	c.sent++
+	a, ok := c.persist("POST", "/api/v1/sessions/"+session+"/evidence", object{
+		"frame_id": id, "timestamp": float64(time.Now().UnixMilli()) / 1000, "duration_ms": 19_500, "purpose": "score",
+		"features": json.RawMessage(c.frames[c.sent%len(c.frames)]),
+	})
+	switch {
+	case !ok:
+	case a.Status != http.StatusOK:
+		c.journal.odd("evidence answered %d: %s", a.Status, a.Body)
+	default:
+		c.journal.write(func() { c.journal.Taken = append(c.journal.Taken, Taken{session, id}) })
+	}
+}
+
+// texts are frames that differ.
+func texts(n int, next func() features.Frame) ([][]byte, error) {
+	out := make([][]byte, n)
+	for i := range out {
+		var err error
+		if out[i], err = json.Marshal(next()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/countersign-dev/countersign/internal/bench/harness"
+)
+
+// disturber breaks one part after the other and mends it again, as its seed says.
+type disturber struct {
+	rig  *harness.Rig
+	rng  *rand.Rand
+	say  func(format string, args ...any)
+	done map[string]int // faults by name
+}
+
+// fault is a way to break something; mend undoes it.
+type fault struct {
+	name  string
+	cause func()
+	mend  func(ctx context.Context) error
+}
+
+// run breaks and mends until ctx ends. It leaves everything mended.
+func (d *disturber) run(ctx context.Context) error {
+	for {
+		if !pause(ctx, d.between(500, 2500)) {
+			return nil
+		}
+		faults := []fault{d.pick()}
+		if d.rng.IntN(5) == 0 {
+			if second := d.pick(); second.name != faults[0].name {
+				faults = append(faults, second)
+			}
+		}
+		for _, f := range faults {
+			d.say("%s", f.name)
+			d.done[f.name]++
+			f.cause()
+		}
+		pause(ctx, d.between(100, 4000))
+		if err := d.mend(context.WithoutCancel(ctx), faults); err != nil {
+			return err
+		}
+	}
+}
+
+// mend undoes faults at once: one part may need the other. A part that ended because of another's absence is started
+// again, as whatever runs it in production would.
+func (d *disturber) mend(ctx context.Context, faults []fault) error {
+	var g errgroup.Group
+	for _, f := range faults {
+		g.Go(func() error {
+			if err := f.mend(ctx); err != nil {
+				return fmt.Errorf("after %s: %w", f.name, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, p := range d.processes() {
+		if !p.Running() {
+			d.say("%s ended by itself", p.Name)
+			d.done[p.Name+" ended by itself"]++
+			if err := revive(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *disturber) processes() []*harness.Process {
+	return []*harness.Process{d.rig.Postgres, d.rig.Temporal, d.rig.API.Process, d.rig.Worker.Process}
+}
+
+func (d *disturber) between(least, most int) time.Duration {
+	return time.Duration(least+d.rng.IntN(most-least)) * time.Millisecond
+}
+
+// pick draws a fault.
+func (d *disturber) pick() fault {
+	processes := d.processes()
+	proxies := map[string]*harness.Proxy{"Postgres": d.rig.ToPostgres, "Temporal": d.rig.ToTemporal}
+	switch d.rng.IntN(8) {
+	case 0, 1, 2, 3:
+		p := processes[d.rng.IntN(len(processes))]
+		return fault{"kill -9 " + p.Name, p.Kill, func(ctx context.Context) error { return revive(ctx, p) }}
+	case 4, 5:
+		p := processes[d.rng.IntN(len(processes))]
+		return fault{"pause " + p.Name, p.Pause, func(context.Context) error { p.Resume(); return nil }}
+	default:
+		name := []string{"Postgres", "Temporal"}[d.rng.IntN(2)]
+		p := proxies[name]
+		mode := []harness.Mode{harness.Cut, harness.Silent}[d.rng.IntN(2)]
+		if d.rng.IntN(3) == 0 {
+			wait := d.between(20, 300)
+			return fault{fmt.Sprintf("slow %s", name), func() { p.Slow(wait) }, func(context.Context) error { p.Slow(0); return nil }}
+		}
+		words := map[harness.Mode]string{harness.Cut: "cut off ", harness.Silent: "silence "}
+		return fault{words[mode] + name, func() { p.Set(mode) }, func(context.Context) error { p.Set(harness.Passing); return nil }}
+	}
+}
+
+// reviveWithin bounds how long a killed part may take to come back, whatever else is broken meanwhile.
+const reviveWithin = 2 * time.Minute
+
+// revive starts a part until it stays: one that needs another may end at once while that is away, and whoever runs it
+// starts it again.
+func revive(ctx context.Context, p *harness.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, reviveWithin)
+	defer cancel()
+	for {
+		err := p.Start(ctx)
+		if err == nil {
+			return nil
+		}
+		_ = p.Stop()
+		if !pause(ctx, 300*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// pause waits; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,81 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Run runs a command of the binary on the rig's database and returns what it printed.
+func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, r.o.Binary, args...)
+	cmd.Env = append(os.Environ(), r.env()...)
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("countersign %s: %w: %s", args[0], err, strings.TrimSpace(problem.String()))
+	}
+	return out.String(), nil
+}
+
+// Tenant is a sandbox environment with keys whose quota nobody uses up.
+type Tenant struct {
+	Environment string
+	Server      string // server key
+	Admin       string // admin key
+}
+
+var environmentLine = regexp.MustCompile(`(?m)^sandbox\s+(env_\S+)`)
+
+// unlimited is the quota of the rig's keys, requests an hour.
+const unlimited = "1000000000"
+
+// NewTenant makes a tenant. The service refuses webhooks to this machine while a live environment is there, so the
+// tenant's live one is made another sandbox.
+func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
+	out, err := r.Run(ctx, "tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+	if err != nil {
+		return Tenant{}, err
+	}
+	found := environmentLine.FindStringSubmatch(out)
+	if found == nil {
+		return Tenant{}, fmt.Errorf("countersign tenant create printed no sandbox environment: %q", out)
+	}
+	t := Tenant{Environment: found[1]}
+	if err := r.exec(ctx, "update environments set kind = 'sandbox' where kind = 'live'"); err != nil {
+		return t, err
+	}
+	if t.Server, err = r.issue(ctx, t.Environment, "server"); err != nil {
+		return t, err
+	}
+	t.Admin, err = r.issue(ctx, t.Environment, "admin")
+	return t, err
+}
+
+func (r *Rig) issue(ctx context.Context, environment, scope string) (string, error) {
+	out, err := r.Run(ctx, "credential", "create", "--environment", environment, "--scope", scope, "--rate-limit", unlimited)
+	if err != nil {
+		return "", err
+	}
+	_, key, _ := strings.Cut(strings.TrimSpace(out), "  ")
+	if key == "" {
+		return "", fmt.Errorf("countersign credential create printed no key: %q", out)
+	}
+	return key, nil
+}
+
+func (r *Rig) exec(ctx context.Context, query string) error {
+	conn, err := pgx.Connect(ctx, r.DatabaseURL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, query)
+	return err
+}

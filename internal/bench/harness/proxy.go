@@ -1,0 +1,173 @@
+package harness
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Proxy passes TCP connections on to one address and can be told to cut them, to hold what they carry back, or to slow
+// it down.
+type Proxy struct {
+	listener net.Listener
+	target   string
+
+	mu     sync.Mutex
+	mode   Mode
+	delay  time.Duration // before each piece that is passed on, either way
+	change chan struct{} // closed when the mode changes
+	conns  map[net.Conn]struct{}
+}
+
+// Mode is what a proxy does with its connections.
+type Mode int
+
+// The modes. Cut closes what is open and what comes; Silent keeps connections and passes nothing on, as a network that
+// drops packets does.
+const (
+	Passing Mode = iota
+	Cut
+	Silent
+)
+
+// NewProxy listens on a port of its own.
+func NewProxy(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, target: target, change: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	go p.accept()
+	return p, nil
+}
+
+// Address is where the proxy listens.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// URL is a URL of the target made to go through the proxy.
+func (p *Proxy) URL(direct string) string {
+	u, err := url.Parse(direct)
+	if err != nil {
+		return direct
+	}
+	u.Host = p.Address()
+	return u.String()
+}
+
+// Set changes the mode.
+func (p *Proxy) Set(m Mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = m
+	close(p.change)
+	p.change = make(chan struct{})
+	if m == Cut {
+		p.closeAll()
+	}
+}
+
+// Slow holds every piece back for d, either way; 0 is not at all.
+func (p *Proxy) Slow(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Close ends the proxy and its connections.
+func (p *Proxy) Close() {
+	_ = p.listener.Close()
+	p.Set(Cut)
+}
+
+func (p *Proxy) closeAll() {
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	clear(p.conns)
+}
+
+func (p *Proxy) state() (Mode, time.Duration, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mode, p.delay, p.change
+}
+
+func (p *Proxy) accept() {
+	for {
+		c, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.serve(c)
+	}
+}
+
+func (p *Proxy) serve(c net.Conn) {
+	if !p.keep(c) {
+		return
+	}
+	defer p.drop(c)
+	to, err := net.DialTimeout("tcp", p.target, 5*time.Second)
+	if err != nil || !p.keep(to) {
+		return
+	}
+	defer p.drop(to)
+	done := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{c, to}, {to, c}} {
+		go func() {
+			p.pass(way[0], way[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done // either side's end is the other's
+}
+
+// keep remembers a connection, or closes it where connections are cut.
+func (p *Proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == Cut {
+		_ = c.Close()
+		return false
+	}
+	p.conns[c] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = c.Close()
+	delete(p.conns, c)
+}
+
+// pass copies until either connection ends.
+func (p *Proxy) pass(from io.Reader, to io.Writer) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		if n > 0 {
+			p.hold()
+			if _, err := to.Write(piece[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold waits as long as the mode and the delay ask.
+func (p *Proxy) hold() {
+	mode, delay, change := p.state()
+	for mode == Silent {
+		<-change
+		mode, delay, change = p.state()
+	}
+	if delay > 0 {
+		<-time.After(delay)
+	}
+}

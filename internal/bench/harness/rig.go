@@ -1,0 +1,288 @@
+// Package rig runs the built service as it runs in production, each part a process of its own (Postgres, Temporal, API,
+// worker), on ports of this machine, for what measures or breaks it from outside. Postgres keeps its full durability. The
+// package knows the binary's command line and environment, not its insides, and nothing but tools may import it.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/local/localpg"
+	"github.com/countersign-dev/countersign/internal/local/subprocess"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+)
+
+// Options say what to run.
+type Options struct {
+	Dir              string // made, and emptied at the end
+	Binary, Devstack string // paths
+	SearchAttributes []string
+	Temporal         bool // whether a Temporal server is started; without it the service runs degraded
+	// Proxied puts a proxy in front of Postgres and of Temporal, so that they can be cut off.
+	Proxied bool
+	Env     []string // further settings of API and worker, NAME=value
+	Say     func(format string, args ...any)
+}
+
+// Rig is what runs.
+type Rig struct {
+	Postgres, Temporal *Process
+	API, Worker        *Service
+	// ToPostgres and ToTemporal are how API and worker reach them, and Temporal its Postgres; nil unless Proxied.
+	ToPostgres, ToTemporal *Proxy
+	MasterKey              string
+
+	o      Options
+	server *localpg.Server
+	pgPort int
+
+	temporal string     // how the service reaches Temporal
+	copies   []*Service // made by Copy
+}
+
+// Service is the API or the worker.
+type Service struct {
+	*Process
+	URL    string // of the API; nothing listens there for the worker
+	OpsURL string
+}
+
+// database is the product's database in the private cluster.
+const database = "countersign"
+
+// Up starts Postgres and Temporal and migrates. API and worker are described and not yet started: the caller may have
+// something to prepare (Seal).
+func Up(ctx context.Context, o Options) (*Rig, error) {
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	r := &Rig{o: o, MasterKey: keyring.Generate()}
+	if err := r.up(ctx); err != nil {
+		return nil, errors.Join(err, r.Down())
+	}
+	return r, nil
+}
+
+func (r *Rig) up(ctx context.Context) error {
+	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
+		return err
+	}
+	if err := r.startPostgres(ctx); err != nil {
+		return err
+	}
+	if _, err := r.Run(ctx, "migrate"); err != nil {
+		return err
+	}
+	grpc, err := r.describeTemporal()
+	if err != nil {
+		return err
+	}
+	if r.o.Temporal {
+		if err := r.Temporal.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return r.describeServices(grpc)
+}
+
+func (r *Rig) startPostgres(ctx context.Context) error {
+	r.Postgres = &Process{Name: "postgres", launch: func(ctx context.Context) (handle, error) {
+		s, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(r.o.Dir, "postgres"), Port: r.pgPort, Say: r.o.Say})
+		if err != nil {
+			return handle{}, err
+		}
+		r.server = s
+		return handle{pid: s.PID(), done: s.Done(), stop: s.Stop}, nil
+	}}
+	if err := r.Postgres.Start(ctx); err != nil {
+		return err
+	}
+	r.pgPort = r.server.Port()
+	if err := r.server.Create(ctx, database); err != nil {
+		return err
+	}
+	if !r.o.Proxied {
+		return nil
+	}
+	var err error
+	r.ToPostgres, err = NewProxy(fmt.Sprintf("127.0.0.1:%d", r.pgPort))
+	return err
+}
+
+// DatabaseURL reaches the product's database directly, past any proxy.
+func (r *Rig) DatabaseURL() string { return r.server.URL(database) }
+
+// serviceDatabaseURL is how the service reaches it.
+func (r *Rig) serviceDatabaseURL() string {
+	if r.ToPostgres == nil {
+		return r.DatabaseURL()
+	}
+	return r.ToPostgres.URL(r.DatabaseURL())
+}
+
+// describeTemporal answers the address by which the service reaches it.
+func (r *Rig) describeTemporal() (address string, err error) {
+	grpc, err := dev.PickPort(0)
+	if err != nil {
+		return "", err
+	}
+	ui, err := dev.PickPort(0)
+	if err != nil {
+		return "", err
+	}
+	ready := filepath.Join(r.o.Dir, "temporal.json")
+	args := []string{"--frontend-port", strconv.Itoa(grpc), "--ui-port", strconv.Itoa(ui), "--namespace", dev.Namespace,
+		"--ready-file", ready, "--parent-pid", strconv.Itoa(os.Getpid()), "--database-wait", startWithin.String()}
+	for _, name := range r.o.SearchAttributes {
+		args = append(args, "--search-attribute", name+"=Keyword")
+	}
+	r.Temporal = r.program("temporal", r.o.Devstack, args, []string{"DEVSTACK_DATABASE_URL=" + r.serviceDatabaseURL()}, func(context.Context) error {
+		_, err := os.Stat(ready)
+		return err
+	})
+	inner := r.Temporal.launch
+	r.Temporal.launch = func(ctx context.Context) (handle, error) {
+		if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return handle{}, err
+		}
+		return inner(ctx)
+	}
+	address = fmt.Sprintf("127.0.0.1:%d", grpc)
+	if !r.o.Proxied {
+		return address, nil
+	}
+	if r.ToTemporal, err = NewProxy(address); err != nil {
+		return "", err
+	}
+	return r.ToTemporal.Address(), nil
+}
+
+func (r *Rig) describeServices(temporal string) error {
+	r.temporal = temporal
+	var err error
+	if r.API, err = r.newService("api", r.serviceDatabaseURL(), true); err != nil {
+		return err
+	}
+	r.Worker, err = r.newService("worker", r.serviceDatabaseURL(), false)
+	return err
+}
+
+// newService describes an API, or a worker, on a database.
+func (r *Rig) newService(name, database string, api bool) (*Service, error) {
+	var at [2]string
+	for i := range at {
+		port, err := dev.PickPort(0)
+		if err != nil {
+			return nil, err
+		}
+		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	s := &Service{URL: "http://" + at[0], OpsURL: "http://" + at[1]}
+	env := slices.Concat(r.env(), []string{
+		"COUNTERSIGN_DATABASE_URL=" + database, "COUNTERSIGN_BASE_URL=" + s.URL, "COUNTERSIGN_TEMPORAL_ADDRESS=" + r.temporal,
+		"COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK=true", "COUNTERSIGN_OPS_LISTEN=" + at[1],
+	}, r.o.Env)
+	args := []string{"worker"}
+	if api {
+		args = []string{"serve", "--listen", at[0]}
+	}
+	s.Process = r.program(name, r.o.Binary, args, env, s.answers)
+	return s, nil
+}
+
+// Copy stops the API, copies the database as it stands under another name, and describes an API on the copy: same tenants,
+// same keys. The worker must not run.
+func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, err error) {
+	if err := r.API.Stop(); err != nil {
+		return nil, "", err
+	}
+	conn, err := pgx.Connect(ctx, r.server.URL("postgres"))
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	into := pgx.Identifier{database + "_" + name}
+	if _, err := conn.Exec(ctx, "create database "+into.Sanitize()+" template "+database); err != nil {
+		return nil, "", err
+	}
+	url = r.server.URL(into[0])
+	api, err = r.newService("api-"+name, url, true)
+	r.copies = append(r.copies, api)
+	return api, url, err
+}
+
+// env is what every command of the binary needs.
+func (r *Rig) env() []string {
+	return []string{"COUNTERSIGN_DATABASE_URL=" + r.serviceDatabaseURL(), "COUNTERSIGN_MASTER_KEY=" + r.MasterKey}
+}
+
+// answers asks the operations port.
+func (s *Service) answers(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.OpsURL+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("readyz answers %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// program is a process of a binary whose output is appended to a log of its name.
+func (r *Rig) program(name, path string, args, env []string, ready func(context.Context) error) *Process {
+	return &Process{Name: name, ready: ready, launch: func(context.Context) (handle, error) {
+		log, err := os.OpenFile(r.Log(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return handle{}, err
+		}
+		defer func() { _ = log.Close() }()
+		c, err := subprocess.Start(subprocess.Spec{Path: path, Args: args, Env: append(os.Environ(), env...), Output: log, Orphaned: syscall.SIGTERM})
+		if err != nil {
+			return handle{}, err
+		}
+		return handle{pid: c.PID(), done: c.Done(), stop: func() error { return c.Stop(syscall.SIGTERM, 30*time.Second) }}, nil
+	}}
+}
+
+// Log is the path of a part's log; of Postgres, only what it says at a start.
+func (r *Rig) Log(name string) string { return filepath.Join(r.o.Dir, name+".log") }
+
+// Down stops all that runs, last started first, and removes the data.
+func (r *Rig) Down() error {
+	var err error
+	for _, s := range append(r.copies, r.API, r.Worker) {
+		if s != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}
+	for _, p := range []*Process{r.Temporal, r.Postgres} {
+		if p != nil {
+			err = errors.Join(err, p.Stop())
+		}
+	}
+	for _, p := range []*Proxy{r.ToPostgres, r.ToTemporal} {
+		if p != nil {
+			p.Close()
+		}
+	}
+	if r.server != nil {
+		err = errors.Join(err, os.RemoveAll(r.server.Dir()))
+	}
+	return err
+}

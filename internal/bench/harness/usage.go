@@ -1,0 +1,94 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what a part has taken of the machine. Fields that the machine does not tell are 0.
+type Usage struct {
+	CPU        time.Duration // since the process began
+	RSS        int64         // bytes
+	PeakRSS    int64         // bytes
+	Mallocs    float64       // objects allocated since the process began
+	Allocated  float64       // bytes allocated since the process began
+	Goroutines float64
+	Files      float64 // open file descriptors, connections included
+}
+
+// ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// Usage sums over the process and its descendants, those that have ended included: Postgres' sessions come and go.
+func (p *Process) Usage() Usage {
+	var u Usage
+	for _, pid := range p.PIDs() {
+		f, err := statFields(pid)
+		if err != nil {
+			continue
+		}
+		for _, ticks := range f[11:15] { // utime, stime, and the cutime and cstime of children that ended
+			n, _ := strconv.ParseInt(ticks, 10, 64)
+			u.CPU += time.Duration(n) * time.Second / ticksPerSecond
+		}
+		rss, peak := memory(pid)
+		u.RSS += rss
+		u.PeakRSS += peak
+	}
+	return u
+}
+
+func memory(pid int) (rss, peak int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		kb, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch name {
+		case "VmRSS":
+			rss = kb << 10
+		case "VmHWM":
+			peak = kb << 10
+		}
+	}
+	return rss, peak
+}
+
+// Measured is Usage with what the Go runtime says of itself on the operations port.
+func (s *Service) Measured(ctx context.Context) Usage {
+	u := s.Usage()
+	figures := scrape(ctx, s.OpsURL+"/metrics")
+	u.Mallocs, u.Allocated = figures["go_memstats_mallocs_total"], figures["go_memstats_alloc_bytes_total"]
+	u.Goroutines, u.Files = figures["go_goroutines"], figures["process_open_fds"]
+	return u
+}
+
+// scrape reads the figures without labels of a Prometheus page; none where it does not answer.
+func scrape(ctx context.Context, url string) map[string]float64 {
+	out := map[string]float64{}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return out
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return out
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if ok && !strings.HasPrefix(name, "#") && !strings.Contains(name, "{") {
+			out[name], _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	return out
+}

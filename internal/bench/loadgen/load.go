@@ -1,0 +1,85 @@
+// Package load sends work at a rate that does not depend on how fast it is answered (open loop), or from a fixed number of
+// clients (closed loop), and keeps every latency. In the open loop a latency counts from the moment the work was due, not
+// from when a client was free to send it: a server that stalls is charged for all who would have come meanwhile. The
+// package knows nothing of what the work is and prints nothing.
+package loadgen
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Work is one request; i counts from 0 through all calls of a run.
+type Work func(ctx context.Context, i int) error
+
+// Open starts rate pieces of work a second for the time, whether or not those before have been answered, by at most
+// clients at once. Work that is due while every client is busy waits, and its latency counts the wait.
+func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, do Work) Result {
+	n := int64(rate * lasts.Seconds())
+	start := time.Now()
+	var next atomic.Int64
+	return gather(clients, start, func(r *Result) {
+		for {
+			i := next.Add(1) - 1
+			if i >= n || ctx.Err() != nil {
+				return
+			}
+			due := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
+			if !sleep(ctx, time.Until(due)) {
+				return
+			}
+			err := do(ctx, int(i))
+			r.add(time.Since(due), err)
+		}
+	})
+}
+
+// Closed lets each of the clients send one piece of work after the other until the time is over.
+func Closed(ctx context.Context, clients int, lasts time.Duration, do Work) Result {
+	start := time.Now()
+	end := start.Add(lasts)
+	var next atomic.Int64
+	return gather(clients, start, func(r *Result) {
+		for ctx.Err() == nil {
+			sent := time.Now()
+			if !sent.Before(end) {
+				return
+			}
+			err := do(ctx, int(next.Add(1)-1))
+			r.add(time.Since(sent), err)
+		}
+	})
+}
+
+// gather runs the clients, each with a result of its own, and joins the results.
+func gather(clients int, start time.Time, client func(r *Result)) Result {
+	each := make([]Result, clients)
+	var running sync.WaitGroup
+	for i := range each {
+		running.Go(func() { client(&each[i]) })
+	}
+	running.Wait()
+	var all Result
+	for _, r := range each {
+		all.Join(r)
+	}
+	all.Elapsed = time.Since(start)
+	return all
+}
+
+// sleep waits; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

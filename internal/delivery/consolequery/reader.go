@@ -1,0 +1,168 @@
+// Package console reads what the pages of the review console show beyond what the API's own services answer: a decision
+// with its chain and its people, a subject over time, how long the queues are. It changes nothing; every change that the
+// console makes goes through the services that the API uses.
+package consolequery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Reader reads for one installation.
+type Reader struct {
+	Store          *store.Store
+	Clock          clock.Clock
+	Authorizations *authorization.Service
+}
+
+// Case is one decision with everything known about it.
+type Case struct {
+	Trace       authorization.Trace        // the decision, as GET /authorizations/{id} answers it
+	Explanation []policy.RequirementResult // every requirement, wanted and found
+	Display     authorization.Display      // what the subject was, or would be, asked to confirm
+	Account     audit.Decision             // the decision in its audit trail: evidence, policy, hold with its reviews
+	Hold        *models.Hold               // nil where it was not held
+	RiskClass   string
+	ActionID    string
+	Asked       string      // the credential that asked
+	Chain       []ChainLink // the decisions it belongs to, the first one first
+	Log         []audit.LogLine
+	Names       map[string]string // of the people who appear, by id
+}
+
+// ChainLink is one decision of a chain.
+type ChainLink struct {
+	ID       string
+	At       string
+	Decision string
+	Why      string // what led to it: asked, challenge, review
+	This     bool
+}
+
+// Case reads one decision of the scope.
+func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, error) {
+	trace, err := r.Authorizations.Get(ctx, scope, id)
+	if err != nil {
+		return Case{}, err
+	}
+	trail, err := audit.TrailOf(ctx, r.Store, scope, id, nil)
+	if err != nil {
+		return Case{}, absent(err)
+	}
+	c := Case{Trace: trace, Log: trail.Log}
+	if err := json.Unmarshal(trace.Explanation, &c.Explanation); err != nil {
+		return c, fmt.Errorf("explanation of %s: %w", id, err)
+	}
+	for _, d := range trail.Decisions {
+		if d.ID == id {
+			c.Account, c.Asked = d, d.Credential
+		}
+		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, Why: why(d, trail.Decisions), This: d.ID == id})
+	}
+	if err := r.display(ctx, scope, &c); err != nil {
+		return c, err
+	}
+	c.Names, err = r.names(ctx, scope, c)
+	return c, err
+}
+
+// why says what a decision followed from.
+func why(d audit.Decision, chain []audit.Decision) string {
+	if d.Parent == nil {
+		return "asked for"
+	}
+	for _, p := range chain {
+		switch {
+		case p.ID != *d.Parent:
+		case p.Hold != nil:
+			return "after review"
+		case p.Challenge != nil:
+			return "after challenge"
+		}
+	}
+	return "decided again"
+}
+
+// display is what was shown where the decision was challenged, and what would have been shown where it was not.
+func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error {
+	env, err := r.Store.Environment(ctx, scope)
+	if err != nil {
+		return err
+	}
+	a := c.Account
+	c.Display = authorization.Display{
+		ActionKey: c.Trace.Action, ResourceType: a.ResourceType, ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest,
+		Audience: a.Audience, RequestingApplication: env.RPName,
+	}
+	if a.Challenge != nil {
+		if err := json.Unmarshal(a.Challenge.Display, &c.Display); err != nil {
+			return fmt.Errorf("display of %s: %w", a.Challenge.ID, err)
+		}
+	}
+	h, err := r.Store.Hold(ctx, scope, c.Trace.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return err
+	default:
+		c.Hold, c.RiskClass = &h, h.RiskClass
+	}
+	act, err := r.Store.ActionOf(ctx, scope, c.Trace.ID)
+	if err != nil {
+		return err
+	}
+	c.ActionID = act.ID
+	if a.Challenge == nil {
+		c.Display.Action, c.Display.Consequence = act.Name, act.Consequence
+	}
+	if c.RiskClass == "" {
+		c.RiskClass = act.RiskClass
+	}
+	return nil
+}
+
+// names looks up the people among the actors of a case.
+func (r *Reader) names(ctx context.Context, scope store.Scope, c Case) (map[string]string, error) {
+	var actors []string
+	for _, l := range c.Log {
+		actors = append(actors, l.Actor)
+	}
+	if h := c.Account.Hold; h != nil {
+		for _, v := range h.Reviews {
+			actors = append(actors, v.Reviewer)
+		}
+	}
+	return r.Names(ctx, scope.Tenant, actors)
+}
+
+// Names are the names of the people among actors (person:<id>), by id.
+func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map[string]string, error) {
+	var people []string
+	for _, a := range actors {
+		if id, ok := strings.CutPrefix(a, "person:"); ok {
+			people = append(people, id)
+		}
+	}
+	if len(people) == 0 {
+		return map[string]string{}, nil
+	}
+	return r.Store.PeopleNames(ctx, tenant, people)
+}
+
+func absent(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return problem.Absent()
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package consolequery
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Most of each kind that a subject's page shows.
+const (
+	maxDecisions = 200
+	maxSessions  = 50
+	maxEntries   = 100
+	maxTrust     = 200
+)
+
+// Subject is a subject over time.
+type Subject struct {
+	models.Subject
+	Passkeys  int
+	Decisions []authorization.Trace // newest first
+	Sessions  []models.Session      // newest first, with their effective status
+	Entries   []models.Event        // newest first
+	Trust     []TrustPoint          // oldest first
+}
+
+// TrustPoint is where the trust state of a session moved.
+type TrustPoint struct {
+	At       time.Time
+	State    string
+	Score    *float64 // 0..1, 1 is the enrolled person
+	Coverage string
+}
+
+// Subject reads a subject by the relying party's own id.
+func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Subject, error) {
+	sub, err := r.Store.Subject(ctx, scope, id)
+	if err != nil {
+		return Subject{}, absent(err)
+	}
+	out := Subject{Subject: sub}
+	keys, err := r.Store.ActivePasskeys(ctx, scope, sub.UID)
+	if err != nil {
+		return out, err
+	}
+	out.Passkeys = len(keys)
+	if out.Decisions, _, err = r.Authorizations.List(ctx, scope, store.TraceFilter{Subject: id}, store.Page{Limit: maxDecisions}); err != nil {
+		return out, err
+	}
+	if out.Sessions, _, err = r.Store.Sessions(ctx, scope, sub.UID, "", store.Page{Limit: maxSessions}); err != nil {
+		return out, err
+	}
+	now := r.Clock.Now()
+	for i, s := range out.Sessions {
+		out.Sessions[i].Status = assurance.Effective(s, now)
+	}
+	if out.Entries, _, err = r.Store.Activity(ctx, scope, store.ActivityFilter{Types: events.Selected(""), Subject: id}, store.Page{Limit: maxEntries}); err != nil {
+		return out, err
+	}
+	out.Trust, err = r.trust(ctx, scope, id)
+	return out, err
+}
+
+func (r *Reader) trust(ctx context.Context, scope store.Scope, id string) ([]TrustPoint, error) {
+	f := store.ActivityFilter{Types: []string{string(events.TrustStateChanged)}, Subject: id}
+	rows, _, err := r.Store.Activity(ctx, scope, f, store.Page{Limit: maxTrust})
+	out := make([]TrustPoint, 0, len(rows))
+	for i := len(rows) - 1; i >= 0; i-- {
+		var data struct {
+			To       string   `json:"to"`
+			Score    *float64 `json:"score"`
+			Coverage string   `json:"coverage"`
+		}
+		if json.Unmarshal(rows[i].Data, &data) == nil { // an erased entry has no data
+			out = append(out, TrustPoint{At: rows[i].At, State: data.To, Score: data.Score, Coverage: data.Coverage})
+		}
+	}
+	return out, err
+}

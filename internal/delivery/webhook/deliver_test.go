@@ -1,0 +1,334 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+func TestAnEventReachesItsSubscribers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	all, secret := b.endpoint()
+	some, _ := b.endpoint("recovery.*")
+	other := b.admin
+	b.admin = b.environment("tnt_2", "env_2")
+	foreign, _ := b.endpoint()
+	b.admin = other
+
+	id := b.happen(events.SubjectCreated, "user-1")
+	require.Equal(t, []string{all.ID}, b.waker.take(), "woken once, and nobody else")
+	r := b.deliver(all, Breaker{})
+	require.Nil(t, r.Next)
+	b.deliver(some, Breaker{})
+	b.deliver(foreign, Breaker{})
+
+	got := b.receiver.take()
+	require.Len(t, got, 1)
+	require.Equal(t, id, got[0].id)
+	require.JSONEq(t, `{"type":"subject.created","timestamp":"`+b.time.Now().Format("2006-01-02T15:04:05.000Z")+`",
+		"data":{"environment":"env_1","subject":"user-1"}}`, string(got[0].body))
+	wh, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	require.NoError(t, wh.Verify(got[0].body, got[0].header))
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(all))
+	require.Empty(t, b.status(some))
+	require.Empty(t, b.status(foreign))
+
+	b.happen(events.SubjectCreated, "user-2")
+	require.Equal(t, []string{all.ID}, b.waker.take(), "an idle sender is woken again")
+	b.happen(events.SubjectCreated, "user-3")
+	require.Empty(t, b.waker.take(), "one that was just woken is not")
+}
+
+func TestRetriesKeepIDAndBodyAndFollowTheSchedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, secret := b.endpoint()
+	b.receiver.answer(500, nil)
+	id := b.happen(events.SubjectCreated, "user-1")
+	wh, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	var first []byte
+	for attempt := 1; attempt <= MaxAttempts; attempt++ {
+		r := b.deliver(e, Breaker{}) // the schedule by itself
+		got := b.receiver.take()
+		require.Len(t, got, 1, "attempt %d", attempt)
+		require.Equal(t, id, got[0].id)
+		require.NoError(t, wh.VerifyIgnoringTimestamp(got[0].body, got[0].header))
+		if first == nil {
+			first = got[0].body
+		}
+		require.Equal(t, string(first), string(got[0].body))
+		if attempt == MaxAttempts {
+			require.Nil(t, r.Next)
+			break
+		}
+		require.NotNil(t, r.Next)
+		b.deliver(e, Breaker{})
+		require.Empty(t, b.receiver.take(), "nothing is sent before its time")
+		b.time.Set(*r.Next)
+	}
+	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
+	rows, _, err := b.endpoints.Attempts(t.Context(), b.admin, e.ID, store.AttemptFilter{Event: id}, store.Page{Limit: 50})
+	require.NoError(t, err)
+	require.Len(t, rows, MaxAttempts)
+	require.Equal(t, "status_500", *rows[0].Error)
+	require.Equal(t, MaxAttempts, rows[0].Attempt)
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.receiver.answer(429, http.Header{"Retry-After": {"3600"}})
+	b.happen(events.SubjectCreated, "user-1")
+	r := b.deliver(e, Breaker{})
+	require.WithinDuration(t, b.time.Now().Add(time.Hour), *r.Next, 0)
+}
+
+func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(503, nil)
+	var want []string
+	for i := range 30 {
+		want = append(want, b.happen(events.SubjectCreated, string(rune('a'+i))))
+	}
+	r := b.deliver(e, Breaker{})
+	require.True(t, r.Breaker.Open)
+	calls := len(b.receiver.take())
+	require.LessOrEqual(t, calls, Threshold+concurrency, "what was under way when the breaker opened, and no more")
+	require.Equal(t, r.Breaker.ProbeAt, *r.Next)
+	require.Equal(t, []string{"webhook.failing"}, b.notices())
+	b.waker.take()
+	b.happen(events.SubjectCreated, "later")
+	require.Empty(t, b.waker.take(), "before the probe nobody need be woken")
+
+	b.time.Set(r.Breaker.ProbeAt)
+	r = b.deliver(e, r.Breaker)
+	require.Len(t, b.receiver.take(), 1, "one probe")
+	require.True(t, r.Breaker.Open)
+
+	b.receiver.answer(204, nil)
+	b.time.Set(r.Breaker.ProbeAt)
+	r = b.deliver(e, r.Breaker)
+	require.False(t, r.Breaker.Open)
+	require.Nil(t, r.Next, "everything that waited is sent at once")
+	require.Equal(t, map[string]int{"succeeded": 31}, b.status(e))
+	got := map[string]bool{}
+	for _, m := range b.receiver.take() {
+		got[m.id] = true
+	}
+	require.Len(t, got, 31)
+	for _, id := range want {
+		require.True(t, got[id])
+	}
+	require.Equal(t, []string{"webhook.failing", "webhook.recovered"}, b.notices())
+}
+
+// lags are what an observer hears of how long events waited for us.
+type lags struct {
+	mu   sync.Mutex
+	seen []time.Duration
+}
+
+func (l *lags) Attempted(first bool, since time.Duration, _ Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first {
+		l.seen = append(l.seen, since)
+	}
+}
+
+// An operator who is told that webhooks are late must have something to mend: a receiver that is down is not it.
+func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	heard := &lags{}
+	b.deliverer.Observer = heard
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(503, nil)
+	for i := range Threshold {
+		b.happen(events.SubjectCreated, string(rune('a'+i)))
+	}
+	r := b.deliver(e, Breaker{})
+	require.True(t, r.Breaker.Open)
+	require.Len(t, heard.seen, Threshold)
+	for range 3 {
+		b.happen(events.SubjectCreated, "while it is down "+b.time.Now().String())
+		b.time.Set(r.Breaker.ProbeAt)
+		r = b.deliver(e, r.Breaker)
+	}
+	b.receiver.answer(204, nil)
+	b.time.Set(r.Breaker.ProbeAt)
+	r = b.deliver(e, r.Breaker)
+	require.False(t, r.Breaker.Open)
+	require.Equal(t, map[string]int{"succeeded": Threshold + 3}, b.status(e))
+	require.Len(t, heard.seen, Threshold, "neither the probes nor what is caught up on count")
+	b.time.Advance(time.Second)
+	b.happen(events.SubjectCreated, "after")
+	b.time.Advance(2 * time.Second)
+	b.deliver(e, r.Breaker)
+	require.Equal(t, 2*time.Second, heard.seen[Threshold])
+}
+
+// With nothing due, a broken endpoint is probed all the same, and a delivery that was only a probe keeps its attempts.
+func TestProbesAheadOfTimeUseUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(500, nil)
+	id := b.happen(events.SubjectCreated, "user-1")
+	r := b.deliver(e, Breaker{Failures: Threshold - 1})
+	require.True(t, r.Breaker.Open)
+	b.receiver.take()
+	for range 3 * MaxAttempts {
+		b.time.Set(*r.Next)
+		r = b.deliver(e, r.Breaker)
+		got := b.receiver.take()
+		require.Len(t, got, 1)
+		require.Equal(t, id, got[0].id)
+		require.Equal(t, r.Breaker.ProbeAt, *r.Next)
+	}
+	require.Equal(t, map[string]int{"pending": 1}, b.status(e), "hours of failing, and it is still owed")
+	b.receiver.answer(204, nil)
+	b.time.Set(*r.Next)
+	r = b.deliver(e, r.Breaker)
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e))
+	require.Nil(t, r.Next)
+}
+
+func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	watcher, _ := b.endpoint("webhook.*")
+	b.receiver.answer(500, nil)
+	b.happen(events.SubjectCreated, "first")
+	b.deliver(e, Breaker{})
+	b.time.Advance(DisableAfter)
+	b.happen(events.SubjectCreated, "second")
+	b.happen(events.SubjectCreated, "third")
+	r := b.deliver(e, Breaker{})
+	require.True(t, r.Gone)
+	require.True(t, b.deliver(e, Breaker{}).Gone, "a disabled endpoint is not called")
+	require.Equal(t, []string{"webhook.disabled"}, b.notices())
+	require.Equal(t, map[string]int{"discarded": 3}, b.status(e))
+	shown, err := b.endpoints.Get(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, Disabled, shown.Status)
+	require.Equal(t, "failing", *shown.DisabledReason)
+	b.relay()
+	require.Equal(t, map[string]int{"pending": 1}, b.status(watcher), "the others hear of it")
+
+	b.time.Advance(time.Hour)
+	b.happen(events.SubjectCreated, "while disabled")
+	b.receiver.take()
+	b.receiver.answer(200, nil)
+	_, err = b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{})
+	require.True(t, problem.Is(err, problem.EndpointDisabled))
+	b.waker.take()
+	shown, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, Enabled, shown.Status)
+	require.Equal(t, []string{e.ID}, b.waker.take())
+	b.deliver(e, Breaker{})
+	require.Equal(t, map[string]int{"succeeded": 4}, b.status(e))
+	require.Len(t, b.receiver.take(), 4)
+	_, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	b.deliver(e, Breaker{})
+	require.Empty(t, b.receiver.take(), "enabling twice replays nothing twice")
+}
+
+func TestGoneDisablesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(410, nil)
+	b.happen(events.SubjectCreated, "user-1")
+	require.True(t, b.deliver(e, Breaker{}).Gone)
+	shown, err := b.endpoints.Get(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, "gone", *shown.DisabledReason)
+
+	b.receiver.take()
+	b.receiver.answer(204, nil)
+	_, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	b.deliver(e, Breaker{})
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e), "what was refused with 410 belongs to the gap")
+}
+
+func TestAbortMessageEndsOneDelivery(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.receiver.answer(400, http.Header{"Webhook-Delivery": {"abort-message"}})
+	b.happen(events.SubjectCreated, "user-1")
+	require.Nil(t, b.deliver(e, Breaker{}).Next)
+	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
+}
+
+// Overlapping senders (a time-out and its retry) may send twice, with the same id, and count once.
+func TestTwoSendersCountOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.receiver.hold = make(chan struct{})
+	b.happen(events.SubjectCreated, "user-1")
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if _, err := b.deliverer.Deliver(t.Context(), Job{Endpoint: e.ID}, func() {}); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	require.Eventually(t, func() bool { b.receiver.mu.Lock(); defer b.receiver.mu.Unlock(); return len(b.receiver.got) == 2 },
+		20*time.Second, time.Millisecond)
+	close(b.receiver.hold)
+	wg.Wait()
+	got := b.receiver.take()
+	require.Equal(t, got[0].id, got[1].id)
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e))
+}
+
+// A worker that is told to stop in mid-batch leaves what it does not know the end of to the next one.
+func TestAStoppedSenderLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.receiver.hold = make(chan struct{})
+	b.happen(events.SubjectCreated, "user-1")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.deliverer.Deliver(ctx, Job{Endpoint: e.ID}, func() {})
+		done <- err
+	}()
+	require.Eventually(t, func() bool { b.receiver.mu.Lock(); defer b.receiver.mu.Unlock(); return len(b.receiver.got) == 1 },
+		20*time.Second, time.Millisecond)
+	stop()
+	require.Error(t, <-done)
+	close(b.receiver.hold)
+	require.Equal(t, map[string]int{"pending": 1}, b.status(e))
+	b.deliver(e, Breaker{})
+	got := b.receiver.take()
+	require.Len(t, got, 2)
+	require.Equal(t, got[0].id, got[1].id)
+	require.Equal(t, string(got[0].body), string(got[1].body))
+}

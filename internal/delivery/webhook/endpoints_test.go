@@ -1,0 +1,213 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func TestRotationSignsWithBothUntilTheOverlapEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, before := b.endpoint()
+	_, after, err := b.endpoints.Rotate(t.Context(), b.admin, e.ID, time.Hour)
+	require.NoError(t, err)
+	_, _, err = b.endpoints.Rotate(t.Context(), b.admin, e.ID, time.Hour)
+	require.True(t, problem.Is(err, problem.RotationInProgress))
+	verify := func(secret string) error {
+		_, err := b.endpoints.Test(t.Context(), b.admin, e.ID)
+		require.NoError(t, err)
+		got := b.receiver.take()
+		require.Len(t, got, 1)
+		wh, err := standardwebhooks.NewWebhook(secret)
+		require.NoError(t, err)
+		return wh.VerifyIgnoringTimestamp(got[0].body, got[0].header)
+	}
+	require.NoError(t, verify(before))
+	require.NoError(t, verify(after))
+	b.time.Advance(time.Hour)
+	require.Error(t, verify(before))
+	require.NoError(t, verify(after))
+	_, _, err = b.endpoints.Rotate(t.Context(), b.admin, e.ID, 0)
+	require.NoError(t, err)
+	require.Error(t, verify(after), "an overlap of nothing ends the old secret at once")
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	early := b.happen(events.SubjectCreated, "before the endpoint")
+	b.time.Advance(time.Minute)
+	e, _ := b.endpoint("subject.*")
+	good := b.happen(events.SubjectCreated, "good")
+	b.deliver(e, Breaker{})
+	b.time.Advance(time.Minute)
+	middle := b.time.Now()
+	b.receiver.answer(400, http.Header{"Webhook-Delivery": {"abort-message"}})
+	bad := b.happen(events.SubjectCreated, "bad")
+	b.deliver(e, Breaker{})
+	b.receiver.take()
+	b.receiver.answer(200, nil)
+
+	for _, c := range []struct {
+		name string
+		r    Replay
+		want []string
+	}{
+		{"what failed", Replay{Status: "failed"}, []string{bad}},
+		{"nothing is left that failed", Replay{}, nil},
+		{"one by its id", Replay{Event: good}, []string{good}},
+		{"one from before the endpoint", Replay{Event: early}, []string{early}},
+		{"a range", Replay{Status: "succeeded", Since: &middle}, []string{bad}},
+		{"an empty range", Replay{Status: "all", Until: ptr(middle.Add(-time.Hour))}, nil},
+		{"all", Replay{Status: "all"}, []string{good, bad, early}},
+	} {
+		n, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, c.r)
+		require.NoError(t, err, c.name)
+		require.EqualValues(t, len(c.want), n, c.name)
+		b.deliver(e, Breaker{})
+		ids := []string{}
+		for _, m := range b.receiver.take() {
+			ids = append(ids, m.id)
+		}
+		require.ElementsMatch(t, c.want, ids, c.name)
+	}
+	_, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{Event: "evt_nothing"})
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestErasedEventsAreNotTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.happen(events.SubjectCreated, "user-1")
+	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_user-1", b.time.Now(), 10)
+	require.NoError(t, err)
+	b.deliver(e, Breaker{})
+	require.Empty(t, b.receiver.take())
+	require.Equal(t, map[string]int{"discarded": 1}, b.status(e))
+	n, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{Status: "all"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	b.deliver(e, Breaker{})
+	require.Empty(t, b.receiver.take())
+}
+
+func TestSweepFindsWhatNobodyWoke(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.waker.err = context.DeadlineExceeded
+	b.happen(events.SubjectCreated, "user-1")
+	b.waker.take()
+	b.waker.err = nil
+	n, err := b.fan.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n, "it may be on its way")
+	b.time.Advance(2 * overdue)
+	n, err = b.fan.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []string{e.ID}, b.waker.take())
+	b.deliver(e, Breaker{})
+	n, err = b.fan.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+func TestAdministration(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	for _, d := range []Draft{{URL: "http://hooks.example.com/"}, {URL: "https://10.0.0.1/"}, {URL: b.receiver.url, Events: []string{"no.such"}},
+		{URL: b.receiver.url, Events: []string{"action.created"}}, {URL: b.receiver.url, Events: []string{"hold.*", "hold.*"}}} {
+		_, _, err := b.endpoints.Create(ctx, b.admin, d)
+		require.True(t, problem.Is(err, problem.Unprocessable), "%v", d)
+	}
+	e, _ := b.endpoint("subject.*")
+	stranger := b.environment("tnt_2", "env_2")
+	_, err := b.endpoints.Get(ctx, stranger, e.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = b.endpoints.Update(ctx, stranger, e.ID, Patch{Status: ptr(Disabled)})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, b.endpoints.Delete(ctx, stranger, e.ID), store.ErrNotFound)
+	_, _, err = b.endpoints.Rotate(ctx, stranger, e.ID, 0)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = b.endpoints.Test(ctx, stranger, e.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = b.endpoints.Replay(ctx, stranger, e.ID, Replay{})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = b.endpoints.Enable(ctx, stranger, e.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, _, err = b.endpoints.Attempts(ctx, stranger, e.ID, store.AttemptFilter{}, store.Page{Limit: 5})
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	b.happen(events.SubjectCreated, "user-1")
+	changed, err := b.endpoints.Update(ctx, b.admin, e.ID, Patch{Status: ptr(Disabled), Description: ptr("off"), Events: &[]string{"*"}})
+	require.NoError(t, err)
+	require.Equal(t, "manual", *changed.DisabledReason)
+	require.Equal(t, map[string]int{"discarded": 1}, b.status(e))
+	changed, err = b.endpoints.Update(ctx, b.admin, e.ID, Patch{Status: ptr(Enabled)})
+	require.NoError(t, err)
+	require.Nil(t, changed.DisabledReason)
+	require.Equal(t, models.Strings{"*"}, changed.Events)
+	require.Equal(t, "off", changed.Description)
+	require.Equal(t, map[string]int{"discarded": 1}, b.status(e), "a patch replays nothing")
+
+	require.NoError(t, b.endpoints.Delete(ctx, b.admin, e.ID))
+	require.ErrorIs(t, b.endpoints.Delete(ctx, b.admin, e.ID), store.ErrNotFound)
+	require.True(t, b.deliver(e, Breaker{}).Gone)
+	list, _, err := b.endpoints.List(ctx, b.admin, store.Page{Limit: 5})
+	require.NoError(t, err)
+	require.Empty(t, list)
+
+	logged := []string{string(events.WebhookEndpointCreated), string(events.WebhookEndpointUpdated), string(events.WebhookEndpointDeleted)}
+	rows, _, err := b.st.Activity(ctx, b.admin.Store(), store.ActivityFilter{Types: logged}, store.Page{Limit: 50})
+	require.NoError(t, err)
+	require.Len(t, rows, 4, "one creation, two updates, one deletion")
+	for _, r := range rows {
+		require.NotContains(t, string(r.Data), "whsec_")
+	}
+}
+
+func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range MaxEndpoints {
+		b.endpoint()
+	}
+	_, _, err := b.endpoints.Create(t.Context(), b.admin, Draft{URL: b.receiver.url})
+	require.True(t, problem.Is(err, problem.Conflict))
+}
+
+func TestTestTellsWhatTheReceiverAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	r, err := b.endpoints.Test(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.True(t, r.Succeeded)
+	got := b.receiver.take()
+	require.Equal(t, r.Event, got[0].id)
+	var m events.Message
+	require.NoError(t, json.Unmarshal(got[0].body, &m))
+	require.Equal(t, "webhook.test", m.Type)
+	require.Equal(t, e.ID, m.Data["endpoint"])
+	b.receiver.answer(500, nil)
+	r, err = b.endpoints.Test(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, "status_500", r.Error)
+	require.Len(t, b.receiver.take(), 1)
+}

@@ -1,0 +1,140 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Waker tells an endpoint's workflow that there is something to do, starting it where it does not run. Reset asks it to
+// forget what it knows of failures: the endpoint was changed or enabled.
+type Waker interface {
+	WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error
+}
+
+// FanOut turns events into deliveries.
+type FanOut struct {
+	Store *store.Store
+	Clock clock.Clock
+	Waker Waker
+	Log   *slog.Logger
+}
+
+// wakeFor is how long a wake-up is given to have effect before somebody else tries.
+const wakeFor = 2 * time.Second
+
+// Handle is the outbox handler of topic "event": it owes the event to every endpoint that subscribed to its type and wakes
+// their senders. The events before it in the same transaction are owed with it, if they are not yet: rows of the outbox are
+// handled at once and in no order, and a consequence must not be due before its cause. It is safe to repeat.
+func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
+	rows, err := f.Store.EventWithCauses(ctx, row.EnvironmentID, row.Ref, causes)
+	if err != nil || len(rows) == 0 {
+		return err // none: past its retention
+	}
+	endpoints, err := f.Store.ListeningEndpoints(ctx, row.EnvironmentID)
+	if err != nil {
+		return err
+	}
+	var owed []models.WebhookDelivery
+	now := f.Clock.Now()
+	for _, e := range rows {
+		owed = append(owed, deliveries(e, endpoints, now)...)
+	}
+	if len(owed) == 0 {
+		return nil
+	}
+	if err := f.Store.InsertDeliveries(ctx, owed); err != nil {
+		return err
+	}
+	return f.wake(ctx, row.EnvironmentID, owed)
+}
+
+// causes bounds how many earlier events of the same transaction an event takes along. The transactions that write more
+// (a revoked subject with many open proofs) write one cause first and then consequences of equal rank.
+const causes = 8
+
+// deliveries makes one for each endpoint that hears of the event. An endpoint is not told how it fares itself: it would
+// hear that it fails when it no longer does. It is due as of the event, so that an endpoint's deliveries are sent in the
+// order of the events and not in that of the fan-out.
+func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Time) []models.WebhookDelivery {
+	payload, err := events.Payload(e)
+	if err != nil || !events.Type(e.Type).Public() || e.ErasedAt != nil {
+		return nil
+	}
+	due := now
+	if e.At.Before(now) {
+		due = e.At
+	}
+	var out []models.WebhookDelivery
+	for _, p := range endpoints {
+		if payload["endpoint"] == p.ID || !events.Matches(p.Events, events.Type(e.Type)) {
+			continue
+		}
+		out = append(out, models.WebhookDelivery{ID: ids.New(ids.Delivery), EndpointID: p.ID, EventID: e.ID, Type: e.Type,
+			Status: models.DeliveryPending, NextAttemptAt: due, CreatedAt: now})
+	}
+	return out
+}
+
+// wake wakes the senders that are not at work. It reads who is only after the deliveries are committed: a sender that
+// leaves looks for new deliveries after it has said so, hence one of the two sees the other. A wake-up that fails is no
+// error, the deliveries are there and Sweep finds them.
+func (f *FanOut) wake(ctx context.Context, environment string, owed []models.WebhookDelivery) error {
+	endpoints := make([]string, len(owed))
+	for i, d := range owed {
+		endpoints[i] = d.EndpointID
+	}
+	now := f.Clock.Now()
+	idle, err := f.Store.ClaimWake(ctx, endpoints, now, now.Add(wakeFor))
+	if err != nil {
+		return err
+	}
+	for _, id := range idle {
+		if err := f.Waker.WakeEndpoint(ctx, environment, id, false); err != nil {
+			f.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id),
+				slog.String("error", err.Error()))
+		}
+	}
+	return nil
+}
+
+// overdue is how late a delivery may be before Sweep wonders whether anybody will make it.
+const overdue = 3 * time.Second
+
+// Sweep wakes the senders of endpoints whose deliveries are overdue: their wake-up was lost, or their run was ended by
+// hand. It answers how many.
+func (f *FanOut) Sweep(ctx context.Context) (int, error) {
+	now := f.Clock.Now()
+	late, err := f.Store.OverdueEndpoints(ctx, now.Add(-overdue))
+	if err != nil {
+		return 0, err
+	}
+	for i, e := range late {
+		if err := f.Waker.WakeEndpoint(ctx, e.EnvironmentID, e.ID, false); err != nil {
+			return i, err
+		}
+	}
+	return len(late), nil
+}
+
+// Run sweeps until ctx ends.
+func (f *FanOut) Run(ctx context.Context) {
+	tick := time.NewTicker(overdue)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := f.Sweep(ctx); err != nil && ctx.Err() == nil {
+			f.Log.LogAttrs(ctx, slog.LevelWarn, "the sweep for overdue webhooks failed", slog.String("error", err.Error()))
+		}
+	}
+}

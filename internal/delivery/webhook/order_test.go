@@ -1,0 +1,91 @@
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// happenTogether logs events in one transaction and returns their ids, in order. Nothing is fanned out.
+func (b *bundle) happenTogether(types ...events.Type) []string {
+	b.t.Helper()
+	var ids []string
+	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error {
+		for _, kind := range types {
+			var data map[string]any
+			if kind == events.ProofRevoked {
+				data = map[string]any{"proof_id": "prf_1", "reason": "subject_revoked"}
+			}
+			row, err := events.Row(events.Entry{Scope: b.admin.Store(), Type: kind, At: b.time.Now(), Subject: "ann", SubjectUID: "sub_ann",
+				Actor: "credential:crd_1", Data: data})
+			if err != nil {
+				return err
+			}
+			ids = append(ids, row.ID)
+			if err := q.AppendEvent(b.t.Context(), row, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return ids
+}
+
+func (s *steered) types(t *testing.T) []string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, r := range s.got {
+		var m struct{ Type string }
+		require.NoError(t, json.Unmarshal(r.body, &m))
+		out = append(out, m.Type)
+	}
+	return out
+}
+
+func TestAConsequenceThatIsFannedOutFirstIsSentBehindItsCause(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	for range 20 {
+		ids := b.happenTogether(events.SubjectRevoked, events.ProofRevoked, events.ProofRevoked)
+		slices.Reverse(ids)
+		for _, id := range ids { // the outbox is worked off at once and in no order
+			require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))
+		}
+		b.deliver(e, Breaker{})
+	}
+	got := b.receiver.types(t)
+	require.Len(t, got, 60)
+	for i := 0; i < len(got); i += 3 {
+		require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, got[i:i+3])
+	}
+}
+
+func TestPrecedes(t *testing.T) {
+	t.Parallel()
+	azn, other := "azn_1", "azn_2"
+	event := func(tx uint64, seq int64, kind string, authorization *string) models.Event {
+		return models.Event{TxID: tx, Seq: seq, Type: kind, AuthorizationID: authorization}
+	}
+	for name, c := range map[string]struct {
+		first, second models.Event
+		want          bool
+	}{
+		"a decision and its hold":               {event(1, 1, "authorization.decided", &azn), event(1, 2, "hold.opened", &azn), true},
+		"the other way round":                   {event(1, 2, "hold.opened", &azn), event(1, 1, "authorization.decided", &azn), false},
+		"a hold and its approval, later":        {event(1, 2, "hold.opened", &azn), event(9, 3, "hold.approved", &azn), true},
+		"a revocation and a proof it voids":     {event(1, 1, "subject.revoked", nil), event(1, 2, "proof.revoked", &azn), true},
+		"two proofs that one revocation voids":  {event(1, 2, "proof.revoked", &azn), event(1, 3, "proof.revoked", &other), false},
+		"decisions that have nothing in common": {event(1, 1, "authorization.decided", &azn), event(2, 2, "authorization.decided", &other), false},
+	} {
+		require.Equal(t, c.want, precedes(c.first, c.second), name)
+	}
+}

@@ -1,0 +1,126 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// record writes what became of some tries in one transaction: the attempts, where their deliveries stand, and what it
+// means for the endpoint.
+func (r *run) record(ctx context.Context, results []result) error {
+	for _, res := range results {
+		delete(r.underWay, res.delivery.ID)
+	}
+	breaker := r.breaker
+	gone := false
+	err := r.Store.Write(ctx, func(q *store.Q) error {
+		for _, res := range results {
+			if res.dropped {
+				continue
+			}
+			if err := r.recordOne(ctx, q, res); err != nil {
+				return err
+			}
+			if gone {
+				continue // the endpoint wants no conclusions any more
+			}
+			var err error
+			if breaker, gone, err = r.draw(ctx, q, breaker, res); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.breaker = breaker
+	if gone {
+		return errGone
+	}
+	return nil
+}
+
+func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
+	o, n := res.outcome, res.delivery.Attempts+1
+	status, next := models.DeliverySucceeded, (*time.Time)(nil)
+	switch {
+	case o.Succeeded:
+	case res.early() && !o.Abort:
+		// A probe ahead of its delivery's time uses up no attempt of it.
+		n, status = res.delivery.Attempts, models.DeliveryPending
+	default:
+		status = models.DeliveryFailed
+		if at, final := nextTry(n, o, r.Clock.Now(), jitter()); !final {
+			status, next = models.DeliveryPending, &at
+		}
+	}
+	return q.RecordAttempt(ctx, models.WebhookAttempt{
+		ID: ids.New(ids.Delivery), DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
+		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
+		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
+	}, status, next)
+}
+
+// draw draws the conclusions of one outcome for the endpoint.
+func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Breaker, bool, error) {
+	now := r.Clock.Now()
+	b, change := b.Observe(res.outcome, now, jitter())
+	if res.outcome.Succeeded {
+		if err := q.NoteSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
+			return b, false, err
+		}
+		if err := q.HastenDeliveries(ctx, r.job.Endpoint, now); err != nil {
+			return b, false, err
+		}
+		return b, false, r.notice(ctx, q, events.WebhookRecovered, now, map[string]any{"reason": "probe_succeeded"})
+	}
+	since, err := q.NoteFailure(ctx, r.job.Endpoint, res.at)
+	if err != nil {
+		return b, false, err
+	}
+	if res.outcome.Gone || now.Sub(since) >= DisableAfter {
+		reason := "failing"
+		if res.outcome.Gone {
+			reason = "gone"
+		}
+		return b, true, r.disable(ctx, q, reason, since, now)
+	}
+	if change == Opened {
+		return b, false, r.notice(ctx, q, events.WebhookFailing, now, map[string]any{
+			"reason": res.outcome.Error, "failing_since": apitime.Time(since), "failures": b.Failures})
+	}
+	return b, false, nil
+}
+
+func (r *run) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
+	disabled, err := q.DisableEndpoint(ctx, r.job.Endpoint, reason, now)
+	if err != nil || !disabled {
+		return err
+	}
+	return r.notice(ctx, q, events.WebhookDisabled, now, map[string]any{"reason": reason, "failing_since": apitime.Time(since)})
+}
+
+// notice tells the environment's log, and by it every other endpoint, how this one fares.
+func (r *run) notice(ctx context.Context, q *store.Q, t events.Type, now time.Time, data map[string]any) error {
+	data["endpoint"] = r.job.Endpoint
+	return events.Append(ctx, q, events.Entry{
+		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, Type: t, At: now,
+		Actor: "workflow:" + r.job.Workflow, WorkflowID: r.job.Workflow, Data: data,
+	})
+}
+
+// optional is nil for the zero value.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,179 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// MaxReplay bounds what one replay schedules; the oldest come first, so calling again goes on.
+const MaxReplay = 10_000
+
+// Replay says what to deliver again. Status is failed (also what was discarded), succeeded, or all (also what the endpoint
+// was never owed); an event by its id is delivered whatever its status.
+type Replay struct {
+	Status string
+	Event  string
+	Since  *time.Time
+	Until  *time.Time
+}
+
+// unhappy are the ends of a delivery that its receiver did not get.
+var unhappy = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
+
+func (r Replay) filter() (f store.ReplayFilter, missed bool) {
+	f = store.ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
+	switch {
+	case r.Event != "" || r.Status == "all":
+		f.Statuses, missed = append([]models.DeliveryStatus{models.DeliverySucceeded}, unhappy...), true
+	case r.Status == "succeeded":
+		f.Statuses = []models.DeliveryStatus{models.DeliverySucceeded}
+	default:
+		f.Statuses = unhappy
+	}
+	return f, missed
+}
+
+// Replay schedules deliveries again, each with the webhook-id it had, and answers how many.
+func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string, r Replay) (int64, error) {
+	var n int64
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		e, err := q.LockEndpoint(ctx, p.Store(), id)
+		if err != nil {
+			return err
+		}
+		if e.Status != Enabled {
+			return problem.New(problem.EndpointDisabled, "Enable the endpoint first: that replays what it missed.")
+		}
+		if r.Event != "" {
+			if _, err := q.Event(ctx, p.Store(), r.Event); err != nil {
+				return err
+			}
+		}
+		f, missed := r.filter()
+		if n, err = s.schedule(ctx, q, e, f, missed); err != nil {
+			return err
+		}
+		return s.log(ctx, q, p, events.WebhookEndpointReplayed, &e, &e, map[string]any{"scheduled": n})
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.wake(ctx, p, id)
+	return n, nil
+}
+
+// Enable enables a disabled endpoint and replays the gap: what was discarded when it was disabled, what failed while it was
+// failing, and what happened since. On an enabled endpoint it changes nothing.
+func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
+	var e models.WebhookEndpoint
+	err := s.Store.Write(ctx, func(q *store.Q) error {
+		var err error
+		if e, err = q.LockEndpoint(ctx, p.Store(), id); err != nil || e.Status == Enabled {
+			return err
+		}
+		before, now := e, s.Clock.Now()
+		if _, err := q.EnableEndpoint(ctx, id, now); err != nil {
+			return err
+		}
+		e.Status, e.DisabledReason, e.DisabledAt, e.FailingSince, e.UpdatedAt = Enabled, nil, nil, nil, now
+		n, err := s.replayGap(ctx, q, before)
+		if err != nil {
+			return err
+		}
+		return s.log(ctx, q, p, events.WebhookEndpointEnabled, &before, &e, map[string]any{"scheduled": n})
+	})
+	if err != nil {
+		return e, err
+	}
+	s.wake(ctx, p, id)
+	return e, nil
+}
+
+func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.WebhookEndpoint) (int64, error) {
+	discarded, err := s.schedule(ctx, q, before, store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}}, false)
+	if err != nil {
+		return 0, err
+	}
+	var failed, missed int64
+	if before.FailingSince != nil {
+		// What began the failing was owed before it failed.
+		f := store.ReplayFilter{Statuses: unhappy, SettledSince: before.FailingSince}
+		if failed, err = s.schedule(ctx, q, before, f, false); err != nil {
+			return 0, err
+		}
+	}
+	if before.DisabledAt != nil {
+		missed, err = s.scheduleMissed(ctx, q, before, store.ReplayFilter{Since: before.DisabledAt}, MaxReplay)
+	}
+	return discarded + failed + missed, err
+}
+
+// schedule makes settled deliveries due again and, where missed is set, owes what never was.
+func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
+	n, err := q.RequeueDeliveries(ctx, e.ID, f, s.Clock.Now(), MaxReplay)
+	if err != nil || !missed {
+		return n, err
+	}
+	m, err := s.scheduleMissed(ctx, q, e, f, MaxReplay-int(n))
+	return n + m, err
+}
+
+func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, limit int) (int64, error) {
+	var types []string
+	for _, t := range events.Selected("") {
+		if events.Matches(e.Events, events.Type(t)) {
+			types = append(types, t)
+		}
+	}
+	rows, err := q.UndeliveredEvents(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, e.ID, types, f, limit)
+	if err != nil {
+		return 0, err
+	}
+	var owed []models.WebhookDelivery
+	for _, row := range rows {
+		owed = append(owed, deliveries(row, []models.WebhookEndpoint{e}, s.Clock.Now())...)
+	}
+	if len(owed) == 0 {
+		return 0, nil
+	}
+	return int64(len(owed)), q.InsertDeliveries(ctx, owed)
+}
+
+// TestResult is what an endpoint answered to a test.
+type TestResult struct {
+	Event string
+	Outcome
+}
+
+// Test sends a webhook.test to an endpoint, enabled or not, and waits for its answer. It is tried once and is in no log.
+func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
+	e, err := s.Store.Endpoint(ctx, p.Store(), id)
+	if err != nil {
+		return TestResult{}, err
+	}
+	now := s.Clock.Now()
+	rows, err := s.Store.EndpointSecrets(ctx, id, now)
+	if err != nil {
+		return TestResult{}, err
+	}
+	secrets, err := openSecrets(s.Keyring, id, rows)
+	if err != nil {
+		return TestResult{}, err
+	}
+	body, err := json.Marshal(events.Message{Type: string(events.WebhookTest), Timestamp: apitime.Time(now),
+		Data: map[string]any{"endpoint": id, "environment": e.EnvironmentID}})
+	if err != nil {
+		return TestResult{}, err
+	}
+	event := ids.New(ids.Event)
+	return TestResult{event, s.Sender.Send(ctx, Message{URL: e.URL, ID: event, At: now, Body: body, Secrets: secrets})}, nil
+}

@@ -1,0 +1,128 @@
+package accuracy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
+	"github.com/countersign-dev/countersign/internal/lab/training"
+)
+
+// fold is a background with people it was not learned from.
+type fold struct {
+	bg     *scoring.Background
+	tested []int // indices of people
+}
+
+// folds chooses the background of a set and whom to test with it. learn learns one from the people of the given indices.
+func (e *env) folds(set recordings.Set, m features.Modality, names []string, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
+	embedded := e.opt.Model.Background(m)
+	known, err := learnedFrom(embedded, set)
+	if err != nil {
+		return nil, err
+	}
+	if e.opt.Background == BackgroundSplit || e.opt.Background == BackgroundAuto && known {
+		return e.split(set, m, len(names), learn)
+	}
+	tested, err := e.unlearned(set, m, names)
+	if err != nil {
+		return nil, err
+	}
+	e.note("%s: %s background %s; %d of %d people tested", set.Name, m, embedded.Version, min(len(tested), e.opt.MaxPeople), len(names))
+	return []fold{{embedded, tested[:min(len(tested), e.opt.MaxPeople)]}}, nil
+}
+
+// fewest people a comparison may stand on.
+const fewest = 8
+
+// unlearned are the people that none of the models compared was learned from. Where nothing is compared, people that the
+// model knows are tested all the same, and a note says so.
+func (e *env) unlearned(set recordings.Set, m features.Modality, names []string) ([]int, error) {
+	models := []*scoring.Model{e.opt.Model}
+	if e.opt.Against != nil {
+		models = append(models, e.opt.Against)
+	}
+	tested := indices(len(names), func(int) bool { return true })
+	for _, model := range models {
+		bg := model.Background(m)
+		known, err := learnedFrom(bg, set)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		if bg.Card.HeldBack == 0 && e.opt.Against == nil {
+			e.note("%s: background %s was learned from these very people; the figures are too good", set.Name, bg.Version)
+			continue
+		}
+		tested = slices.DeleteFunc(tested, func(i int) bool { return !training.HeldBack(names[i], bg.Card.HeldBack) })
+	}
+	if len(tested) < fewest {
+		e.note("%s: no comparison, %d people were held back from learning", set.Name, len(tested))
+		return nil, fmt.Errorf("%w: %d people that were not learned from, %d needed", errUnfit, len(tested), fewest)
+	}
+	return tested, nil
+}
+
+// split learns on part of the people and tests on the rest. Large sets are divided once, 7 to 3; small ones crosswise in
+// two halves, so that everybody is tested.
+func (e *env) split(set recordings.Set, m features.Modality, people int, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
+	parts := []func(i int) bool{func(i int) bool { return i%10 < 3 }}
+	if people < 300 {
+		parts = []func(i int) bool{func(i int) bool { return i%2 == 0 }, func(i int) bool { return i%2 == 1 }}
+	}
+	var out []fold
+	for _, tested := range parts {
+		samples, opt := learn(indices(people, func(i int) bool { return !tested(i) }))
+		opt.MinPeople = 10
+		bg, err := training.Learn(samples, opt)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUnfit, err)
+		}
+		test := indices(people, tested)
+		out = append(out, fold{bg, test[:min(len(test), e.opt.MaxPeople)]})
+		e.note("%s: %s background learned from %d people of the set, disjoint from the %d tested", set.Name, m, bg.Card.People, len(test))
+	}
+	return out, nil
+}
+
+func indices(n int, keep func(int) bool) []int {
+	var out []int
+	for i := range n {
+		if keep(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func learnedFrom(bg *scoring.Background, set recordings.Set) (bool, error) {
+	digest, err := recordings.Digest(set.Path)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range bg.Card.Sources {
+		if s.SHA256 == digest {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// keyFolds is folds for typing.
+func (e *env) keyFolds(set recordings.Set, people []typist) ([]fold, error) {
+	names := make([]string, len(people))
+	for i, p := range people {
+		names[i] = p.name
+	}
+	return e.folds(set, features.Keystroke, names, func(chosen []int) ([]training.Sample, training.Options) {
+		var some []typist
+		for _, i := range chosen {
+			some = append(some, people[i])
+		}
+		return keySamples(some, frameKeys), training.DefaultOptions(features.Keystroke)
+	})
+}

@@ -1,0 +1,101 @@
+package accuracy
+
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+)
+
+// FramePerson is one person's stored frames under a pseudonym.
+type FramePerson struct {
+	Name   string
+	Frames []features.Frame
+}
+
+const (
+	framesLeast  = 8 // frames a person must have to be tested
+	framesWindow = 2 // frames merged into one query
+)
+
+// CompareFrames measures two backgrounds on stored frames of people neither was learned from: half of a person's frames
+// enrol, in three parts, the other half tests, two frames at a time; everybody else is an impostor. Frames are not
+// recordings: there is no session and no day in them, so the figures compare two backgrounds and say nothing of a service.
+func CompareFrames(before, after *scoring.Background, people []FramePerson, opt Options) ([]Comparison, error) {
+	if opt.Bootstrap <= 0 {
+		opt.Bootstrap = 200
+	}
+	var reports [2]Report
+	for i, bg := range []*scoring.Background{before, after} {
+		scores, err := frameScores(bg, people)
+		if err != nil {
+			return nil, err
+		}
+		e := env{opt: opt}
+		e.opt.Log = func(string) {}
+		e.verification(Figure{Protocol: "frames", Set: "stored frames", Case: "half enrolled, two frames tested"}, scores, "")
+		reports[i] = e.report
+	}
+	var out []Comparison
+	for i, f := range reports[1].Figures {
+		out = append(out, Comparison{f.Protocol, f.Set, f.Case, f.Metric, f.Unit, reports[0].Figures[i].Value, f.Value, f.Low, f.High})
+	}
+	return out, nil
+}
+
+func frameScores(bg *scoring.Background, people []FramePerson) ([]Person, error) {
+	var scorers []*scoring.Scorer
+	var queries [][]features.Vector
+	for _, p := range people {
+		var vectors []features.Vector
+		for _, f := range p.Frames {
+			if block, ok := f.Block(bg.Modality); ok && block.Cells.Filled() > 0 {
+				vectors = append(vectors, bg.Weigh(block))
+			}
+		}
+		if len(vectors) < framesLeast {
+			continue
+		}
+		half := len(vectors) / 2
+		s, err := scoring.NewScorer(bg, thirds(bg, vectors[:half]))
+		if err != nil {
+			return nil, err
+		}
+		var tests []features.Vector
+		for at := half; at+framesWindow <= len(vectors); at += framesWindow {
+			tests = append(tests, bg.Merge(vectors[at:at+framesWindow]...))
+		}
+		scorers, queries = append(scorers, s), append(queries, tests)
+	}
+	if len(scorers) < fewest {
+		return nil, fmt.Errorf("%w: %d people with %d frames and more held back, %d needed", errUnfit, len(scorers), framesLeast, fewest)
+	}
+	out := make([]Person, len(scorers))
+	parallel(len(scorers), func(i int) {
+		for j := range scorers {
+			if i != j {
+				out[i].Impostor = append(out[i].Impostor, scorers[i].LLR(queries[j][0]))
+				continue
+			}
+			for _, q := range queries[j] {
+				out[i].Genuine = append(out[i].Genuine, scorers[i].LLR(q))
+			}
+		}
+	})
+	return out, nil
+}
+
+// thirds merges vectors into three parts, in turn.
+func thirds(bg *scoring.Background, vectors []features.Vector) []features.Vector {
+	var parts [3][]features.Vector
+	for i, v := range vectors {
+		parts[i%3] = append(parts[i%3], v)
+	}
+	var out []features.Vector
+	for _, part := range parts {
+		if len(part) > 0 {
+			out = append(out, bg.Merge(part...))
+		}
+	}
+	return out
+}

@@ -1,0 +1,235 @@
+package accuracy
+
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
+)
+
+// frameKeys is the length of a frame: what a collector sends after some ten seconds of typing.
+const frameKeys = 50
+
+// The gallery protocol: ten sentences to enrol from, five to test with.
+const (
+	gallerySessions = 10
+	querySessions   = 5
+)
+
+var galleryPublished = map[int]string{1: "TypeNet 7.56 %, target 6.5 %", 5: "TypeNet 4.80 %, target 3.0 %", 10: "TypeNet 3.73 %, target 2.2 %"}
+
+// runGallery enrols 1, 5 or 10 short sessions and tests with one other: Acien et al. 2020 (TypeNet). Impostors are one
+// query of every other person. One sitting, so no change from day to day is allowed for.
+func runGallery(e *env, set recordings.Set) error {
+	people, err := e.readTypists(set)
+	if err != nil {
+		return err
+	}
+	if people = having(people, gallerySessions+querySessions, 8); len(people) < 20 || medianKeys(people) > 3*frameKeys || phrase(people) {
+		return errUnfit
+	}
+	folds, err := e.keyFolds(set, people)
+	if err != nil {
+		return err
+	}
+	for _, gallery := range []int{1, 5, gallerySessions} {
+		var all []Person
+		for _, f := range folds {
+			bg, err := withDrift(f.bg, 0)
+			if err != nil {
+				return err
+			}
+			some, err := galleryScores(e, bg, pick(people, f.tested), gallery)
+			if err != nil {
+				return err
+			}
+			all = append(all, some...)
+		}
+		e.verification(Figure{Protocol: "gallery", Set: set.Name, Case: fmt.Sprintf("%d sentences enrolled, 1 tested", gallery)}, all, galleryPublished[gallery])
+	}
+	return nil
+}
+
+func galleryScores(e *env, bg *scoring.Background, people []typist, gallery int) ([]Person, error) {
+	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
+	failed := make([]error, len(people))
+	parallel(len(people), func(i int) {
+		var enrolled []features.Vector
+		for k, s := range people[i].sessions[:gallerySessions+querySessions] {
+			v := mergedFrames(bg, s, frameKeys)
+			switch {
+			case k < gallery:
+				enrolled = append(enrolled, v)
+			case k >= gallerySessions:
+				queries[i] = append(queries[i], v)
+			}
+		}
+		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)
+	})
+	if err := first(failed); err != nil {
+		return nil, err
+	}
+	out := make([]Person, len(people))
+	parallel(len(people), func(i int) {
+		for j := range people {
+			if e.ctx.Err() != nil {
+				return
+			}
+			if i != j {
+				out[i].Impostor = append(out[i].Impostor, scorers[i].LLR(queries[j][0]))
+				continue
+			}
+			for _, q := range queries[j] {
+				out[i].Genuine = append(out[i].Genuine, scorers[i].LLR(q))
+			}
+		}
+	})
+	return out, e.ctx.Err()
+}
+
+// enrolDays is how many sessions are enrolled where people come back on other days.
+const enrolDays = 3
+
+// runDays enrols the first three sessions and tests windows of later ones, everybody else an impostor.
+func runDays(e *env, set recordings.Set) error {
+	people, err := e.readTypists(set)
+	if err != nil {
+		return err
+	}
+	if people = having(people, enrolDays+1, 200); len(people) < 10 {
+		return errUnfit
+	}
+	folds, err := e.keyFolds(set, people)
+	if err != nil {
+		return err
+	}
+	for _, c := range dayCases {
+		var all []Person
+		for _, f := range folds {
+			some, err := dayScores(e, f.bg, pick(people, f.tested), c)
+			if err != nil {
+				return err
+			}
+			all = append(all, some...)
+		}
+		e.verification(Figure{Protocol: "days", Set: set.Name, Case: c.String()}, all, c.compare)
+	}
+	return nil
+}
+
+// dayCase says how much is enrolled and how much tested.
+type dayCase struct {
+	sessions, enrolled int // sessions, and keys of each; 0 is all
+	tested             int // keys
+	compare            string
+}
+
+var dayCases = []dayCase{
+	{3, 0, 50, ""}, {3, 0, 100, "target 4.5 %"}, {3, 0, 250, "target 2.0 %"},
+	{1, 100, 200, ""}, {1, 250, 200, ""}, {2, 100, 200, ""}, {3, 100, 200, ""}, {3, 250, 200, ""},
+}
+
+func (c dayCase) String() string {
+	enrolled := "sessions"
+	if c.enrolled > 0 {
+		enrolled = fmt.Sprintf("x %d keys", c.enrolled)
+	}
+	return fmt.Sprintf("%d %s enrolled, %d keys of later ones", c.sessions, enrolled, c.tested)
+}
+
+func dayScores(e *env, bg *scoring.Background, people []typist, c dayCase) ([]Person, error) {
+	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
+	failed := make([]error, len(people))
+	parallel(len(people), func(i int) {
+		var enrolled []features.Vector
+		for k, s := range people[i].sessions {
+			if k < c.sessions {
+				if c.enrolled > 0 {
+					s = s[:min(c.enrolled, len(s))]
+				}
+				enrolled = append(enrolled, mergedFrames(bg, s, frameKeys))
+			}
+			for k >= enrolDays && len(s) >= c.tested {
+				queries[i] = append(queries[i], mergedFrames(bg, s[:c.tested], frameKeys))
+				s = s[c.tested:]
+			}
+		}
+		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)
+	})
+	if err := first(failed); err != nil {
+		return nil, err
+	}
+	return crossScores(e, scorers, queries)
+}
+
+// crossScores scores every query against everybody.
+func crossScores(e *env, scorers []*scoring.Scorer, queries [][]features.Vector) ([]Person, error) {
+	out := make([]Person, len(scorers))
+	parallel(len(scorers), func(i int) {
+		for j := range queries {
+			if e.ctx.Err() != nil {
+				return
+			}
+			for _, q := range queries[j] {
+				if s := scorers[i].LLR(q); i == j {
+					out[i].Genuine = append(out[i].Genuine, s)
+				} else {
+					out[i].Impostor = append(out[i].Impostor, s)
+				}
+			}
+		}
+	})
+	return out, e.ctx.Err()
+}
+
+// having keeps people with a number of sessions of a length; shorter sessions are left out.
+func having(people []typist, sessions, keys int) []typist {
+	var out []typist
+	for _, p := range people {
+		kept := typist{name: p.name}
+		for _, s := range p.sessions {
+			if len(s) >= keys {
+				kept.sessions = append(kept.sessions, s)
+			}
+		}
+		if len(kept.sessions) >= sessions {
+			out = append(out, kept)
+		}
+	}
+	return out
+}
+
+func medianKeys(people []typist) float64 {
+	var lengths []float64
+	for _, p := range people {
+		for _, s := range p.sessions {
+			lengths = append(lengths, float64(len(s)))
+		}
+	}
+	return quantile(sorted(lengths), .5)
+}
+
+func pick[T any](all []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = all[k]
+	}
+	return out
+}
+
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withDrift is a copy of a background with another allowance for the change from day to day.
+func withDrift(bg *scoring.Background, drift float64) (*scoring.Background, error) {
+	out := *bg
+	out.Drift, out.DriftCells = drift, nil
+	return &out, out.Prepare()
+}

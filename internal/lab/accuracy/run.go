@@ -1,0 +1,288 @@
+package accuracy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
+)
+
+// Options steer a run. Only Data is required.
+type Options struct {
+	Data       string // directory searched for recording sets
+	Protocol   string // one of Protocols, or "all" or "" for each that fits a set
+	Out        string // directory Report.Write is called with; nothing is written where it is empty
+	Background string // BackgroundAuto, BackgroundEmbedded or BackgroundSplit
+	MaxPeople  int    // most people tested as targets; 0 is 400
+	Bootstrap  int    // resamples of the error bars; 0 is 200
+	Seed       uint64
+	Model      *scoring.Model // what is measured; nil is scoring.Default()
+	Against    *scoring.Model // measured on the same people elsewhere: whom it was learned from is left out here too
+	Log        func(string)   // progress, one line a step; may be nil
+}
+
+// Where the background of a measurement comes from. Auto takes the embedded one unless it was learned from the very
+// file measured on; then, as with split, people of the set are divided and the background is learned from those not
+// tested.
+const (
+	BackgroundAuto     = "auto"
+	BackgroundEmbedded = "embedded"
+	BackgroundSplit    = "split"
+)
+
+// ErrNothing is returned where no set below the directory fits the protocol asked for.
+var ErrNothing = errors.New("accuracy: no recording set fits")
+
+type protocol struct {
+	name string
+	kind recordings.Kind
+	run  func(*env, recordings.Set) error
+}
+
+func protocols() []protocol {
+	return []protocol{
+		{"gallery", recordings.Keystrokes, runGallery},
+		{"days", recordings.Keystrokes, runDays},
+		{"claims", recordings.Keystrokes, runClaims},
+		{"enrollment", recordings.Keystrokes, runEnrollment},
+		{"leave-one-out", recordings.Keystrokes, runLeaveOneOut},
+		{"attacks", recordings.Keystrokes, runAttacks},
+		{"replays", recordings.Keystrokes, runReplays},
+		{"fusion", recordings.Keystrokes, runFusion},
+		{"take-over", recordings.Keystrokes, runTakeOver},
+		{"mixed", recordings.Keystrokes, runMixed},
+		{"fixed-text", recordings.Vectors, runFixedText},
+		{"pointer", recordings.Pointer, runPointer},
+		{"automation", recordings.Pointer, runAutomation},
+		{"speed", recordings.Keystrokes, runSpeed},
+	}
+}
+
+// Protocols lists the names Options.Protocol takes besides "all".
+func Protocols() []string {
+	var out []string
+	for _, p := range protocols() {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// errUnfit is returned by a protocol that cannot be run on a set, for example for want of sessions.
+var errUnfit = errors.New("accuracy: the set does not fit the protocol")
+
+// Run measures every recording set below opt.Data under every protocol that fits, or the one asked for.
+func Run(ctx context.Context, opt Options) (Report, error) {
+	e, err := newEnv(ctx, opt)
+	if err != nil {
+		return Report{}, err
+	}
+	sets, err := recordings.Find(e.opt.Data)
+	if err != nil {
+		return Report{}, err
+	}
+	measured := 0
+	var unread []error
+	for _, set := range sets {
+		var unfit []string
+		e.report.Sets = append(e.report.Sets, set.Name+"."+string(set.Kind))
+		for _, p := range protocols() {
+			if p.kind != set.Kind || e.opt.Protocol != "all" && e.opt.Protocol != p.name {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return e.report, err
+			}
+			err := p.run(e, set)
+			switch {
+			case errors.Is(err, errUnfit):
+				unfit = append(unfit, p.name)
+				continue
+			case errors.Is(err, recordings.ErrFormat):
+				unread = append(unread, err)
+			case err != nil:
+				return e.report, fmt.Errorf("accuracy: %s on %s: %w", p.name, set.Name, err)
+			default:
+				measured++
+				continue
+			}
+			break // what cannot be read is no better under another protocol
+		}
+		if len(unfit) > 0 {
+			e.note("%s: does not fit %s: too few people, or too few sessions or keys of each", set.Name, strings.Join(unfit, ", "))
+		}
+		e.forget()
+	}
+	if measured == 0 && len(unread) > 0 {
+		return e.report, fmt.Errorf("accuracy: %w", errors.Join(unread...))
+	}
+	if measured == 0 {
+		return e.report, fmt.Errorf("%w: protocol %q in %s", ErrNothing, e.opt.Protocol, e.opt.Data)
+	}
+	for _, err := range unread {
+		e.note("left out: %v", err)
+	}
+	if e.opt.Out != "" {
+		unread = append(unread, e.report.Write(e.opt.Out))
+	}
+	return e.report, errors.Join(unread...)
+}
+
+// env is what protocols share: options, the report being written, and sets already read.
+type env struct {
+	ctx      context.Context
+	opt      Options
+	report   Report
+	typists  map[string][]typist
+	pointers map[string][]recordings.PointerSession
+}
+
+func newEnv(ctx context.Context, opt Options) (*env, error) {
+	if opt.Protocol == "" {
+		opt.Protocol = "all"
+	}
+	if opt.Protocol != "all" && !slices.Contains(Protocols(), opt.Protocol) {
+		return nil, fmt.Errorf("accuracy: protocol %q is none of %v", opt.Protocol, Protocols())
+	}
+	if opt.Background == "" {
+		opt.Background = BackgroundAuto
+	}
+	if !slices.Contains([]string{BackgroundAuto, BackgroundEmbedded, BackgroundSplit}, opt.Background) {
+		return nil, fmt.Errorf("accuracy: background %q is none of auto, embedded, split", opt.Background)
+	}
+	if opt.MaxPeople <= 0 {
+		opt.MaxPeople = 400
+	}
+	if opt.Bootstrap <= 0 {
+		opt.Bootstrap = 200
+	}
+	if opt.Log == nil {
+		opt.Log = func(string) {}
+	}
+	if opt.Model == nil {
+		opt.Model = scoring.Default()
+	}
+	e := &env{ctx: ctx, opt: opt}
+	e.forget()
+	e.report.ModelVersion, e.report.RuleVersion = opt.Model.Version(), scoring.RuleVersion
+	e.report.SchemaVersion = features.SchemaVersion
+	return e, nil
+}
+
+func (e *env) forget() {
+	e.typists, e.pointers = map[string][]typist{}, map[string][]recordings.PointerSession{}
+}
+
+func (e *env) readTypists(set recordings.Set) ([]typist, error) {
+	if got, ok := e.typists[set.Path]; ok {
+		return got, nil
+	}
+	sessions, err := recordings.ReadKeystrokes(set.Path)
+	if err != nil {
+		return nil, err
+	}
+	e.typists[set.Path] = typists(sessions)
+	return e.typists[set.Path], nil
+}
+
+func (e *env) readPointers(set recordings.Set) ([]recordings.PointerSession, error) {
+	if got, ok := e.pointers[set.Path]; ok {
+		return got, nil
+	}
+	sessions, err := recordings.ReadPointer(set.Path)
+	if err != nil {
+		return nil, err
+	}
+	e.pointers[set.Path] = sessions
+	return sessions, nil
+}
+
+func (e *env) logf(format string, args ...any) { e.opt.Log(fmt.Sprintf(format, args...)) }
+
+func (e *env) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(e.report.Notes, n) {
+		e.report.Notes = append(e.report.Notes, n)
+	}
+}
+
+// verification reports the usual figures of genuine and impostor scores, and the DET curve.
+func (e *env) verification(f Figure, people []Person, compare string) {
+	g, i := pool(people)
+	f.Sample = fmt.Sprintf("%d people, %d genuine, %d impostor", len(people), len(g), len(i))
+	add := func(metric, unit, note string, value, lo, hi float64) {
+		f.Metric, f.Unit, f.Note = metric, unit, note
+		f.Value, f.Low, f.High = Number(value), Number(lo), Number(hi)
+		e.report.Figures = append(e.report.Figures, f)
+	}
+	each := perPerson(people, EER)
+	lo, hi := interval(each, e.opt.Bootstrap, e.opt.Seed, mean)
+	add("EER per user", "%", compare, mean(each), lo, hi)
+	low, high := pooledIntervals(people, e.opt.Bootstrap, e.opt.Seed)
+	add("EER pooled", "%", "", EER(g, i), low.eer, high.eer)
+	add("AUC pooled", "", "", AUC(g, i), low.auc, high.auc)
+	add("FNMR at FMR 1 %", "%", "", FNMRAt(g, i, .01), low.fnmr1, high.fnmr1)
+	add("FNMR at FMR 0.1 %", "%", "", FNMRAt(g, i, .001), low.fnmr01, high.fnmr01)
+	e.report.Curves = append(e.report.Curves, Curve{Protocol: f.Protocol, Set: f.Set, Case: f.Case, Points: tradeOff(g, i)})
+	e.logf("%s on %s, %s: EER per user %.2f %%, pooled %.2f %%", f.Protocol, f.Set, f.Case, 100*mean(each), 100*EER(g, i))
+}
+
+// share reports a proportion with its interval over groups of trials, one group a person.
+func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
+	stat := func(groups [][]bool) float64 {
+		yes, all := 0, 0
+		for _, g := range groups {
+			for _, hit := range g {
+				all++
+				if hit {
+					yes++
+				}
+			}
+		}
+		if all == 0 {
+			return math.NaN()
+		}
+		return float64(yes) / float64(all)
+	}
+	total := 0
+	for _, g := range groups {
+		total += len(g)
+	}
+	lo, hi := interval(groups, e.opt.Bootstrap, e.opt.Seed, stat)
+	f.Metric, f.Unit, f.Note, f.Sample = metric, "%", note, fmt.Sprintf("%d people, %d trials", len(groups), total)
+	f.Value, f.Low, f.High = Number(stat(groups)), Number(lo), Number(hi)
+	e.report.Figures = append(e.report.Figures, f)
+	e.logf("%s on %s, %s: %s %.2f %%", f.Protocol, f.Set, f.Case, metric, 100*float64(f.Value))
+}
+
+func (e *env) plain(f Figure, metric, unit string, value float64, note string) {
+	f.Metric, f.Unit, f.Note, f.Value = metric, unit, note, Number(value)
+	f.Low, f.High = Number(math.NaN()), Number(math.NaN())
+	e.report.Figures = append(e.report.Figures, f)
+	e.logf("%s on %s, %s: %s %.3f %s", f.Protocol, f.Set, f.Case, metric, value, unit)
+}
+
+// parallel calls f for 0..n-1 on every core.
+func parallel(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}

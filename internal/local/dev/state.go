@@ -1,0 +1,99 @@
+package dev
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+)
+
+// State is what dev.json keeps for scripts: where everything is and the keys to it.
+type State struct {
+	BaseURL         string       `json:"base_url"`
+	OpsURL          string       `json:"ops_url"`
+	TemporalAddress string       `json:"temporal_address"`
+	TemporalUI      string       `json:"temporal_ui"`
+	DatabaseURL     string       `json:"database_url"`
+	Tenant          string       `json:"tenant"`
+	Environments    Environments `json:"environments"`
+}
+
+// Environments are the two worlds of the tenant.
+type Environments struct {
+	Sandbox Keys `json:"sandbox"`
+	Live    Keys `json:"live"`
+}
+
+// Keys are the credentials of one environment.
+type Keys struct {
+	Environment    string `json:"environment"`
+	ServerKey      string `json:"server_key"`
+	AdminKey       string `json:"admin_key"`
+	PublishableKey string `json:"publishable_key"`
+}
+
+// StatePath is where the folder's dev.json is.
+func StatePath(dir string) string { return filepath.Join(dir, "dev.json") }
+
+// ReadState returns the stored state; the zero State where there is none.
+func ReadState(dir string) (State, error) {
+	var s State
+	text, err := os.ReadFile(StatePath(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("the keys of this folder cannot be read: %w", err)
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%s is damaged (%w): move it away, and new keys are made", StatePath(dir), err)
+	}
+	return s, nil
+}
+
+// WriteState stores the state for the owner's eyes only, in one step.
+func WriteState(dir string, s State) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeSecret(StatePath(dir), append(text, '\n'))
+}
+
+// MasterKeyPath is where the folder's master key is.
+func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") }
+
+// MasterKey returns the folder's master key in the form that keyring.Parse reads; it makes one where there is none.
+func MasterKey(dir string) (string, error) {
+	path := MasterKeyPath(dir)
+	text, err := os.ReadFile(path) // #nosec G304 -- a file of our own folder
+	switch {
+	case err == nil:
+		if _, err := keyring.Parse(string(text)); err != nil {
+			return "", fmt.Errorf("%s is damaged (%w): restore it; without it the stored keys cannot be opened", path, err)
+		}
+		return string(text), nil
+	case !errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("the master key cannot be read: %w", err)
+	}
+	key := keyring.Generate()
+	return key, writeSecret(path, []byte(key+"\n"))
+}
+
+// writeSecret writes a file of mode 0600 so that a reader sees the whole of it or none.
+func writeSecret(path string, text []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // nothing is left to remove once it has its name
+	_, err = tmp.Write(text)
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,326 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// bundle is an environment with a log and a sealer.
+type bundle struct {
+	t      *testing.T
+	st     *store.Store
+	scope  store.Scope
+	sealer *audit.Sealer
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	st := testenv.TamperedStore(t)
+	b := &bundle{t: t, st: st, sealer: &audit.Sealer{Store: st, Clock: clock.NewFake(noon)}}
+	b.scope = b.environment("tnt_1", "env_1")
+	return b
+}
+
+func (b *bundle) environment(tenant, env string) store.Scope {
+	b.t.Helper()
+	ctx := b.t.Context()
+	_, err := b.st.Pool().Exec(ctx, "insert into tenants values ($1, 'Test', $2) on conflict do nothing", tenant, noon)
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.st.CreateEnvironment(ctx, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
+		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
+	return store.Scope{Tenant: tenant, Environment: env}
+}
+
+func (b *bundle) entry(i int) events.Entry {
+	return events.Entry{Scope: b.scope, Type: events.SubjectConsentChanged, At: noon.Add(time.Duration(i) * time.Second),
+		Subject: fmt.Sprintf("user-%d", i), SubjectUID: fmt.Sprintf("sub_%d", i), Actor: "credential:crd_1", RequestID: "req_1",
+		Data: map[string]any{"consented": true, "vectors_removed": i}}
+}
+
+// log writes n entries, each in a transaction of its own, and seals them.
+func (b *bundle) log(n int) {
+	b.t.Helper()
+	for i := range n {
+		require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error { return events.Append(b.t.Context(), q, b.entry(i)) }))
+	}
+	b.seal()
+}
+
+// seal waits for the log to be readable to its end: a transaction of another test may be running on the same server.
+func (b *bundle) seal() {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		_, err := b.sealer.SealAll(b.t.Context())
+		require.NoError(b.t, err)
+		r, err := audit.Verify(b.t.Context(), b.st, b.scope, nil)
+		require.NoError(b.t, err)
+		return r.Waiting == 0
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
+func (b *bundle) verify(earlier *audit.Head) audit.Result {
+	b.t.Helper()
+	r, err := audit.Verify(b.t.Context(), b.st, b.scope, earlier)
+	require.NoError(b.t, err)
+	return r
+}
+
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	tag, err := b.st.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+	require.NotZero(b.t, tag.RowsAffected(), "the tampering must change something")
+}
+
+func TestAnIntactChainVerifies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(7)
+	r := b.verify(nil)
+	require.True(t, r.Intact(), "%v", r.Findings)
+	require.EqualValues(t, 7, r.Entries)
+	require.EqualValues(t, 7, r.Sequence)
+	require.Zero(t, r.Waiting)
+}
+
+func TestAnEmptyChainVerifies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.verify(nil)
+	require.True(t, r.Intact())
+	require.Equal(t, audit.Text(audit.Genesis("env_1")), r.Hash)
+}
+
+func TestTamperingIsFoundAndPlaced(t *testing.T) {
+	t.Parallel()
+	third := "(select event_id from audit_chain where seq = 3)"
+	for name, c := range map[string]struct {
+		sql  []string
+		kind audit.Kind
+		seq  int64
+	}{
+		"actor changed":            {[]string{"update events set actor = 'credential:crd_2' where id = " + third}, audit.Altered, 3},
+		"type changed":             {[]string{"update events set type = 'subject.revoked' where id = " + third}, audit.Altered, 3},
+		"time changed":             {[]string{"update events set at = at + interval '1 microsecond' where id = " + third}, audit.Altered, 3},
+		"decision added":           {[]string{"update events set decision = 'allow' where id = " + third}, audit.Altered, 3},
+		"data changed":             {[]string{`update events set data = '{"consented": false}' where id = ` + third}, audit.Altered, 3},
+		"subject changed":          {[]string{"update events set subject = 'user-9' where id = " + third}, audit.Altered, 3},
+		"digest and data changed":  {[]string{`update events set data = '{}', digest = '\x00' where id = ` + third}, audit.Altered, 3},
+		"data dropped, not erased": {[]string{"update events set data = null, salt = null where id = " + third}, audit.Altered, 3},
+		"entry removed":            {[]string{"delete from events where id = " + third}, audit.Removed, 3},
+		"link removed":             {[]string{"delete from audit_chain where seq = 3"}, audit.Removed, 3},
+		"entry and link removed": {[]string{"delete from events where id = " + third,
+			"delete from audit_chain where seq = 3"}, audit.Removed, 3},
+		"two entries swapped in the chain": {[]string{`update audit_chain c set event_id = o.event_id || '!' from audit_chain o where c.seq in (3, 4) and o.seq = 7 - c.seq`,
+			"update audit_chain set event_id = rtrim(event_id, '!') where seq in (3, 4)"}, audit.Altered, 3},
+		"links renumbered": {[]string{"update audit_chain set seq = -seq where seq in (3, 4)",
+			"update audit_chain set seq = 7 + seq where seq < 0"}, audit.Reordered, 3},
+		"entry moved in the log": {[]string{"update events set txid = '1' where id = " + third}, audit.Reordered, 3},
+		"hash changed":           {[]string{`update audit_chain set hash = '\x00' where seq = 3`}, audit.Altered, 3},
+		"tail cut":               {[]string{"delete from audit_chain where seq > 3"}, audit.Truncated, 4},
+		"head moved back":        {[]string{"update audit_heads set seq = 3"}, audit.Altered, 5},
+		"head forged":            {[]string{`update audit_heads set hash = '\x00'`}, audit.Altered, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.log(5)
+			require.True(t, b.verify(nil).Intact())
+			for _, sql := range c.sql {
+				b.exec(sql)
+			}
+			r := b.verify(nil)
+			require.NotEmpty(t, r.Findings)
+			require.Equal(t, c.kind, r.Findings[0].Kind, "%+v", r.Findings)
+			require.Equal(t, c.seq, r.Findings[0].Sequence, "%+v", r.Findings)
+		})
+	}
+}
+
+func TestAnEntrySlippedInIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(5)
+	row, err := events.Row(b.entry(9))
+	require.NoError(t, err)
+	require.NoError(t, b.st.AppendEvent(t.Context(), row, false))
+	b.exec("update events set txid = '1' where id = $1", row.ID)
+	r := b.verify(nil)
+	require.Len(t, r.Findings, 1)
+	require.Equal(t, audit.Inserted, r.Findings[0].Kind)
+	require.Equal(t, row.ID, r.Findings[0].Event)
+}
+
+func TestErasureLeavesTheChainWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(5)
+	asked, done := noon.Add(time.Minute), noon.Add(2*time.Minute)
+	_, err := b.st.Pool().Exec(t.Context(), `insert into erasures (id, tenant_id, environment_id, status, requested_by, requested_at, completed_at, removed)
+		values ('ers_1', $1, $2, 'completed', 'credential:crd_1', $3, $4, '{"events": 1}')`, b.scope.Tenant, b.scope.Environment, asked, done)
+	require.NoError(t, err)
+	for _, e := range []events.Entry{
+		{Type: events.SubjectErasureRequested, At: asked, Data: map[string]any{"erasure": "ers_1"}},
+		{Type: events.SubjectErased, At: done, Data: map[string]any{"erasure": "ers_1", "removed": 1, "events": 1}},
+	} {
+		e.Scope, e.Actor = b.scope, "credential:crd_1"
+		require.NoError(t, events.Append(t.Context(), b.st.Q, e))
+	}
+	b.seal()
+	n, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", done, 10)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	r := b.verify(nil)
+	require.True(t, r.Intact(), "%v", r.Findings)
+	require.EqualValues(t, 1, r.Erased)
+	b.exec("update events set decision = 'allow' where erased_at is not null")
+	require.False(t, b.verify(nil).Intact(), "what is not personal stays under the chain")
+}
+
+func TestAnEntryMadeToLookErasedIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(5)
+	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", noon, 10)
+	require.NoError(t, err)
+	r := b.verify(nil)
+	require.NotEmpty(t, r.Findings)
+	require.Equal(t, audit.Unsupported, r.Findings[0].Kind, "%+v", r.Findings)
+}
+
+func TestARewrittenChainIsFoundByAnEarlierHead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(3)
+	head, err := audit.SignedHead(t.Context(), b.st.Q, b.scope, plainSigner{}, clock.NewFake(noon))
+	require.NoError(t, err)
+	require.NoError(t, audit.CheckHead(t.Context(), b.scope, plainSigner{}, head))
+	require.True(t, b.verify(&head).Intact())
+
+	b.exec("update events set actor = 'credential:crd_2' where subject = 'user-1'")
+	b.exec("delete from audit_chain")
+	b.exec("delete from audit_heads")
+	b.seal()
+	require.True(t, b.verify(nil).Intact(), "by itself a chain made anew is whole")
+	r := b.verify(&head)
+	require.Len(t, r.Findings, 1)
+	require.EqualValues(t, 3, r.Findings[0].Sequence)
+
+	b.exec("delete from audit_chain where seq > 1")
+	b.exec("update audit_heads set seq = 1, hash = (select hash from audit_chain)")
+	kinds := []audit.Kind{}
+	for _, f := range b.verify(&head).Findings {
+		kinds = append(kinds, f.Kind)
+	}
+	require.Contains(t, kinds, audit.Truncated)
+}
+
+func TestAHeadMustBeWhatWasSigned(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(2)
+	head, err := audit.SignedHead(t.Context(), b.st.Q, b.scope, plainSigner{}, clock.NewFake(noon))
+	require.NoError(t, err)
+	changed := head
+	changed.Sequence++
+	require.Error(t, audit.CheckHead(t.Context(), b.scope, plainSigner{}, changed))
+	require.Error(t, audit.CheckHead(t.Context(), store.Scope{Tenant: "tnt_1", Environment: "env_2"}, plainSigner{}, head))
+}
+
+func TestManySealersMakeOneChain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.environment("tnt_2", "env_2")
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Add(2)
+		go func() {
+			defer wg.Done()
+			for i := range 20 {
+				e := b.entry(w*100 + i)
+				if i%2 == 0 {
+					e.Scope = other
+				}
+				if err := b.st.Write(t.Context(), func(q *store.Q) error { return events.Append(t.Context(), q, e) }); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		go func() {
+			defer wg.Done()
+			for range 10 {
+				if _, err := b.sealer.SealAll(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	b.seal()
+	r := b.verify(nil)
+	require.True(t, r.Intact(), "%v", r.Findings)
+	require.EqualValues(t, 40, r.Entries)
+	b.scope = other
+	require.EqualValues(t, 40, b.verify(nil).Entries)
+}
+
+func TestExportCarriesEnoughToComputeTheChainAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(4)
+	since := noon.Add(time.Second)
+	var out bytes.Buffer
+	n, err := audit.Export(t.Context(), b.st, b.scope, audit.Range{Since: &since}, &out)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 3)
+	previous := ""
+	for _, raw := range lines {
+		var l audit.Line
+		require.NoError(t, json.Unmarshal([]byte(raw), &l))
+		e := models.Event{ID: l.ID, EnvironmentID: l.Environment, Type: l.Kind, At: time.UnixMicro(l.AtMicros), Actor: l.Actor, Action: l.Action,
+			AuthorizationID: l.Authorization, Decision: l.Decision, WorkflowID: l.WorkflowID, Subject: l.Subject, SubjectUID: l.SubjectUID,
+			RequestID: l.RequestID, Data: models.JSON(l.Data), Salt: l.Salt, Digest: l.Digest}
+		digest, err := events.Digest(e)
+		require.NoError(t, err)
+		require.Equal(t, l.Digest, digest)
+		require.Equal(t, l.Hash, audit.Text(audit.Hash(unhex(t, l.PreviousHash), l.Sequence, e)))
+		if previous != "" {
+			require.Equal(t, previous, l.PreviousHash)
+		}
+		previous = l.Hash
+	}
+}
+
+// plainSigner stands in for the environment's key: what it signs is readable and what it did not sign is refused.
+type plainSigner struct{}
+
+func (plainSigner) SignDocument(_ context.Context, s store.Scope, typ string, payload []byte) (string, error) {
+	return s.Tenant + "." + typ + "." + string(payload), nil
+}
+
+func (plainSigner) VerifyDocument(_ context.Context, s store.Scope, typ, compact string) ([]byte, error) {
+	payload, ok := strings.CutPrefix(compact, s.Tenant+"."+typ+".")
+	if !ok {
+		return nil, fmt.Errorf("not signed here")
+	}
+	return []byte(payload), nil
+}

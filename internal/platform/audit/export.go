@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// Range bounds an export by the time of the entries. Nil is unbounded.
+type Range struct {
+	Since *time.Time // inclusive
+	Until *time.Time // exclusive
+}
+
+func (r Range) holds(at time.Time) bool {
+	return (r.Since == nil || !at.Before(*r.Since)) && (r.Until == nil || at.Before(*r.Until))
+}
+
+// Export writes an environment's sealed entries as JSON Lines in the order of the chain and answers how many. An entry
+// that is gone is left out; Verify tells of it.
+func Export(ctx context.Context, st *store.Store, s store.Scope, r Range, w io.Writer) (int64, error) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	var written, from int64
+	for from = 1; ; {
+		links, err := st.AuditChain(ctx, s, from, walkBatch)
+		if err != nil {
+			return written, err
+		}
+		for _, l := range links {
+			from = l.Seq + 1
+			if l.Event == nil || !r.holds(l.Event.At) {
+				continue
+			}
+			out, err := line(l)
+			if err != nil {
+				return written, err
+			}
+			if err := enc.Encode(out); err != nil {
+				return written, err
+			}
+			written++
+		}
+		if len(links) < walkBatch {
+			return written, nil
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// HeadType is the typ header of a signed head, so that a proof can never pass for one.
+const HeadType = "audit-head+jwt"
+
+// Head is the newest link of a chain, signed by the environment's key. Signature is a compact JWS whose payload has the
+// other four fields.
+type Head struct {
+	Environment string `json:"environment"`
+	Sequence    int64  `json:"sequence"`
+	Hash        string `json:"hash"`
+	At          string `json:"at"`
+	Signature   string `json:"signature,omitempty"`
+}
+
+// Signer signs with the active key of an environment and checks what any of its published keys signed.
+type Signer interface {
+	SignDocument(ctx context.Context, s store.Scope, typ string, payload []byte) (compact string, err error)
+	VerifyDocument(ctx context.Context, s store.Scope, typ, compact string) (payload []byte, err error)
+}
+
+// SignedHead reads and signs an environment's head. An environment with nothing sealed has the head 0, its genesis.
+func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c clock.Clock) (Head, error) {
+	row, err := q.AuditHead(ctx, s)
+	if errors.Is(err, store.ErrNotFound) {
+		row = store.AuditHead{Hash: Genesis(s.Environment)}
+	} else if err != nil {
+		return Head{}, err
+	}
+	h := Head{Environment: s.Environment, Sequence: row.Seq, Hash: Text(row.Hash), At: apitime.Time(c.Now())}
+	payload, err := json.Marshal(h)
+	if err != nil {
+		return Head{}, err
+	}
+	h.Signature, err = signer.SignDocument(ctx, s, HeadType, payload)
+	return h, err
+}
+
+// CheckHead checks the signature of a head exported earlier and that it says what the head says.
+func CheckHead(ctx context.Context, s store.Scope, signer Signer, h Head) error {
+	payload, err := signer.VerifyDocument(ctx, s, HeadType, h.Signature)
+	if err != nil {
+		return fmt.Errorf("the head's signature does not verify: %w", err)
+	}
+	var signed Head
+	if err := json.Unmarshal(payload, &signed); err != nil {
+		return fmt.Errorf("the head's signature covers something else: %w", err)
+	}
+	signed.Signature = h.Signature
+	if signed != h {
+		return errors.New("the head is not what was signed")
+	}
+	if h.Environment != s.Environment {
+		return fmt.Errorf("the head is of environment %s", h.Environment)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// AnchorType is the typ header of a signed anchor, so that a head can never pass for one.
+const AnchorType = "audit-reanchor+jwt"
+
+// Anchor is what a re-anchoring says of an environment: the last link before it. Its signature is a compact JWS whose
+// payload has these fields.
+type Anchor struct {
+	Environment string `json:"environment"`
+	Sequence    int64  `json:"sequence"`
+	Hash        string `json:"hash"`
+	At          string `json:"at"`
+	Reason      string `json:"reason"`
+}
+
+// Restore is a re-anchoring that the chain has.
+type Restore struct {
+	At       string `json:"at"`
+	Actor    string `json:"actor"`
+	Reason   string `json:"reason"`
+	Sequence int64  `json:"sequence"` // the last link before it
+	Adopted  int64  `json:"adopted"`  // entries written between the restore and the re-anchoring
+	Signed   bool   `json:"signed"`   // the signature was checked and holds
+}
+
+// Errors of Reanchor.
+var (
+	ErrNotRestored = errors.New("audit: the log is not numbered ahead of this database server and nothing waits before a head: there is nothing to re-anchor")
+	ErrNotIntact   = errors.New("audit: the chain is not intact, which re-anchoring would not mend")
+	ErrMoved       = errors.New("audit: entries were sealed meanwhile; stop the service and run it again")
+)
+
+// restoredSince reports whether an environment's log must be re-anchored, and how many entries wait for it.
+func restoredSince(ctx context.Context, q *store.Q, s store.Scope, head store.AuditHead) (restored bool, late int64, err error) {
+	c, err := q.LogClock(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	ahead := head.TxID >= c.Next
+	if !ahead && !c.Moved() {
+		return false, 0, nil
+	}
+	late, err = q.LateEntries(ctx, s)
+	return ahead || late > 0, late, err
+}
+
+// Reanchoring lets the log go on behind a restore from a dump.
+type Reanchoring struct {
+	Verifier Verifier // with its Signer
+	Clock    clock.Clock
+	Actor    string
+	Reason   string
+	Accept   bool // re-anchor in spite of findings, which then stay findings
+}
+
+// Run verifies every environment of the database by its chain's own links, moves the order of the log behind what was
+// restored, and appends to each environment a signed entry that names the last link before it. It returns what verify says
+// of each.
+func (r Reanchoring) Run(ctx context.Context) ([]Result, error) {
+	st := r.Verifier.Store
+	scopes, err := st.EveryEnvironment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	needed := false
+	for _, s := range scopes {
+		result, err := r.Verifier.Verify(ctx, s, nil)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+		restored := slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Kind == Restored })
+		needed = needed || restored
+		if others := len(result.Findings); !r.Accept && (others > 1 || others == 1 && !restored) {
+			return results, ErrNotIntact
+		}
+	}
+	if !needed {
+		return results, ErrNotRestored
+	}
+	anchors, err := r.anchors(ctx, scopes, results)
+	if err != nil {
+		return results, err
+	}
+	return results, st.Write(ctx, func(q *store.Q) error { return r.shift(ctx, q, scopes, anchors) })
+}
+
+// signedAnchor is an anchor with its signature.
+type signedAnchor struct {
+	Anchor
+	signature string
+}
+
+// anchors are signed ahead of the transaction that locks the log: an environment's first signing key is itself an entry.
+func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results []Result) ([]signedAnchor, error) {
+	out := make([]signedAnchor, len(scopes))
+	at := apitime.Time(r.Clock.Now())
+	for i, s := range scopes {
+		out[i].Anchor = Anchor{Environment: s.Environment, Sequence: results[i].Sequence, Hash: results[i].Hash, At: at, Reason: r.Reason}
+		payload, err := json.Marshal(out[i].Anchor)
+		if err != nil {
+			return nil, err
+		}
+		if out[i].signature, err = r.Verifier.Signer.SignDocument(ctx, s, AnchorType, payload); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope, anchors []signedAnchor) error {
+	if err := q.Unhurried(ctx); err != nil {
+		return err
+	}
+	now := r.Clock.Now()
+	shifted, err := q.Reanchor(ctx, now)
+	if err != nil {
+		return err
+	}
+	for i, s := range scopes {
+		head, err := q.AuditHead(ctx, s)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if head.Seq != anchors[i].Sequence {
+			return ErrMoved
+		}
+		a := anchors[i]
+		if err := events.Append(ctx, q, events.Entry{Scope: s, Type: events.AuditReanchored, At: now, Actor: r.Actor, Data: map[string]any{
+			"sequence": a.Sequence, "hash": a.Hash, "at": a.At, "reason": a.Reason, "signature": a.signature,
+			"adopted": shifted.Adopted[s.Environment], "shift": shifted.Shift,
+		}}); err != nil {
+			return err
+		}
+	}
+	return q.Notify(ctx, store.ChannelEvents, store.Reanchored)
+}
+
+// anchored holds a re-anchoring against the chain and against its signature.
+func (w *walk) anchored(ctx context.Context, q *store.Q, e models.Event) error {
+	f := factsOf(&e)
+	if f == nil {
+		return nil // past its retention; its place and digest hold
+	}
+	a := Anchor{Environment: w.scope.Environment, Hash: f.text("hash"), At: f.text("at"), Reason: f.text("reason")}
+	out := Restore{At: apitime.Time(e.At), Actor: e.Actor, Reason: a.Reason}
+	sequence, _ := f["sequence"].(float64)
+	adopted, _ := f["adopted"].(float64)
+	a.Sequence, out.Sequence, out.Adopted = int64(sequence), int64(sequence), int64(adopted)
+	hash, err := q.AuditHashAt(ctx, w.scope, a.Sequence)
+	if errors.Is(err, store.ErrNotFound) && a.Sequence == 0 {
+		hash, err = Genesis(w.scope.Environment), nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if Text(hash) != a.Hash {
+		w.find(Altered, a.Sequence, e.ID, "the chain differs from the link that a re-anchoring names: it was rewritten at or before it")
+	}
+	if w.signer != nil {
+		payload, err := w.signer.VerifyDocument(ctx, w.scope, AnchorType, f.text("signature"))
+		wanted, _ := json.Marshal(a) // has only texts and a number
+		if out.Signed = err == nil && bytes.Equal(payload, wanted); !out.Signed {
+			w.find(Altered, a.Sequence, e.ID, fmt.Sprintf("the re-anchoring of %s is not signed by a key of the environment", out.At))
+		}
+	}
+	w.result.Restored = append(w.result.Restored, out)
+	return nil
+}

@@ -1,0 +1,111 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// sealBatch bounds how many events one transaction seals.
+const sealBatch = 1000
+
+// Sealer extends the chains. Any number of them may run: an environment's head is locked by one at a time.
+type Sealer struct {
+	Store *store.Store
+	Clock clock.Clock
+	Log   *slog.Logger
+	Every time.Duration // pause between rounds; default one second
+}
+
+// Run seals what was logged until ctx ends.
+func (s *Sealer) Run(ctx context.Context) {
+	every := s.Every
+	if every <= 0 {
+		every = time.Second
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for round := 0; ; round++ {
+		if round%stuckEvery == 0 {
+			s.warnOfRestore(ctx)
+		}
+		if _, err := s.SealAll(ctx); err != nil && ctx.Err() == nil {
+			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// stuckEvery is after how many rounds a sealer looks whether the log can be sealed at all.
+const stuckEvery = 60
+
+// warnOfRestore says in the service's log that nothing can be sealed until the log is re-anchored.
+func (s *Sealer) warnOfRestore(ctx context.Context) {
+	c, err := s.Store.LogClock(ctx)
+	if err != nil {
+		return // sealing fails too, and says so
+	}
+	if last, err := s.Store.LastNumber(ctx); err == nil && last >= c.Next {
+		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
+			"and nothing new is sealed or streamed; stop the service and run countersign audit reanchor")
+	}
+}
+
+// SealAll seals everything that can be sealed now, in every environment, and answers how many events that were.
+func (s *Sealer) SealAll(ctx context.Context) (int, error) {
+	environments, err := s.Store.UnsealedEnvironments(ctx)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, env := range environments {
+		for {
+			n, err := s.Seal(ctx, env)
+			if err != nil {
+				return total, err
+			}
+			total += n
+			if n < sealBatch {
+				break
+			}
+		}
+	}
+	return total, nil
+}
+
+// Seal links at most one batch of an environment's events to its chain. It answers 0 where another sealer is at work.
+func (s *Sealer) Seal(ctx context.Context, environment string) (sealed int, err error) {
+	err = s.Store.Write(ctx, func(q *store.Q) error {
+		head, mine, err := q.LockAuditHead(ctx, environment, Genesis(environment))
+		if err != nil || !mine {
+			return err
+		}
+		rows, err := q.EventsAfter(ctx, []string{environment}, head.Position(), sealBatch)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		links := link(&head, rows, s.Clock.Now())
+		sealed = len(links)
+		return q.AppendAuditLinks(ctx, head, links)
+	})
+	return sealed, err
+}
+
+// link chains rows onto the head, which moves to the last of them.
+func link(head *store.AuditHead, rows []models.Event, at time.Time) []store.AuditLink {
+	links := make([]store.AuditLink, len(rows))
+	for i, e := range rows {
+		head.Seq++
+		links[i] = store.AuditLink{Seq: head.Seq, EventID: e.ID, Previous: head.Hash, Hash: Hash(head.Hash, head.Seq, e), SealedAt: at}
+		head.Hash, head.TxID, head.EventSeq = links[i].Hash, e.TxID, e.Seq
+	}
+	return links
+}

@@ -1,0 +1,185 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ptr is a pointer to a value.
+func ptr[T any](v T) *T { return &v }
+
+// consistent is a held decision with all that may hang on one, and the entries that made it.
+func consistent(t *testing.T) store.DecisionRecord {
+	t.Helper()
+	display := models.JSON(`{"action": "Release a payment"}`)
+	shown, err := canonical.Digest(json.RawMessage(display))
+	require.NoError(t, err)
+	due := noon.Add(time.Hour)
+	a := models.Authorization{ID: "azn_1", TenantID: "tnt_1", EnvironmentID: "env_1", CredentialID: "crd_1", ActionID: "act_1", ActionKey: "payment.release",
+		SubjectUID: "sub_1", Audience: "bank", Nonce: "nonce", RequestedAt: noon, DecidedAt: noon, TraceID: "trace", Mode: models.ModeEnforce,
+		Decision: "hold", ReasonCodes: models.Strings{"evidence_insufficient"}, PolicyVersion: 2, PolicyHash: "sha256:policy", Coverage: "none",
+		ActionHash: "sha256:hash", Outcome: ptr("executed"), Assurance: models.JSON(`{"claims": [{"claim": "automation", "status": "not_detected"}]}`),
+		Explanation: models.JSON(`[{"requirement": "coverage", "wanted": "partial", "found": "none", "effect": "hold"}]`)}
+	p := models.Proof{JTI: "prf_1", AuthorizationID: a.ID, KID: "kid_1", Audience: "bank", Status: models.ProofConsumed, IssuedAt: noon, ExpiresAt: due,
+		ConsumedBy: ptr("credential:crd_1")}
+	digest := events.Record{Authorization: a, Proof: &p, Findings: []string{"automation", "not_detected", "coverage", "partial", "none", "hold"}}.Digest()
+	entry := func(kind events.Type, actor string, data map[string]any) models.Event {
+		row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, Type: kind, At: noon, SubjectUID: "sub_1", Subject: "user-1",
+			Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: actor, Data: data})
+		require.NoError(t, err)
+		return row
+	}
+	decided := entry(events.AuthorizationDecided, "credential:crd_1", map[string]any{
+		"mode": "enforce", "policy_version": 2, "reason_codes": []any{"evidence_insufficient"}, "coverage": "none", "insufficient_evidence": false,
+		"action_hash": "sha256:hash", "trace_id": "trace", "proof_id": "prf_1", "record_digest": digest})
+	return store.DecisionRecord{
+		Decided: decided, Authorization: &a, Proof: &p,
+		Challenge: &models.Challenge{ID: "chl_1", AuthorizationID: a.ID, Status: models.ChallengeCompleted, Methods: models.Strings{"passkey"}, Display: display,
+			DisplayDigest: shown, ExpiresAt: due, MethodUsed: ptr("passkey"), ChildAuthorizationID: ptr("azn_2")},
+		Hold: &models.Hold{AuthorizationID: a.ID, RiskClass: "high", Status: models.HoldApproved, ApprovalsRequired: 1, DueAt: due,
+			ResolvedBy: ptr("credential:crd_2"), ChildAuthorizationID: ptr("azn_3")},
+		Reviews: []models.Review{{AuthorizationID: a.ID, Reviewer: "credential:crd_2", Resolution: "approve"}},
+		Events: []models.Event{
+			decided,
+			entry(events.ChallengeRequested, "credential:crd_1", map[string]any{"challenge": "chl_1", "methods": []any{"passkey"},
+				"expires_at": apitime.Time(due), "display_digest": shown}),
+			entry(events.ChallengeCompleted, "credential:crd_1", map[string]any{"challenge": "chl_1", "method": "passkey", "child_authorization": "azn_2"}),
+			entry(events.HoldOpened, "credential:crd_1", map[string]any{"risk_class": "high", "due_at": apitime.Time(due), "approvals_required": 1}),
+			entry(events.HoldApproved, "credential:crd_2", map[string]any{"resolved_by": "credential:crd_2", "child_authorization": "azn_3"}),
+			entry(events.ProofConsumed, "credential:crd_1", map[string]any{"proof_id": "prf_1"}),
+			entry(events.OutcomeReported, "credential:crd_1", map[string]any{"outcome": "executed"}),
+		},
+	}
+}
+
+func TestContradictionsNameTheFieldAndBothValues(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, audit.Contradictions(consistent(t)))
+	for field, tamper := range map[string]func(*store.DecisionRecord){
+		"decision":                func(d *store.DecisionRecord) { d.Authorization.Decision = "allow" },
+		"action":                  func(d *store.DecisionRecord) { d.Authorization.ActionKey = "payment.read" },
+		"decided_at":              func(d *store.DecisionRecord) { d.Authorization.DecidedAt = noon.Add(time.Second) },
+		"subject":                 func(d *store.DecisionRecord) { d.Authorization.SubjectUID = "sub_2" },
+		"mode":                    func(d *store.DecisionRecord) { d.Authorization.Mode = models.ModeTest },
+		"policy_version":          func(d *store.DecisionRecord) { d.Authorization.PolicyVersion = 1 },
+		"reason_codes":            func(d *store.DecisionRecord) { d.Authorization.ReasonCodes = models.Strings{"all_requirements_met"} },
+		"coverage":                func(d *store.DecisionRecord) { d.Authorization.Coverage = "sufficient" },
+		"insufficient_evidence":   func(d *store.DecisionRecord) { d.Authorization.Insufficient = true },
+		"action_hash":             func(d *store.DecisionRecord) { d.Authorization.ActionHash = "sha256:other" },
+		"parent":                  func(d *store.DecisionRecord) { d.Authorization.ParentID = ptr("azn_0") },
+		"outcome":                 func(d *store.DecisionRecord) { d.Authorization.Outcome = nil },
+		"record_digest":           func(d *store.DecisionRecord) { d.Authorization.Audience = "elsewhere" },
+		"challenge.status":        func(d *store.DecisionRecord) { d.Challenge.Status = models.ChallengeOpen },
+		"challenge":               func(d *store.DecisionRecord) { d.Challenge = nil },
+		"challenge.display":       func(d *store.DecisionRecord) { d.Challenge.Display = models.JSON(`{"action": "Read"}`) },
+		"challenge.method":        func(d *store.DecisionRecord) { d.Challenge.MethodUsed = ptr("sandbox_confirm") },
+		"challenge.expires_at":    func(d *store.DecisionRecord) { d.Challenge.ExpiresAt = noon.Add(24 * time.Hour) },
+		"hold.status":             func(d *store.DecisionRecord) { d.Hold.Status = models.HoldRejected },
+		"hold":                    func(d *store.DecisionRecord) { d.Hold = nil },
+		"hold.approvals_required": func(d *store.DecisionRecord) { d.Hold.ApprovalsRequired = 0 },
+		"hold.resolved_by":        func(d *store.DecisionRecord) { d.Hold.ResolvedBy = ptr("credential:crd_1") },
+		"review":                  func(d *store.DecisionRecord) { d.Reviews[0].Reviewer = "credential:crd_3" },
+		"proof.status":            func(d *store.DecisionRecord) { d.Proof.Status = models.ProofActive },
+		"proof.consumed_by":       func(d *store.DecisionRecord) { d.Proof.ConsumedBy = nil },
+		"proof":                   func(d *store.DecisionRecord) { d.Proof = nil },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			d := consistent(t)
+			tamper(&d)
+			var fields []string
+			for _, f := range audit.Contradictions(d) {
+				fields = append(fields, f.Field)
+				require.Equal(t, "azn_1", f.Target)
+				require.NotEmpty(t, f.Detail)
+			}
+			require.Contains(t, fields, field)
+		})
+	}
+	t.Run("evidence and explanation", func(t *testing.T) {
+		t.Parallel()
+		for _, tamper := range []func(*models.Authorization){
+			func(a *models.Authorization) {
+				a.Assurance = models.JSON(`{"claims": [{"claim": "automation", "status": "detected"}]}`)
+			},
+			func(a *models.Authorization) { a.Explanation = models.JSON(`[]`) },
+		} {
+			d := consistent(t)
+			tamper(d.Authorization)
+			found := audit.Contradictions(d)
+			require.Len(t, found, 1)
+			require.Equal(t, "record_digest", found[0].Field)
+		}
+	})
+}
+
+func TestTrailShowsContradictionsAndWhatExpired(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.decided()
+	_, err := b.st.Pool().Exec(t.Context(), "update proofs set status = 'active', consumed_at = null, consumed_by = null")
+	require.NoError(t, err)
+	trail, err := audit.TrailOf(t.Context(), b.st, b.scope, "azn_3", nil)
+	require.NoError(t, err)
+	last := trail.Decisions[2]
+	require.Equal(t, "expired", last.Proof.Status, "an active proof whose time is over has expired")
+	require.NotEmpty(t, last.Contradictions)
+	require.Equal(t, audit.Unsupported, last.Contradictions[0].Kind, "no entry of the log tells of these decisions")
+}
+
+// BenchmarkVerifyState measures the comparison of what is stored with the log, and the memory that it needs: one iteration
+// is one decision. The heap does not grow with their number (-benchtime 1000x, 100000x).
+func BenchmarkVerifyState(b *testing.B) {
+	st := testenv.TamperedStore(b)
+	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
+	require.NoError(b, err)
+	require.NoError(b, st.CreateEnvironment(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
+		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
+	conn, err := st.Pool().Acquire(b.Context())
+	require.NoError(b, err)
+	defer conn.Release()
+	_, err = conn.Exec(b.Context(), "set statement_timeout = 0")
+	require.NoError(b, err)
+	_, err = conn.Exec(b.Context(), fmt.Sprintf(`insert into authorizations (id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, actor,
+		resource_type, resource_digest, context_digest, action_hash, audience, nonce, request_hash, requested_at, decided_at, latency_ms, trace_id, mode,
+		decision, reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
+		select 'azn_' || n, 'tnt_1', 'env_1', 'crd_1', 'act_1', 'payment.release', 'sub_1', 'user', 'payment', 'd', 'd', 'sha256:hash', 'bank', n::text, '',
+		$1, $1, 5, 'trace', 'test', 'allow', '{met}', 2, 'sha256:policy', 'none', false, jsonb_build_object('filler', repeat('x', 1500)), '[]', '' from generate_series(1, %d) n`, b.N), noon)
+	require.NoError(b, err)
+	_, err = conn.Exec(b.Context(), fmt.Sprintf(`insert into events (id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id, decision,
+		actor, data, salt, digest) select 'evt_' || lpad(n::text, 9, '0'), 'tnt_1', 'env_1', 'authorization.decided', $1, 'sub_1', 'user', 'payment.release', 'azn_' || n, 'allow', 'credential:crd_1',
+		'{"mode": "test", "policy_version": 2, "reason_codes": ["met"], "coverage": "none", "insufficient_evidence": false, "action_hash": "sha256:hash", "trace_id": "trace"}', '', ''
+		from generate_series(1, %d) n`, b.N), noon)
+	require.NoError(b, err)
+	_, err = conn.Exec(b.Context(), "analyze")
+	require.NoError(b, err)
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var most uint64
+	v := audit.Verifier{Store: st, Progress: func(string, int64) {
+		runtime.ReadMemStats(&now)
+		most = max(most, now.HeapInuse)
+	}}
+	b.ResetTimer()
+	start := time.Now()
+	r, err := v.Verify(b.Context(), store.Scope{Tenant: "tnt_1", Environment: "env_1"}, nil)
+	require.NoError(b, err)
+	require.Empty(b, r.Findings)
+	require.EqualValues(b, b.N, r.State.Decisions)
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "decisions/s")
+	b.ReportMetric(float64(most)/(1<<20), "MB-heap")
+}

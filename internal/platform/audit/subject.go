@@ -1,0 +1,190 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// subjectTypes are the entries that say how a subject, its templates and its passkeys stand.
+var subjectTypes = []string{
+	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
+	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
+	string(events.TemplateReset), string(events.PasskeyRegistered), string(events.PasskeyRevoked),
+}
+
+// subjects holds every stored subject against the log, a page at a time, then looks for those that are gone.
+func (r *reconciliation) subjects(ctx context.Context) error {
+	var after store.Place
+	for !r.full() {
+		page, err := r.q.SubjectRecords(ctx, r.scope, subjectTypes, after, statePage)
+		if err != nil {
+			return err
+		}
+		for _, s := range page {
+			r.state.Subjects++
+			r.state.Templates += int64(len(s.Templates))
+			r.state.Passkeys += int64(len(s.Passkeys))
+			if s.Subject.CreatedAt.Before(r.silent) || s.Subject.Status == models.SubjectErasing {
+				continue // its first entries are past their retention, or its rows go before its entries
+			}
+			for _, f := range subjectContradictions(s) {
+				r.found(f)
+			}
+		}
+		r.progress("subjects", r.state.Subjects)
+		if len(page) < statePage {
+			break
+		}
+		last := page[len(page)-1].Subject
+		after = store.Place{At: last.CreatedAt, ID: last.UID}
+	}
+	lost, err := r.q.LostSubjects(ctx, r.scope, maxFindings)
+	for _, l := range lost {
+		r.found(Finding{Kind: Missing, Event: l.Event, Target: l.UID, Detail: "the subject is in the log and stored no more, and no erasure removed it"})
+	}
+	return err
+}
+
+// subjectContradictions holds a subject against its entries.
+func subjectContradictions(s store.SubjectRecord) []Finding {
+	c := &comparison{target: s.Subject.UID}
+	log := subjectAccount{passkeys: map[string]bool{}}
+	for i := range s.Events {
+		log.apply(&s.Events[i])
+	}
+	if log.created == nil {
+		c.add(Unsupported, "subject", "", s.Subject.UID, "the subject is stored and no entry of the log created it")
+		return c.findings
+	}
+	c.event = log.created.ID
+	c.same("subject.status", log.status(), string(s.Subject.Status))
+	c.same("subject.adaptation_frozen", strconv.FormatBool(log.frozen), strconv.FormatBool(s.Subject.AdaptationFrozen))
+	c.same("subject.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
+	c.templates(s.Templates, log.templates)
+	c.passkeys(s.Passkeys, log.passkeys)
+	return c.findings
+}
+
+// subjectAccount is what the log says of a subject.
+type subjectAccount struct {
+	created           *models.Event
+	revoked           bool
+	frozen, consented bool
+	templates         []templateMove
+	passkeys          map[string]bool // true once revoked
+}
+
+// templateMove is an entry that put a version of a template in force, or none. The version is named by its own id, or by
+// the enrollment that learned it. A move without modality is a reset of all.
+type templateMove struct {
+	source     string
+	modalities []string
+	device     string // empty in entries of enrollments that did not say so
+}
+
+// about reports whether the move is about the templates of the row's kind. Unsure is one that may be: its entry does not say
+// the device class.
+func (m templateMove) about(t models.Template) (concerned, unsure bool) {
+	if m.modalities == nil || m.names(t) {
+		return true, false
+	}
+	if !slices.Contains(m.modalities, t.Modality) {
+		return false, false
+	}
+	return m.device == t.DeviceClass, m.device == ""
+}
+
+func (m templateMove) names(t models.Template) bool {
+	return m.source == t.ID || t.Origin == models.OriginEnrollment && m.source == t.OriginRef
+}
+
+func (a *subjectAccount) status() string {
+	if a.revoked {
+		return string(models.SubjectRevoked)
+	}
+	return string(models.SubjectActive)
+}
+
+func (a *subjectAccount) apply(e *models.Event) {
+	f := factsOf(e)
+	switch events.Type(e.Type) {
+	case events.SubjectCreated:
+		a.created = e
+	case events.SubjectRevoked:
+		a.revoked = true
+	case events.SubjectAdaptationChanged:
+		a.frozen = f.text("frozen") == "true"
+	case events.SubjectConsentChanged:
+		a.consented = f.text("consented") == "true"
+	case events.EnrollmentCompleted:
+		a.templates = append(a.templates, templateMove{f.text("enrollment"), f.words("modalities"), f.text("device_class")})
+	case events.TemplateAdapted, events.TemplateTrained, events.TemplateRolledBack:
+		a.templates = append(a.templates, templateMove{f.text("template"), []string{f.text("modality")}, f.text("device_class")})
+	case events.TemplateReset:
+		a.templates = append(a.templates, templateMove{})
+	case events.PasskeyRegistered:
+		a.passkeys[f.text("passkey")] = false
+	case events.PasskeyRevoked:
+		a.passkeys[f.text("passkey")] = true
+	}
+}
+
+// templates requires of every version a source in the log, and of the version in force that it is the last one that the log
+// put in force. Versions that are no longer in force may be gone: retention and newer versions remove them.
+func (c *comparison) templates(rows []models.Template, log []templateMove) {
+	for _, t := range rows {
+		if !slices.ContainsFunc(log, func(m templateMove) bool { return m.names(t) }) {
+			c.add(Unsupported, "template", "", t.ID, "a version of a template is stored that no entry of the log learned")
+			continue
+		}
+		if last, sure := lastMove(log, t); sure {
+			c.inForce(t, last)
+		}
+	}
+}
+
+// lastMove is the last entry about the templates of the row's kind. It is not sure if an entry behind it may be about them.
+func lastMove(log []templateMove, t models.Template) (last templateMove, sure bool) {
+	sure = true
+	for _, m := range log {
+		concerned, unsure := m.about(t)
+		if concerned {
+			last, sure = m, true
+		}
+		sure = sure && !unsure
+	}
+	return last, sure
+}
+
+func (c *comparison) inForce(t models.Template, last templateMove) {
+	switch active := t.Status == models.TemplateActive; {
+	case active && !last.names(t):
+		c.add(Contradicted, "template.status", last.source, t.ID, "a version of a template is in force that the log did not put in force last")
+	case !active && last.names(t):
+		c.add(Contradicted, "template.status", t.ID, string(t.Status), "the version of a template that the log put in force last is not in force")
+	}
+}
+
+func (c *comparison) passkeys(rows []models.Passkey, log map[string]bool) {
+	stored := map[string]bool{}
+	for _, p := range rows {
+		stored[p.ID] = true
+		revoked, ok := log[p.ID]
+		if !ok {
+			c.add(Unsupported, "passkey", "", p.ID, "a passkey is stored that no entry of the log registered")
+			continue
+		}
+		c.same("passkey.revoked", strconv.FormatBool(revoked), strconv.FormatBool(p.RevokedAt != nil))
+	}
+	for id := range log {
+		if !stored[id] {
+			c.add(Missing, "passkey", id, "", fmt.Sprintf("passkey %s is in the log and stored no more", id))
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package events_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+var at = time.Date(2026, 3, 1, 9, 0, 0, 123456789, time.UTC)
+
+func entry(t events.Type, data map[string]any) events.Entry {
+	return events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, Type: t, At: at, Actor: "credential:crd_1", Data: data}
+}
+
+// exampleEntry turns a type's example back into the entry it would come from.
+func exampleEntry(d events.Definition) events.Entry {
+	e := entry(d.Type, map[string]any{})
+	for k, v := range d.Example {
+		switch s, _ := v.(string); k {
+		case "environment":
+			e.Scope.Environment = s
+		case "subject":
+			e.Subject, e.SubjectUID = s, "sub_1"
+		case "action":
+			e.Action = s
+		case "authorization":
+			e.AuthorizationID = s
+		case "decision":
+			e.Decision = s
+		default:
+			e.Data[k] = v
+		}
+	}
+	return e
+}
+
+func TestExamplesAreValidAndComeOutAsTheyWentIn(t *testing.T) {
+	t.Parallel()
+	for _, d := range events.Catalogue() {
+		t.Run(string(d.Type), func(t *testing.T) {
+			t.Parallel()
+			e := exampleEntry(d)
+			row, err := events.Row(e)
+			require.NoError(t, err)
+			require.NoError(t, events.Check(row))
+			shown, err := events.Payload(row)
+			require.NoError(t, err)
+			got, err := json.Marshal(shown)
+			require.NoError(t, err)
+			want, err := json.Marshal(d.Example)
+			require.NoError(t, err)
+			require.JSONEq(t, string(want), string(got))
+		})
+	}
+}
+
+func TestEveryTypeHasOneDefinitionWithADescription(t *testing.T) {
+	t.Parallel()
+	seen := map[events.Type]bool{}
+	for _, typ := range events.Types() {
+		require.False(t, seen[typ], "%s is defined twice", typ)
+		seen[typ] = true
+		d, ok := events.Lookup(typ)
+		require.True(t, ok)
+		require.True(t, strings.HasSuffix(d.Description, "."), "%s: the description is a sentence", typ)
+		require.Regexp(t, `^[a-z_]+\.[a-z_]+$`, string(typ))
+	}
+	for _, typ := range []events.Type{"authorization.decided", "challenge.requested", "challenge.completed", "challenge.cancelled",
+		"challenge.expired", "hold.opened", "hold.reminder", "hold.approved", "hold.rejected", "hold.expired",
+		"trust.state_changed", "session.anomaly", "enrollment.completed", "enrollment.failed", "proof.revoked",
+		"authentication.decided", "evaluation.closed", "webhook.test"} {
+		require.True(t, typ.Public(), "%s is promised to webhooks", typ)
+	}
+	require.False(t, events.ActionCreated.Public())
+}
+
+func TestRowRefuses(t *testing.T) {
+	t.Parallel()
+	good := exampleEntry(mustLookup(t, events.SubjectAdaptationChanged))
+	for name, spoil := range map[string]func(*events.Entry){
+		"no tenant":           func(e *events.Entry) { e.Scope.Tenant = "" },
+		"no environment":      func(e *events.Entry) { e.Scope.Environment = "" },
+		"no time":             func(e *events.Entry) { e.At = time.Time{} },
+		"no actor":            func(e *events.Entry) { e.Actor = "" },
+		"subject without uid": func(e *events.Entry) { e.SubjectUID = "" },
+		"unknown type":        func(e *events.Entry) { e.Type = "subject.married" },
+		"no exact JSON form":  func(e *events.Entry) { e.Data = map[string]any{"frozen": make(chan int)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := good
+			spoil(&e)
+			_, err := events.Row(e)
+			require.Error(t, err)
+		})
+	}
+	_, err := events.Row(good)
+	require.NoError(t, err)
+}
+
+func TestCheckHoldsRowsAgainstTheirSchema(t *testing.T) {
+	t.Parallel()
+	good := exampleEntry(mustLookup(t, events.SubjectAdaptationChanged))
+	row, err := events.Row(good)
+	require.NoError(t, err)
+	require.NoError(t, events.Check(row))
+	for name, data := range map[string]map[string]any{
+		"missing field":       nil,
+		"field of wrong type": {"frozen": "yes"},
+		"unknown field":       {"frozen": true, "note": "x"},
+		"envelope in data":    {"frozen": true, "subject": "x"},
+	} {
+		e := good
+		e.Data = data
+		bad, err := events.Row(e)
+		require.NoError(t, err, "an entry is never lost: %s", name)
+		require.Error(t, events.Check(bad), name)
+	}
+	altered := row
+	altered.Data = models.JSON(`{"frozen":"yes"}`)
+	require.ErrorIs(t, events.Check(altered), events.ErrAltered)
+	altered.Salt, altered.Data = nil, nil
+	require.ErrorIs(t, events.Check(altered), events.ErrErased)
+}
+
+func TestDigestCoversEverythingThatCanBeErased(t *testing.T) {
+	t.Parallel()
+	e := exampleEntry(mustLookup(t, events.SubjectCreated))
+	e.SubjectUID, e.RequestID = "sub_1", "req_1"
+	row, err := events.Row(e)
+	require.NoError(t, err)
+	other := "other"
+	for name, change := range map[string]func(*models.Event){
+		"subject uid": func(r *models.Event) { r.SubjectUID = &other },
+		"subject":     func(r *models.Event) { r.Subject = nil },
+		"request id":  func(r *models.Event) { r.RequestID = &other },
+		"data":        func(r *models.Event) { r.Data = models.JSON(`{"via":"legacy"}`) },
+		"salt":        func(r *models.Event) { r.Salt = []byte("0123456789abcdef") },
+	} {
+		changed := row
+		change(&changed)
+		got, err := events.Digest(changed)
+		require.NoError(t, err)
+		require.NotEqual(t, row.Digest, got, name)
+	}
+	erased := row
+	erased.Data, erased.Salt = nil, nil
+	_, err = events.Digest(erased)
+	require.ErrorIs(t, err, events.ErrErased)
+}
+
+func TestDigestIgnoresHowPostgresSpellsTheJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.MapOf(rapid.StringMatching(`[a-z]{1,8}`), rapid.Float64Range(-1e9, 1e9)).Draw(t, "data")
+		facts := map[string]any{}
+		for k, v := range data {
+			facts["f_"+k] = v
+		}
+		row, err := events.Row(entry(events.ActionUpdated, facts))
+		require.NoError(t, err)
+		var loose map[string]any
+		require.NoError(t, json.Unmarshal(row.Data, &loose))
+		respelt, err := json.MarshalIndent(loose, "", "  ")
+		require.NoError(t, err)
+		row.Data = respelt
+		got, err := events.Digest(row)
+		require.NoError(t, err)
+		require.Equal(t, row.Digest, got)
+	})
+}
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		patterns []string
+		typ      events.Type
+		want     bool
+	}{
+		{nil, events.HoldOpened, true},
+		{[]string{"*"}, events.HoldOpened, true},
+		{[]string{"hold.opened"}, events.HoldOpened, true},
+		{[]string{"hold.*"}, events.HoldOpened, true},
+		{[]string{"challenge.*", "hold.expired"}, events.HoldOpened, false},
+		{[]string{"hold"}, events.HoldOpened, false},
+		{[]string{"ho*"}, events.HoldOpened, false},
+		{[]string{".*"}, events.HoldOpened, false},
+	} {
+		require.Equal(t, c.want, events.Matches(c.patterns, c.typ), "%v %s", c.patterns, c.typ)
+	}
+	require.True(t, events.KnownPattern("recovery.*"))
+	require.True(t, events.KnownPattern("*"))
+	require.False(t, events.KnownPattern("action.created"), "audit-only types are not for webhooks")
+	require.False(t, events.KnownPattern("nothing.*"))
+}
+
+func mustLookup(t *testing.T, typ events.Type) events.Definition {
+	t.Helper()
+	d, ok := events.Lookup(typ)
+	require.True(t, ok)
+	return d
+}

@@ -1,0 +1,64 @@
+package events
+
+import (
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Activity is an event as the activity list and the event stream show it.
+type Activity struct {
+	ID            string         `json:"id"`
+	Type          string         `json:"type"`
+	At            string         `json:"at"`
+	Subject       *string        `json:"subject"`
+	Action        *string        `json:"action"`
+	Authorization *string        `json:"authorization"`
+	Data          map[string]any `json:"data"`
+}
+
+// View shows an event.
+func View(row models.Event) (Activity, error) {
+	data, err := Payload(row)
+	if err != nil {
+		return Activity{}, err
+	}
+	return Activity{ID: row.ID, Type: row.Type, At: apitime.Time(row.At), Subject: row.Subject, Action: row.Action,
+		Authorization: row.AuthorizationID, Data: data}, nil
+}
+
+// Message is the body of a webhook (Standard Webhooks): what a receiver's library verifies and parses. The same event
+// always makes the same bytes.
+type Message struct {
+	Type      string         `json:"type"`
+	Timestamp string         `json:"timestamp"`
+	Data      map[string]any `json:"data"`
+}
+
+// NewMessage makes the webhook body of an event.
+func NewMessage(row models.Event) (Message, error) {
+	data, err := Payload(row)
+	return Message{Type: row.Type, Timestamp: apitime.Time(row.At), Data: data}, err
+}
+
+// MessageSchema is the JSON Schema of a type's webhook body.
+func (d Definition) MessageSchema() map[string]any {
+	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+		"properties": map[string]any{"type": map[string]any{"const": string(d.Type)}, "timestamp": timestamp, "data": d.Schema},
+		"required":   []any{"type", "timestamp", "data"}, "additionalProperties": false}
+}
+
+// MessageExample follows MessageSchema.
+func (d Definition) MessageExample() Message {
+	return Message{Type: string(d.Type), Timestamp: "2026-03-01T09:00:00.000Z", Data: d.Example}
+}
+
+// Selected returns the public types that a pattern matches; every public type for the empty pattern.
+func Selected(pattern string) []string {
+	var out []string
+	for _, d := range catalogue {
+		if d.Public && (pattern == "" || Matches([]string{pattern}, d.Type)) {
+			out = append(out, string(d.Type))
+		}
+	}
+	return out
+}

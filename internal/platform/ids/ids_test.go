@@ -1,0 +1,40 @@
+package ids_test
+
+import (
+	"sort"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+)
+
+func TestNewSortsByTime(t *testing.T) {
+	t.Parallel()
+	made := make([]string, 1000)
+	seen := map[string]bool{}
+	for i := range made {
+		made[i] = ids.New(ids.Authorization)
+		require.True(t, ids.Has(ids.Authorization, made[i]), made[i])
+		require.False(t, seen[made[i]])
+		seen[made[i]] = true
+	}
+	require.True(t, sort.StringsAreSorted(made))
+}
+
+func TestHas(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]bool{
+		"azn_01jqx3k5v8e2sbyk0c4m7t9wzd":  true,
+		"azn_81jqx3k5v8e2sbyk0c4m7t9wzd":  false, // over 128 bits
+		"azn_01jqx3k5v8e2sbyk0c4m7t9wz":   false,
+		"azn_01jqx3k5v8e2sbyk0c4m7t9wzdd": false,
+		"azn_01jqx3k5v8e2sbyk0c4m7t9wzi":  false, // i is no base32 digit
+		"azn_01JQX3K5V8E2SBYK0C4M7T9WZD":  false,
+		"chl_01jqx3k5v8e2sbyk0c4m7t9wzd":  false,
+		"azn":                             false,
+		"":                                false,
+	} {
+		require.Equal(t, want, ids.Has(ids.Authorization, s), s)
+	}
+}

@@ -1,0 +1,192 @@
+// Package masterkey compares the master keys of a process with those that sealed its database, and records new ones. A
+// process with other keys could read nothing and would write what no one can read, so it must not start.
+//
+// A database remembers a fingerprint of every master key that ever sealed in it (table master_keys). A process needs all
+// of them that are not retired. Its active key is recorded before it first seals, once the process has shown by the other
+// keys that the database is its own.
+package masterkey
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Setting names where a process reads its master keys from, unless it says otherwise.
+const Setting = "COUNTERSIGN_MASTER_KEY"
+
+// Mismatch says that a process does not have the master keys of its database. Its text is one sentence.
+type Mismatch struct {
+	Setting string   // where the keys were read from
+	Held    []string // ids of the keys that the process has
+	Missing []string // ids of the keys that it lacks
+	Foreign bool     // not one of the database's keys is among those held
+	found   string   // what was compared with a database that has no fingerprints yet
+}
+
+// Error implements error.
+func (m *Mismatch) Error() string {
+	switch {
+	case m.found != "":
+		return fmt.Sprintf("%s does not hold the master key of this database: %s; set the key that the database was sealed with", m.Setting, m.found)
+	case m.Foreign:
+		return fmt.Sprintf("%s does not hold the master key of this database: it holds %s and the database was sealed with %s; set the key that the "+
+			"database was sealed with", m.Setting, strings.Join(m.Held, ", "), strings.Join(m.Missing, ", "))
+	default:
+		return fmt.Sprintf("%s lacks the master key %s, which also sealed this database: add it after the active one, or take it out of use with "+
+			"countersign key master retire", m.Setting, strings.Join(m.Missing, ", "))
+	}
+}
+
+// At returns err with another name for where the keys were read from, if it is a Mismatch.
+func At(setting string, err error) error {
+	var m *Mismatch
+	if !errors.As(err, &m) {
+		return err
+	}
+	named := *m
+	named.Setting = setting
+	return &named
+}
+
+// Compare returns a Mismatch if the keys are not those of the database. It changes nothing, and a database that no process
+// has used yet has nothing to compare with.
+func Compare(ctx context.Context, q *store.Q, keys *keyring.Keyring) error {
+	rows, err := q.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	return compare(inUse(rows), keys.Fingerprints())
+}
+
+func inUse(rows []models.MasterKey) []models.MasterKey {
+	var out []models.MasterKey
+	for _, r := range rows {
+		if r.RetiredAt == nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func compare(recorded []models.MasterKey, held []keyring.Fingerprint) error {
+	m := &Mismatch{Setting: Setting}
+	for _, f := range held {
+		m.Held = append(m.Held, f.ID)
+	}
+	for _, r := range recorded {
+		if !holds(held, r) {
+			m.Missing = append(m.Missing, r.ID)
+		}
+	}
+	if len(m.Missing) == 0 {
+		return nil
+	}
+	m.Foreign = len(m.Missing) == len(recorded)
+	return m
+}
+
+func holds(held []keyring.Fingerprint, r models.MasterKey) bool {
+	for _, f := range held {
+		if f.ID == r.ID {
+			return subtle.ConstantTimeCompare(f.Value, r.Fingerprint) == 1
+		}
+	}
+	return false
+}
+
+// Confirmation is what Confirm needs.
+type Confirmation struct {
+	Store *store.Store
+	Keys  *keyring.Keyring
+	// Opens opens the private half of a signing key. It shows whose a database is that was sealed before there were
+	// fingerprints.
+	Opens func(models.SigningKey) error
+	Now   time.Time
+}
+
+// Confirm compares as Compare does, and records the active key if the database does not know it. Of any number of processes
+// with different keys that come to a new database at once, the first one's keys become the database's.
+func Confirm(ctx context.Context, c Confirmation) error {
+	rows, err := c.Store.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := c.known(inUse(rows))
+	if err != nil || done {
+		return err
+	}
+	return c.Store.Write(ctx, func(q *store.Q) error {
+		if err := q.LockMasterKeys(ctx); err != nil {
+			return err
+		}
+		rows, err := q.MasterKeys(ctx) // another process may have recorded its own meanwhile
+		if err != nil {
+			return err
+		}
+		if done, err := c.known(inUse(rows)); err != nil || done {
+			return err
+		}
+		held := c.Keys.Fingerprints()
+		record := held[:1]
+		if len(rows) == 0 {
+			if record, err = c.proven(ctx, q, held); err != nil {
+				return err
+			}
+		}
+		for _, f := range record {
+			if err := q.RecordMasterKey(ctx, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// known reports whether the keys are the database's, the active one included.
+func (c Confirmation) known(recorded []models.MasterKey) (bool, error) {
+	if err := compare(recorded, c.Keys.Fingerprints()); err != nil {
+		return false, err
+	}
+	active := c.Keys.ActiveID()
+	for _, r := range recorded {
+		if r.ID == active {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// proven returns the keys to record in a database that has no fingerprints: the active one, and those that opened a signing
+// key. At least half of the signing keys in use must open: a few may have been sealed with a wrong key while nothing
+// compared them.
+func (c Confirmation) proven(ctx context.Context, q *store.Q, held []keyring.Fingerprint) ([]keyring.Fingerprint, error) {
+	rows, err := q.SigningKeysInUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opened, by := 0, map[string]bool{held[0].ID: true}
+	for _, r := range rows {
+		if c.Opens(r) == nil {
+			opened++
+			by[keyring.SealedBy(r.Sealed)] = true
+		}
+	}
+	if 2*opened < len(rows) {
+		return nil, &Mismatch{Setting: Setting, found: fmt.Sprintf("it opens %d of the %d signing keys in use", opened, len(rows))}
+	}
+	var out []keyring.Fingerprint
+	for _, f := range held {
+		if by[f.ID] {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}

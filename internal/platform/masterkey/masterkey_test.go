@@ -1,0 +1,235 @@
+package masterkey_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// database is a database that processes with different master keys come to.
+type database struct {
+	*testing.T
+	st *store.Store
+}
+
+func setup(t *testing.T) database {
+	t.Helper()
+	return database{t, storetest.New(t)}
+}
+
+func ring(t *testing.T, keys ...string) *keyring.Keyring {
+	t.Helper()
+	k, err := keyring.Parse(strings.Join(keys, ","))
+	require.NoError(t, err)
+	return k
+}
+
+func (d database) signing(keys *keyring.Keyring) *signing.Service {
+	return signing.New(d.st, keys, clock.NewFake(storetest.Epoch), "https://countersign.example")
+}
+
+// start is what a process does first.
+func (d database) start(keys ...string) error {
+	k := ring(d.T, keys...)
+	return masterkey.Confirm(d.Context(), masterkey.Confirmation{Store: d.st, Keys: k, Opens: d.signing(k).Opens, Now: storetest.Epoch})
+}
+
+// environment makes one with an active and a next signing key, sealed by the first of the keys.
+func (d database) environment(keys ...string) store.Scope {
+	d.Helper()
+	scope := storetest.Scope(storetest.Environment(d, d.st, models.Sandbox))
+	require.NoError(d, d.signing(ring(d.T, keys...)).Establish(d.Context(), d.st.Q, scope, "cli:test"))
+	return scope
+}
+
+func (d database) recorded() []string {
+	d.Helper()
+	rows, err := d.st.MasterKeys(d.Context())
+	require.NoError(d, err)
+	ids := make([]string, 0, len(rows))
+	for _, r := range rows {
+		if r.RetiredAt == nil {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+func id(t *testing.T, key string) string {
+	t.Helper()
+	return ring(t, key).ActiveID()
+}
+
+func mismatch(t *testing.T, err error) *masterkey.Mismatch {
+	t.Helper()
+	var m *masterkey.Mismatch
+	require.ErrorAs(t, err, &m)
+	require.Contains(t, err.Error(), "COUNTERSIGN_MASTER_KEY")
+	require.NotContains(t, err.Error(), "\n")
+	require.NotContains(t, err.Error(), ". ", "one sentence")
+	return m
+}
+
+func TestConfirmRefusesAWrongMasterKey(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	right, wrong := keyring.Generate(), keyring.Generate()
+	require.NoError(t, masterkey.Compare(t.Context(), d.st.Q, ring(t, wrong)), "nothing to compare with yet")
+	require.NoError(t, d.start(right))
+	require.NoError(t, d.start(right))
+	m := mismatch(t, d.start(wrong))
+	require.True(t, m.Foreign)
+	require.Equal(t, []string{id(t, right)}, m.Missing)
+	require.Equal(t, []string{id(t, right)}, d.recorded(), "a wrong key is not recorded")
+	_ = mismatch(t, masterkey.Compare(t.Context(), d.st.Q, ring(t, wrong)))
+	require.ErrorContains(t, masterkey.At("/data/master.key", d.start(wrong)), "/data/master.key does not hold")
+	require.Equal(t, errors.ErrUnsupported, masterkey.At("x", errors.ErrUnsupported))
+	for _, secret := range []string{right, wrong} {
+		require.NotContains(t, fmt.Sprintf("%v %+v", m, *m), secret)
+	}
+}
+
+// A master key is rotated as docs/operations.md says, one process after the other: at no step is one refused that can read
+// everything, and at no step does one start that cannot.
+func TestMasterKeysRotateProcessByProcess(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	old, fresh := keyring.Generate(), keyring.Generate()
+	require.NoError(t, d.start(old))
+	require.NoError(t, d.start(old, fresh), "first every process gets the new key, behind the old one")
+	require.Equal(t, []string{id(t, old)}, d.recorded(), "it has sealed nothing yet")
+	require.NoError(t, d.start(old), "and may be taken back")
+	require.NoError(t, d.start(fresh, old), "then it goes in front")
+	require.NoError(t, d.start(old, fresh), "while others have it behind")
+	require.ElementsMatch(t, []string{id(t, old), id(t, fresh)}, d.recorded())
+	m := mismatch(t, d.start(old))
+	require.Equal(t, []string{id(t, fresh)}, m.Missing, "what the new key sealed could not be opened")
+	require.False(t, m.Foreign)
+	m = mismatch(t, d.start(fresh))
+	require.Equal(t, []string{id(t, old)}, m.Missing, "what the old key sealed could not be opened")
+	require.Contains(t, m.Error(), "countersign key master retire")
+}
+
+func TestConfirmTakesTheKeysOfTheFirstOfManyProcesses(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	const processes = 6
+	errs := make([]error, processes)
+	var running sync.WaitGroup
+	for i := range processes {
+		key := keyring.Generate()
+		running.Go(func() { errs[i] = d.start(key) })
+	}
+	running.Wait()
+	started := 0
+	for _, err := range errs {
+		if err == nil {
+			started++
+			continue
+		}
+		_ = mismatch(t, err)
+	}
+	require.Equal(t, 1, started)
+	require.Len(t, d.recorded(), 1)
+}
+
+// A database from before there were fingerprints shows by its signing keys whose it is.
+func TestConfirmOfADatabaseFromBefore(t *testing.T) {
+	t.Parallel()
+	right, other, wrong := keyring.Generate(), keyring.Generate(), keyring.Generate()
+	for name, c := range map[string]struct {
+		sealed   []string // the keys that sealed an environment's signing keys each
+		start    []string
+		recorded []string
+	}{
+		"the right key":          {[]string{right, right}, []string{right}, []string{right}},
+		"a wrong key":            {[]string{right, right}, []string{wrong}, nil},
+		"a rotation under way":   {[]string{right, right}, []string{other, right}, []string{other, right}},
+		"two keys in use":        {[]string{right, other}, []string{other, right}, []string{other, right}},
+		"a key not in use":       {[]string{right}, []string{right, other}, []string{right}},
+		"one environment broken": {[]string{right, wrong, right}, []string{right}, []string{right}},
+		"the key that broke it":  {[]string{right, wrong, right}, []string{wrong}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := setup(t)
+			for _, key := range c.sealed {
+				d.environment(key)
+			}
+			err := d.start(c.start...)
+			var want []string
+			for _, key := range c.recorded {
+				want = append(want, id(t, key))
+			}
+			require.ElementsMatch(t, want, d.recorded())
+			if c.recorded == nil {
+				_ = mismatch(t, err)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func (d database) retire(masterID string, lost bool, keys ...string) error {
+	return masterkey.Retire(d.Context(), masterkey.Retirement{Store: d.st, Keys: ring(d.T, keys...), ID: masterID, Lost: lost, Now: storetest.Epoch})
+}
+
+func TestRetireAMasterKey(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	old, fresh, wrong := keyring.Generate(), keyring.Generate(), keyring.Generate()
+	require.NoError(t, d.start(old))
+	scope := d.environment(old)
+	require.ErrorContains(t, d.retire(id(t, old), true, old), "is the master key that seals")
+	require.NoError(t, d.start(fresh, old))
+	require.ErrorContains(t, d.retire("0123456789abcdef", false, fresh, old), "no master key 0123456789abcdef")
+	_ = mismatch(t, d.retire(id(t, old), true, wrong))
+	require.ErrorContains(t, d.retire(id(t, old), false, fresh, old), "still needed (2 in signing_keys)")
+
+	for range 2 { // the new master key seals the signing keys of two rotations
+		_, err := d.signing(ring(t, fresh, old)).Rotate(t.Context(), scope, "cli:test")
+		require.NoError(t, err)
+	}
+	_, err := d.st.Pool().Exec(t.Context(), "update signing_keys set status = 'retired' where status = 'retiring'")
+	require.NoError(t, err)
+	keys := ring(t, fresh, old)
+	require.NoError(t, d.retire(id(t, old), false, fresh, old))
+	require.NoError(t, d.start(fresh))
+	require.NoError(t, d.start(fresh, old), "it may stay in the setting")
+
+	issued, err := identity.New(d.st, keys, clock.NewFake(storetest.Epoch)).Issue(t.Context(), scope, identity.Issue{Scope: models.ScopeServer}, "cli:test", "")
+	require.NoError(t, err)
+	require.NotEmpty(t, issued.Key)
+	require.NoError(t, d.start(old, fresh), "a key that seals again is in use again")
+	require.ElementsMatch(t, []string{id(t, old), id(t, fresh)}, d.recorded())
+}
+
+// A keyed hash does not say which master key it was made with: an API key from before the active master key keeps the
+// others in use.
+func TestRetireCountsAPIKeys(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	old, fresh := keyring.Generate(), keyring.Generate()
+	scope := storetest.Scope(storetest.Environment(t, d.st, models.Sandbox))
+	require.NoError(t, d.start(old))
+	_, err := identity.New(d.st, ring(t, old), clock.NewFake(storetest.Epoch.Add(-1))).Issue(t.Context(), scope, identity.Issue{Scope: models.ScopeServer}, "cli:test", "")
+	require.NoError(t, err)
+	require.NoError(t, d.start(fresh, old))
+	require.ErrorContains(t, d.retire(id(t, old), false, fresh, old), "1 API keys made before the active master key")
+	require.NoError(t, d.retire(id(t, old), true, fresh), "a lost key is retired without it")
+	require.NoError(t, d.start(fresh))
+}

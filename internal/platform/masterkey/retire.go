@@ -1,0 +1,94 @@
+package masterkey
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Retirement takes one master key out of use.
+type Retirement struct {
+	Store *store.Store
+	Keys  *keyring.Keyring
+	ID    string
+	// Lost retires the key although something is still sealed by it, which no one can read from then on.
+	Lost bool
+	Now  time.Time
+}
+
+// Retire marks a master key as no longer needed: processes start without it from then on. Every other key of the database
+// must be held, so that a process with a wrong key cannot retire the right one, and nothing may still need it.
+func Retire(ctx context.Context, r Retirement) error {
+	return r.Store.Write(ctx, func(q *store.Q) error {
+		if err := q.LockMasterKeys(ctx); err != nil {
+			return err
+		}
+		rows, err := q.MasterKeys(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.allowed(inUse(rows)); err != nil {
+			return err
+		}
+		if !r.Lost {
+			if err := r.unused(ctx, q, rows); err != nil {
+				return err
+			}
+		}
+		_, err = q.RetireMasterKey(ctx, r.ID, r.Now)
+		return err
+	})
+}
+
+func (r Retirement) allowed(recorded []models.MasterKey) error {
+	others := slices.DeleteFunc(slices.Clone(recorded), func(k models.MasterKey) bool { return k.ID == r.ID })
+	switch {
+	case len(others) == len(recorded):
+		return fmt.Errorf("this database has no master key %s in use: countersign key master list shows them", r.ID)
+	case len(others) == 0 || r.Keys.ActiveID() == r.ID:
+		return fmt.Errorf("%s is the master key that seals: put a new one in front of it in %s first", r.ID, Setting)
+	}
+	return compare(others, r.Keys.Fingerprints())
+}
+
+// unused refuses to retire a key that something still needs.
+func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.MasterKey) error {
+	id, err := hex.DecodeString(r.ID)
+	if err != nil {
+		return errors.New("the id of a master key is hexadecimal")
+	}
+	sealed, err := q.SealedBy(ctx, id)
+	if err != nil {
+		return err
+	}
+	var needs []string
+	for table, n := range sealed {
+		needs = append(needs, fmt.Sprintf("%d in %s", n, table))
+	}
+	slices.Sort(needs)
+	for _, row := range rows {
+		if row.ID != r.Keys.ActiveID() {
+			continue
+		}
+		n, err := q.CredentialKeysBefore(ctx, row.RecordedAt, r.Now)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			needs = append(needs, fmt.Sprintf("%d API keys made before the active master key", n))
+		}
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the master key %s is still needed (%s): rotate what it sealed, or give --lost if the key is lost and with it what it sealed",
+		r.ID, strings.Join(needs, ", "))
+}

@@ -1,0 +1,34 @@
+package problem_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+)
+
+func TestEveryCodeSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for code, kind := range problem.Catalogue() {
+		require.Regexp(t, `^[a-z][a-z0-9_]*$`, string(code))
+		require.NotEmpty(t, kind.Title, code)
+		require.True(t, kind.Status >= 400 && kind.Status < 600, code)
+		require.Regexp(t, `^[A-Z].*\.$`, problem.Remedy(code), code)
+	}
+	require.Equal(t, problem.Of(problem.Internal), problem.Of("no_such_code"))
+}
+
+func TestErrorsAreFoundInAChain(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("no route to host")
+	err := fmt.Errorf("authorizing: %w", problem.Away("Away.", cause))
+	require.True(t, problem.Is(err, problem.Unavailable))
+	require.False(t, problem.Is(err, problem.Internal))
+	require.ErrorIs(t, err, cause)
+	require.Positive(t, problem.As(err).RetryAfter)
+	require.Nil(t, problem.As(cause))
+	require.Equal(t, problem.Absent().Detail, problem.Absent().Detail, "absent and foreign are the same words")
+}

@@ -1,0 +1,104 @@
+package reason_test
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+)
+
+func TestCatalogueIsWellFormed(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]bool{
+		reason.KindDecision: true, reason.KindEvidence: true, reason.KindContinuity: true, reason.KindEnrollment: true,
+		reason.KindPresence: true, reason.KindReplay: true, reason.KindMandate: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true,
+	}
+	form := regexp.MustCompile(`^[a-z][a-z0-9_]*(:[a-z]+)?$`)
+	seen := map[string]bool{}
+	for _, e := range reason.All() {
+		require.Regexp(t, form, e.Code)
+		require.LessOrEqual(t, len(e.Code), 64, e.Code)
+		require.False(t, seen[e.Code], "%s is there twice: one code has one meaning", e.Code)
+		seen[e.Code] = true
+		require.True(t, kinds[e.Kind], "%s: kind %q", e.Code, e.Kind)
+		require.True(t, strings.HasSuffix(e.Description, "."), "%s: the description is a sentence", e.Code)
+		require.True(t, strings.HasSuffix(e.Remedy, "."), "%s: the remedy is a sentence", e.Code)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	e, ok := reason.Lookup(reason.SubjectRevoked)
+	require.True(t, ok)
+	require.Equal(t, "subject_revoked", e.Code)
+	require.Equal(t, reason.KindDecision, e.Kind)
+	require.True(t, reason.Known("match:timing"))
+	for _, unknown := range []string{"", "Subject_Revoked", "subject_revoked ", "nope"} {
+		require.False(t, reason.Known(unknown))
+		_, ok := reason.Lookup(unknown)
+		require.False(t, ok)
+	}
+}
+
+func TestAllIsTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	all := reason.All()
+	code := all[0].Code
+	all[0] = reason.Entry{}
+	require.True(t, reason.Known(code))
+	require.Equal(t, code, reason.All()[0].Code)
+}
+
+// TestScoringAgrees holds evidence.go to the table it was copied from. When it fails, copy the changed lines over.
+func TestScoringAgrees(t *testing.T) {
+	t.Parallel()
+	want := map[string]reason.Entry{}
+	for _, r := range scoring.Reasons() {
+		want[r.Code] = reason.Entry(r)
+	}
+	own := map[string]bool{reason.KindDecision: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true}
+	got := map[string]reason.Entry{}
+	for _, e := range reason.All() {
+		if !own[e.Kind] {
+			got[e.Code] = e
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+// TestDocument holds docs/reason-codes.md to the catalogue. UPDATE_DOCS=1 writes it.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	const path = "../../../docs/reason-codes.md"
+	want := document(reason.All())
+	if os.Getenv("UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
+	}
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "run UPDATE_DOCS=1 go test ./internal/platform/reason")
+}
+
+//go:embed testdata/intro.md
+var intro string
+
+func document(entries []reason.Entry) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	kind := ""
+	for _, e := range entries {
+		if e.Kind != kind {
+			kind = e.Kind
+			fmt.Fprintf(&b, "\n## %s\n\n| code | meaning | remedy |\n|---|---|---|\n", kind)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Code, e.Description, e.Remedy)
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// Away is what a retry may mend. A fault of ours is not: it must show as one.
+func TestAwayIsWhatARetryMayMend(t *testing.T) {
+	t.Parallel()
+	_, refused := pgconn.Connect(t.Context(), "postgres://nobody@127.0.0.1:1/none")
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":            {nil, false},
+		"no server":          {refused, true},
+		"too slow":           {fmt.Errorf("reading: %w", context.DeadlineExceeded), true},
+		"cut off":            {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), true},
+		"reset":              {&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, true},
+		"shutting down":      {&pgconn.PgError{Code: "57P01"}, true},
+		"too many clients":   {&pgconn.PgError{Code: "53300"}, true},
+		"idle too long":      {&pgconn.PgError{Code: "25P03"}, true},
+		"aborted before":     {&pgconn.PgError{Code: "25P02"}, false},
+		"serialization":      {&pgconn.PgError{Code: "40001"}, true},
+		"a unique violation": {&pgconn.PgError{Code: "23505"}, false},
+		"bad SQL":            {&pgconn.PgError{Code: "42P01"}, false},
+		"a code too short":   {&pgconn.PgError{Code: ""}, false},
+		"absent":             {store.ErrNotFound, false},
+		"given up":           {context.Canceled, false},
+		"a fault of ours":    {errors.New("json: unsupported type"), false},
+	} {
+		require.Equal(t, c.want, store.IsAway(c.err), name)
+	}
+}

@@ -1,0 +1,35 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// A report reads the decisions of its actions in its window by the index, however many others there are.
+func TestReportsReadTheirWindowOnly(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	w := fixture.New(t, st, now)
+	w.Decisions(w.AddAction("payments.other"), 40_000)
+	w.Decisions(w.Action, 4000)
+	w.Exec("vacuum analyze authorizations")
+	since := now.Add(-1000 * time.Second)
+	tally, err := st.TallyDecisions(t.Context(), w.Scope, store.Window{Actions: models.Strings{w.Action.ID}, Since: since, Until: now}, time.Minute)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, tally.Decisions)
+
+	quote := func(s string) string { return "'" + s + "'" }
+	plan := strings.Join(texts(t, st, "explain "+strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment),
+		"$3", "array["+quote(w.Action.ID)+"]", "$4", quote(since.Format(time.RFC3339)), "$5", quote(now.Format(time.RFC3339))).Replace(store.TallyStatement)), "\n")
+	require.Contains(t, plan, "authorizations_by_action")
+	require.NotContains(t, plan, "Seq Scan on authorizations")
+}

@@ -1,0 +1,73 @@
+package store_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// A request that reserved its key and died leaves it to another after a while; what either of them writes late changes
+// nothing, and an answer that is kept is never written again.
+func TestAReservationOutlivedByItsSuccessor(t *testing.T) {
+	t.Parallel()
+	st, ctx := storetest.New(t), t.Context()
+	row := func(at time.Time, body string) models.IdempotencyKey {
+		status := 201
+		return models.IdempotencyKey{CredentialID: "crd_1", Key: "k", Operation: "createSession", RequestHash: []byte{1}, Status: &status,
+			Headers: models.JSON("{}"), Body: []byte(body), CreatedAt: at}
+	}
+	reserve := func(k models.IdempotencyKey) bool {
+		t.Helper()
+		got, err := st.ReserveIdempotencyKey(ctx, k, k.CreatedAt.Add(-time.Minute))
+		require.NoError(t, err)
+		return got
+	}
+	dead := row(storetest.Epoch, "of the dead")
+	require.True(t, reserve(dead))
+	require.False(t, reserve(row(storetest.Epoch.Add(time.Minute), "")), "it may still be at work")
+	heir := row(storetest.Epoch.Add(time.Minute+time.Microsecond), "of the heir")
+	require.True(t, reserve(heir))
+
+	require.NoError(t, st.FinishIdempotencyKey(ctx, dead))
+	require.NoError(t, st.FreeIdempotencyKey(ctx, dead))
+	kept, err := st.IdempotencyKey(ctx, "crd_1", "k")
+	require.NoError(t, err)
+	require.Nil(t, kept.Status, "the first came back too late")
+
+	require.NoError(t, st.FinishIdempotencyKey(ctx, heir))
+	heir.Body = []byte("written twice")
+	require.NoError(t, st.FinishIdempotencyKey(ctx, heir))
+	require.NoError(t, st.FreeIdempotencyKey(ctx, heir))
+	require.False(t, reserve(row(storetest.Epoch.Add(time.Hour), "")), "an answer is not abandoned, however old")
+	kept, err = st.IdempotencyKey(ctx, "crd_1", "k")
+	require.NoError(t, err)
+	require.Equal(t, "of the heir", string(kept.Body))
+}
+
+func TestOneOfManyReservesAKey(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	abandoned := models.IdempotencyKey{CredentialID: "crd_1", Key: "abandoned", RequestHash: []byte{1}, CreatedAt: storetest.Epoch.Add(-time.Hour)}
+	_, err := st.ReserveIdempotencyKey(t.Context(), abandoned, storetest.Epoch)
+	require.NoError(t, err)
+	for _, key := range []string{"new", "abandoned"} {
+		var won atomic.Int32
+		var all sync.WaitGroup
+		for i := range 50 {
+			k := models.IdempotencyKey{CredentialID: "crd_1", Key: key, RequestHash: []byte{byte(i)}, CreatedAt: storetest.Epoch}
+			all.Go(func() {
+				if got, err := st.ReserveIdempotencyKey(t.Context(), k, storetest.Epoch.Add(-time.Minute)); err == nil && got {
+					won.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, won.Load(), key)
+	}
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// MasterKeys are the master keys that sealed this database, oldest first, retired ones too.
+func (q *Q) MasterKeys(ctx context.Context) ([]models.MasterKey, error) {
+	var rows []models.MasterKey
+	err := q.with(ctx).Order("recorded_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// LockMasterKeys lets no other transaction record or retire a master key until this one ends. Reading goes on.
+func (q *Q) LockMasterKeys(ctx context.Context) error {
+	_, err := q.exec(ctx, "lock table master_keys in share row exclusive mode")
+	return err
+}
+
+// RecordMasterKey adds a master key, or takes one that was retired back into use.
+func (q *Q) RecordMasterKey(ctx context.Context, k models.MasterKey) error {
+	_, err := q.exec(ctx, `insert into master_keys (id, fingerprint, recorded_at) values ($1, $2, $3)
+		on conflict (id) do update set recorded_at = excluded.recorded_at, retired_at = null
+		where master_keys.retired_at is not null and master_keys.fingerprint = excluded.fingerprint`, k.ID, k.Fingerprint, k.RecordedAt)
+	return err
+}
+
+// RetireMasterKey marks a master key as no longer needed; false if there is none in use with the id.
+func (q *Q) RetireMasterKey(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update master_keys set retired_at = $2 where id = $1 and retired_at is null", id, at)
+	return n == 1, err
+}
+
+// sealedColumns are the columns with values that internal/platform/keyring sealed. Answers kept for idempotency are left out: they
+// end within a day.
+var sealedColumns = []struct{ table, column, where string }{
+	{"signing_keys", "sealed", "status <> 'retired'"},
+	{"webhook_secrets", "sealed", "true"},
+	{"templates", "data", "true"},
+	{"subjects", "timing_template", "true"},
+	{"typed_passages", "passages", "true"},
+	{"proofs", "sealed", "true"}, // also of one that is over: a repeated request gets its stored answer
+	{"sessions", "state", "status = 'active'"},
+	{"research_periods", "salt", "true"},
+	{"research_links", "pseudonym", "true"},
+}
+
+// SealedBy counts, by table, the rows that a master key sealed and that are still needed. It reads whole tables: it is for
+// the operator's command alone.
+func (q *Q) SealedBy(ctx context.Context, id []byte) (map[string]int64, error) {
+	if _, err := q.exec(ctx, "set local statement_timeout = '10min'"); err != nil {
+		return nil, err
+	}
+	found := map[string]int64{}
+	for _, c := range sealedColumns {
+		var n int64
+		query := fmt.Sprintf("select count(*) from %s where %s and substring(%s from 2 for %d) = $1", c.table, c.where, c.column, len(id))
+		if err := q.queryRow(ctx, query, id).Scan(&n); err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			found[c.table] = n
+		}
+	}
+	return found, nil
+}
+
+// CredentialKeysBefore counts the API keys in use that were made before t. The keyed hash of one does not say which master
+// key it was made with; its age does.
+func (q *Q) CredentialKeysBefore(ctx context.Context, t, at time.Time) (int64, error) {
+	var n int64
+	err := q.queryRow(ctx, `select count(*) from credential_keys k join credentials c on c.id = k.credential_id
+		where k.created_at < $1 and c.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+		and (c.expires_at is null or c.expires_at > $2)`, t, at).Scan(&n)
+	return n, err
+}

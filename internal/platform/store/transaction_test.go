@@ -1,0 +1,181 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// typing is a subject with an active session.
+type typing struct {
+	*store.Store
+	scope   store.Scope
+	session models.Session
+}
+
+func newTyping(t *testing.T, st *store.Store) typing {
+	t.Helper()
+	env := storetest.Environment(t, st, models.Sandbox)
+	subject := storetest.Subject(t, st, env, "user-4711")
+	s := models.Session{
+		ID: ids.New(ids.Session), TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: subject.UID, DeviceClass: "desktop",
+		Status: models.SessionActive, StartedAt: storetest.Epoch, LastActivityAt: storetest.Epoch, Coverage: "none", TrustState: "LEARNING",
+	}
+	require.NoError(t, st.CreateSession(t.Context(), s))
+	return typing{st, storetest.Scope(env), s}
+}
+
+func (y typing) frame(id string) models.Frame {
+	return models.Frame{SessionID: y.session.ID, FrameID: id, EnvironmentID: y.session.EnvironmentID, SubjectUID: y.session.SubjectUID,
+		Purpose: "score", Status: "accepted", ReceivedAt: storetest.Epoch, At: storetest.Epoch, Digest: []byte{}}
+}
+
+// windows is how many windows of evidence the session has, as everybody sees it.
+func (y typing) windows(t *testing.T) int {
+	t.Helper()
+	v, err := y.Session(t.Context(), y.scope, y.session.ID)
+	require.NoError(t, err)
+	return v.Session.EvidenceWindows
+}
+
+var errNoMore = errors.New("no more")
+
+// Statements of pgx and of GORM are in one transaction, in their order, whichever comes first.
+func TestAllStatementsAreInOneTransaction(t *testing.T) {
+	t.Parallel()
+	y := newTyping(t, storetest.New(t))
+	later := y.session
+	later.ID, later.EvidenceWindows = ids.New(ids.Session), 1
+	work := func(end error) error {
+		return y.Write(t.Context(), func(q *store.Q) error {
+			next := y.session
+			next.EvidenceWindows = y.windows(t) + 1
+			if err := q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // plain, and sent late
+				return err
+			}
+			if err := q.CreateSession(t.Context(), later); err != nil { // GORM
+				return err
+			}
+			inside, err := q.Session(t.Context(), y.scope, y.session.ID)
+			require.NoError(t, err)
+			require.Equal(t, next.EvidenceWindows, inside.Session.EvidenceWindows, "what was sent late is there for what comes after")
+			require.Equal(t, next.EvidenceWindows-1, y.windows(t), "and for nobody else")
+			if _, err := q.EndSession(t.Context(), y.scope, later.ID, storetest.Epoch); err != nil { // plain
+				return err
+			}
+			return end
+		})
+	}
+	require.ErrorIs(t, work(errNoMore), errNoMore)
+	require.Zero(t, y.windows(t))
+	_, err := y.Session(t.Context(), y.scope, later.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	require.NoError(t, work(nil))
+	require.Equal(t, 1, y.windows(t))
+	ended, err := y.Session(t.Context(), y.scope, later.ID)
+	require.NoError(t, err)
+	require.Equal(t, models.SessionEnded, ended.Session.Status)
+}
+
+// A statement that is sent with the commit fails the commit, by its own name.
+func TestTheLastStatementsErrorIsTheTransactions(t *testing.T) {
+	t.Parallel()
+	y := newTyping(t, storetest.New(t))
+	take := func() error {
+		return y.Write(t.Context(), func(q *store.Q) error {
+			next := y.session
+			next.EvidenceWindows = y.windows(t) + 1
+			return q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next)
+		})
+	}
+	require.NoError(t, take())
+	err := take()
+	require.True(t, store.Violates(err, "frames_pkey"), "%v", err)
+	require.Equal(t, 1, y.windows(t))
+}
+
+// An error that f keeps to itself loses what was written, and is not told as success.
+func TestAFailedTransactionDoesNotCommit(t *testing.T) {
+	t.Parallel()
+	y := newTyping(t, storetest.New(t))
+	err := y.Write(t.Context(), func(q *store.Q) error {
+		next := y.session
+		next.EvidenceWindows = 1
+		if _, err := q.SaveSession(t.Context(), next); err != nil {
+			return err
+		}
+		require.Error(t, q.CreateSession(t.Context(), y.session), "it is there already")
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.Zero(t, y.windows(t))
+}
+
+// One connection serves on after whatever became of a transaction.
+func TestAConnectionOutlivesItsTransactions(t *testing.T) {
+	t.Parallel()
+	st, err := store.Open(t.Context(), testenv.Database(t), store.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	y := newTyping(t, st)
+	require.NoError(t, y.Write(t.Context(), func(*store.Q) error { return nil }), "nothing is sent")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	err = y.Write(ctx, func(q *store.Q) error {
+		_, err := q.EndSession(ctx, y.scope, y.session.ID, storetest.Epoch)
+		cancel()
+		return err
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Panics(t, func() {
+		_ = y.Write(t.Context(), func(q *store.Q) error {
+			_, _ = q.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+			panic("a fault")
+		})
+	})
+	require.ErrorIs(t, y.Write(t.Context(), func(q *store.Q) error {
+		_, err := q.SubjectByUID(t.Context(), y.scope, "nobody")
+		return err
+	}), store.ErrNotFound)
+
+	ended, err := y.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+	require.NoError(t, err)
+	require.True(t, ended, "none of them was committed")
+}
+
+// A process that is stopped in the middle of a transaction keeps its locks for as long as a statement may take.
+func TestAnIdleTransactionIsEnded(t *testing.T) {
+	t.Parallel()
+	url := testenv.Database(t)
+	st, err := store.Open(t.Context(), url, store.Options{StatementTimeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	patient, err := store.Open(t.Context(), url, store.Options{})
+	require.NoError(t, err)
+	t.Cleanup(patient.Close)
+	y := newTyping(t, st)
+	err = y.Write(t.Context(), func(q *store.Q) error {
+		if _, err := q.LockSession(t.Context(), y.scope, y.session.ID); err != nil {
+			return err
+		}
+		// Stopped here. Somebody else waits for the row, and gets it.
+		ended, err := patient.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+		require.NoError(t, err)
+		require.True(t, ended)
+		_, err = q.SaveSession(t.Context(), y.session)
+		return err
+	})
+	require.Error(t, err)
+	require.True(t, store.IsAway(err), "%v", err)
+}

@@ -1,0 +1,329 @@
+// Package enrollment turns collected evidence into templates. Completing an enrollment records that it was asked for; its
+// run then trains, because training must survive a crash, and settles the record by one conditional update. The package
+// judges no session, and it reads vectors that were stored for enrolling and no others.
+package enrollment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Service keeps enrollments.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	assessor *assurance.Assessor
+}
+
+// New makes the service.
+func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
+	return &Service{store: st, clock: c, assessor: assessor}
+}
+
+// View is an enrollment with its subject's own id.
+type View struct {
+	models.Enrollment
+	Subject string
+}
+
+// Begin records that an enrollment is to be completed, ending with the session. Asking again for the same session answers
+// the enrollment there is while it is pending or completed; after a failure it makes another.
+func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, session string, force bool) (View, error) {
+	now := s.clock.Now()
+	var out View
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), subjectID))
+		if err != nil {
+			return err
+		}
+		v, err := q.Session(ctx, p.Store(), session)
+		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		prior, err := q.EnrollmentOf(ctx, p.Store(), sub.UID, session)
+		if err == nil && prior.Status != models.EnrollmentFailed {
+			out = View{prior, sub.ExternalID}
+			return nil
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		out, err = s.begin(ctx, q, p, sub, session, force, now)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, session string, force bool, now time.Time) (View, error) {
+	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, now); err != nil {
+		return View{}, err
+	}
+	anchor, err := q.OpenAnchor(ctx, sub.UID)
+	if err != nil {
+		return View{}, err
+	}
+	e := models.Enrollment{
+		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: session,
+		Anchor: anchor, Status: models.EnrollmentPending, Force: force, Limitations: models.Strings{}, CreatedAt: now,
+	}
+	if err := q.CreateEnrollment(ctx, e); err != nil {
+		return View{}, err
+	}
+	err = events.Append(ctx, q, events.Entry{
+		Scope: p.Store(), Type: events.EnrollmentRequested, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: map[string]any{"enrollment": e.ID, "session": session, "forced": force},
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return View{e, sub.ExternalID}, outbox.Add(ctx, q, outbox.Item{
+		Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: now,
+	})
+}
+
+// Get answers an enrollment by its id, for whoever began it.
+func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
+	e, err := s.store.EnrollmentByID(ctx, id)
+	return View{e, subject}, err
+}
+
+// List answers the enrollments of a subject, newest first.
+func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
+	sub, err := s.store.Subject(ctx, scope, subjectID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, "", problem.Absent()
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := s.store.Enrollments(ctx, scope, sub.UID, p)
+	out := make([]View, len(rows))
+	for i, r := range rows {
+		out[i] = View{r, sub.ExternalID}
+	}
+	return out, next, err
+}
+
+// Run is what the run of an enrollment is started with.
+type Run struct {
+	Enrollment  string
+	Environment string
+}
+
+// Run looks up what the run is started with; false where the enrollment is settled.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	e, err := s.store.EnrollmentByID(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return Run{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
+}
+
+// Step asks for the training of one enrollment.
+type Step struct {
+	ID         string
+	At         time.Time
+	WorkflowID string
+}
+
+// Train learns the templates and settles the enrollment. It is safe to repeat: a settled one answers how it was settled.
+func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus, error) {
+	var status models.EnrollmentStatus
+	var trained store.Scope
+	var uid string
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.EnrollmentByID(ctx, step.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			status = models.EnrollmentFailed // its subject was erased
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		scope := store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
+		sub, err := q.LockSubjectByUID(ctx, scope, e.SubjectUID)
+		if errors.Is(err, store.ErrNotFound) {
+			status = models.EnrollmentFailed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e, err = q.EnrollmentByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
+			status = e.Status
+			return err
+		}
+		status, err = s.train(ctx, q, scope, sub, e, step)
+		trained, uid = scope, sub.UID
+		return err
+	})
+	if err == nil && uid != "" && status == models.EnrollmentCompleted {
+		err = template.Rescore(ctx, s.store, s.assessor, trained, uid)
+	}
+	return status, err
+}
+
+func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
+	session, err := q.Session(ctx, scope, e.SessionID)
+	if err != nil {
+		return "", err
+	}
+	device := session.Session.DeviceClass
+	c, err := s.collected(ctx, q, sub.UID, device)
+	if err != nil {
+		return "", err
+	}
+	c.refuseMisfits(s.assessor.Model())
+	templates, limitations, err := s.assessor.Model().Train(c.sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
+	e.Status, e.WindowsAccepted, e.RefusedSessions = models.EnrollmentCompleted, c.windows(), c.refused
+	if errors.Is(err, scoring.ErrTooLittle) || sub.Status != models.SubjectActive {
+		e.Status, templates = models.EnrollmentFailed, nil
+	} else if err != nil {
+		return "", err
+	}
+	e.Limitations = append(models.Strings{}, limitations...)
+	if len(c.refused) > 0 && !slices.Contains(limitations, scoring.ReasonInconsistent) {
+		e.Limitations = append(e.Limitations, scoring.ReasonInconsistent)
+	}
+	if granted, err := s.granted(ctx, q, scope, sub); err != nil {
+		return "", err
+	} else if !granted {
+		e.Limitations = append(e.Limitations, scoring.ReasonNotGranted)
+	}
+	if _, err := q.SettleEnrollment(ctx, e, step.At); err != nil {
+		return "", err
+	}
+	modalities := []string{}
+	for _, t := range templates {
+		if err := s.keep(ctx, q, scope, sub.UID, e.ID, t, step.At); err != nil {
+			return "", err
+		}
+		modalities = append(modalities, string(t.Modality))
+	}
+	if err := s.tell(ctx, q, sub, e, training{device, modalities}, step); err != nil {
+		return "", err
+	}
+	if e.Status != models.EnrollmentCompleted {
+		return e.Status, nil
+	}
+	return e.Status, enrolled(ctx, q, scope, sub.UID, step.At)
+}
+
+// enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.
+func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
+	if err := q.SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
+		return err
+	}
+	if err := q.EndEnrollmentGrant(ctx, scope, uid); err != nil {
+		return err
+	}
+	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
+}
+
+// granted reports whether the enrollment was asked for by name, or need not be.
+func (s *Service) granted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
+	terms, err := q.EnrollmentTerms(ctx, scope, sub.UID)
+	return !terms.GrantRequired || terms.AskedAt != nil, err
+}
+
+// collection is what was collected for an enrollment, session by session.
+type collection struct {
+	ids      []string // of the sessions
+	sessions []scoring.SessionFrames
+	refused  models.Strings // ids of sessions that did not fit the others
+}
+
+func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
+	var c collection
+	rows, err := q.EnrollFrames(ctx, uid, device)
+	if err != nil {
+		return c, err
+	}
+	for _, r := range rows {
+		var f features.Frame
+		if err := f.UnmarshalBinary(r.Vector); err != nil {
+			return c, err
+		}
+		if n := len(c.ids); n == 0 || c.ids[n-1] != r.SessionID {
+			c.ids, c.sessions = append(c.ids, r.SessionID), append(c.sessions, scoring.SessionFrames{})
+		}
+		current := &c.sessions[len(c.sessions)-1]
+		current.AtMS, current.Frames = r.ReceivedAt.UnixMilli(), append(current.Frames, f)
+	}
+	return c, nil
+}
+
+// refuseMisfits takes out the sessions that do not fit the others.
+func (c *collection) refuseMisfits(model *scoring.Model) {
+	misfits := model.Misfits(c.sessions)
+	for i := len(misfits) - 1; i >= 0; i-- {
+		at := misfits[i]
+		c.refused = append(c.refused, c.ids[at])
+		c.ids, c.sessions = slices.Delete(c.ids, at, at+1), slices.Delete(c.sessions, at, at+1)
+	}
+	slices.Reverse(c.refused)
+}
+
+// windows is how many frames the sessions have.
+func (c *collection) windows() (n int) {
+	for _, s := range c.sessions {
+		n += len(s.Frames)
+	}
+	return n
+}
+
+// keep puts a template in force.
+func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
+	id := ids.New(ids.Template)
+	data, err := s.assessor.SealTemplate(id, t)
+	if err != nil {
+		return err
+	}
+	return q.ReplaceTemplate(ctx, models.Template{
+		ID: id, TenantID: scope.Tenant, EnvironmentID: scope.Environment, SubjectUID: uid, Modality: string(t.Modality),
+		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
+		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
+		Origin: models.OriginEnrollment, OriginRef: enrollment,
+	})
+}
+
+// training is what an enrollment was about: the class of device, and what a template was learned of.
+type training struct {
+	device     string
+	modalities []string
+}
+
+func (s *Service) tell(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
+	t := events.EnrollmentCompleted
+	if e.Status == models.EnrollmentFailed {
+		t = events.EnrollmentFailed
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, Type: t, At: step.At, SubjectUID: sub.UID,
+		Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: map[string]any{
+			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": e.WindowsAccepted,
+			"limitations": []string(e.Limitations), "modalities": done.modalities, "device_class": done.device,
+			"refused_sessions": append([]string{}, e.RefusedSessions...),
+		},
+	})
+}

@@ -1,0 +1,165 @@
+package passkey_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/descope/virtualwebauthn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// stepUp is the passkey service under the challenge service, over rows as authorize writes them.
+type stepUp struct {
+	*bundle
+	world      *fixture.World
+	challenges *challenge.Service
+}
+
+func setupStepUp(t *testing.T) *stepUp {
+	t.Helper()
+	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
+	ring, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	w := fixture.New(t, st, c.Now())
+	env, err := st.Environment(context.Background(), w.Scope)
+	require.NoError(t, err)
+	b := &bundle{
+		store: st, env: env, scope: w.Scope, clock: c, service: passkey.New(st, ring, c), principal: w.Principal(fixture.Asker),
+		subject: w.Subject, rp: virtualwebauthn.RelyingParty{ID: env.RPID, Name: env.RPName, Origin: env.RPOrigins[0]},
+	}
+	return &stepUp{bundle: b, world: w, challenges: &challenge.Service{
+		Store: st, Clock: c, Keyring: ring, Assertions: b.service,
+		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+			return w.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+		},
+	}}
+}
+
+// open writes a decision with an open challenge.
+func (s *stepUp) open(t *testing.T) models.Challenge {
+	t.Helper()
+	a := s.world.Authorization("challenge")
+	c := s.challenge(t)
+	c.AuthorizationID, c.ActionHash = a.ID, a.ActionHash
+	s.world.Write(store.Decision{Authorization: a, Challenge: &c})
+	stored, err := s.store.Challenge(context.Background(), s.scope, c.ID)
+	require.NoError(t, err)
+	return stored
+}
+
+func (s *stepUp) prepare(c models.Challenge, assertion json.RawMessage) (challenge.Prepared, error) {
+	return s.challenges.PrepareCompletion(context.Background(), s.principal, c.ID, challenge.MethodPasskey, assertion)
+}
+
+func (s *stepUp) complete(t *testing.T, c models.Challenge, prepared challenge.Prepared) (challenge.Outcome, error) {
+	t.Helper()
+	request, err := s.store.Pool().Query(context.Background(), "select digest from move_requests where target = $1", c.ID)
+	require.NoError(t, err)
+	var digest []byte
+	for request.Next() {
+		require.NoError(t, request.Scan(&digest))
+	}
+	require.NoError(t, request.Err())
+	require.NotEmpty(t, prepared.Request)
+	return s.challenges.Complete(context.Background(), challenge.Move{ID: c.ID, Request: digest, At: s.clock.Now(), WorkflowID: "challenge/" + c.ID})
+}
+
+// What Postgres makes of a display (its own order and spacing) is still what was signed.
+func TestChallengeIsCompletedByPasskey(t *testing.T) {
+	t.Parallel()
+	s := setupStepUp(t)
+	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
+	c := s.open(t)
+	options, err := s.challenges.Options(context.Background(), s.scope, c.ID)
+	require.NoError(t, err)
+	raw, err := json.Marshal(options)
+	require.NoError(t, err)
+	parsed, err := virtualwebauthn.ParseAssertionOptions(string(raw))
+	require.NoError(t, err)
+	d.credential.Counter++
+	assertion := json.RawMessage(virtualwebauthn.CreateAssertionResponse(s.rp, d.Authenticator, d.credential, *parsed))
+
+	prepared, err := s.prepare(c, assertion)
+	require.NoError(t, err)
+	out, err := s.complete(t, c, prepared)
+	require.NoError(t, err)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
+	rows, err := s.store.ActivePasskeys(context.Background(), s.scope, s.subject.UID)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, rows[0].SignCount)
+	require.Equal(t, s.clock.Now(), rows[0].LastUsedAt.UTC())
+
+	again, err := s.prepare(c, assertion)
+	require.NoError(t, err)
+	require.NotNil(t, again.Receipt, "the same assertion gets the stored receipt")
+	other := s.open(t)
+	_, err = s.prepare(other, assertion)
+	requireCode(t, problem.AssertionChallenge, err)
+}
+
+// Two challenges answered with the same counter value: the authenticator made one of the assertions, a copy the other.
+func TestOneCounterValueCompletesOneChallenge(t *testing.T) {
+	t.Parallel()
+	s := setupStepUp(t)
+	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
+	challenges := []models.Challenge{s.open(t), s.open(t)}
+	prepared := make([]challenge.Prepared, 2)
+	for i, c := range challenges {
+		var err error
+		prepared[i], err = s.prepare(c, s.answer(t, d, c, func(a *assertion) { a.counter = 9 }))
+		require.NoError(t, err, "neither is used yet")
+	}
+	errs := make([]error, 2)
+	var both sync.WaitGroup
+	for i, c := range challenges {
+		both.Go(func() { _, errs[i] = s.complete(t, c, prepared[i]) })
+	}
+	both.Wait()
+	if errs[0] == nil {
+		errs[0], errs[1] = errs[1], errs[0]
+	}
+	requireCode(t, problem.AssertionRefused, errs[0])
+	require.NoError(t, errs[1])
+	require.Equal(t, 1, s.world.Count("select count(*) from challenges where status = 'completed'"))
+}
+
+func TestAPasskeyRevokedAfterVerificationCompletesNothing(t *testing.T) {
+	t.Parallel()
+	s := setupStepUp(t)
+	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
+	c := s.open(t)
+	prepared, err := s.prepare(c, s.answer(t, d, c, nil))
+	require.NoError(t, err)
+	require.NoError(t, s.service.Revoke(context.Background(), s.principal, s.subject.ExternalID, d.row.ID))
+	_, err = s.complete(t, c, prepared)
+	requireCode(t, problem.AssertionRefused, err)
+	require.Equal(t, 1, s.world.Count("select count(*) from challenges where status = 'open'"))
+}
+
+func TestFiveRefusedAssertionsFailTheChallenge(t *testing.T) {
+	t.Parallel()
+	s := setupStepUp(t)
+	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
+	c := s.open(t)
+	for range challenge.MaxFailures {
+		_, err := s.prepare(c, s.answer(t, d, c, func(a *assertion) { a.flags &^= flagUV }))
+		requireCode(t, problem.AssertionUnverified, err)
+		s.clock.Advance(time.Second)
+	}
+	_, err := s.prepare(c, s.answer(t, d, c, nil))
+	requireCode(t, problem.ChallengeClosed, err)
+	require.Equal(t, 1, s.world.Events("challenge.failed"))
+}

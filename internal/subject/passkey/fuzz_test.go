@@ -1,0 +1,45 @@
+package passkey
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Whatever bytes come as an assertion, the answer is a refusal with a code of its own kind, or what was signed is this
+// challenge.
+func FuzzAssertion(f *testing.F) {
+	raw, err := os.ReadFile("testdata/w3c-vectors.json")
+	require.NoError(f, err)
+	var file struct{ Vectors []w3cVector }
+	require.NoError(f, json.Unmarshal(raw, &file))
+	rp, err := relyingParty(models.Environment{RPID: "example.org", RPName: "Example", RPOrigins: models.Strings{"https://example.org"}})
+	require.NoError(f, err)
+	v := file.Vectors[len(file.Vectors)-1]
+	for _, known := range file.Vectors {
+		if known.Outcome == "" {
+			v = known
+		}
+		f.Add(known.assertion(f, known.Authentication.Signature))
+	}
+	c := ceremony{rp: rp, user: user{models.Subject{UID: "sub_vector"}, []models.Passkey{v.passkey(f)}}, challenge: v.Authentication.Challenge}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		parsed, err := protocol.ParseCredentialRequestResponseBytes(raw)
+		if err != nil {
+			return
+		}
+		if _, err = c.judge(parsed); err != nil {
+			require.NotNil(t, problem.As(err))
+			require.Contains(t, string(problem.As(err).Code), "assertion_")
+			return
+		}
+		require.Equal(t, encode(c.challenge), parsed.Response.CollectedClientData.Challenge)
+		require.True(t, parsed.Response.AuthenticatorData.Flags.UserVerified())
+	})
+}

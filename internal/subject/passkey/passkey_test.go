@@ -1,0 +1,218 @@
+package passkey_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"testing"
+
+	"github.com/descope/virtualwebauthn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// bundle is one environment with one subject and a passkey service.
+type bundle struct {
+	store     *store.Store
+	env       models.Environment
+	scope     store.Scope
+	clock     *clock.Fake
+	service   *passkey.Service
+	principal identity.Principal
+	subject   models.Subject
+	rp        virtualwebauthn.RelyingParty
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	st := storetest.New(t)
+	ring, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	c := clock.NewFake(storetest.Epoch)
+	b := &bundle{store: st, clock: c, service: passkey.New(st, ring, c)}
+	return b.in(t, models.Sandbox)
+}
+
+// in is the bundle in a new environment of another tenant, with a subject of the same name.
+func (b *bundle) in(t *testing.T, kind models.EnvironmentKind) *bundle {
+	t.Helper()
+	out := *b
+	out.env = storetest.Environment(t, b.store, kind)
+	out.scope = storetest.Scope(out.env)
+	out.principal = identity.Principal{
+		CredentialID: ids.New(ids.Credential), TenantID: out.env.TenantID, EnvironmentID: out.env.ID, Kind: kind,
+		Scope: models.ScopeServer, RequestID: "req_1",
+	}
+	out.subject = storetest.Subject(t, b.store, out.env, "user-4711")
+	out.rp = virtualwebauthn.RelyingParty{ID: out.env.RPID, Name: out.env.RPName, Origin: out.env.RPOrigins[0]}
+	return &out
+}
+
+// authenticator is a device with one passkey of the subject.
+type authenticator struct {
+	virtualwebauthn.Authenticator
+	credential virtualwebauthn.Credential
+	row        models.Passkey
+}
+
+// device is an authenticator that knows no passkey yet.
+func (b *bundle) device(o virtualwebauthn.AuthenticatorOptions) *authenticator {
+	d := &authenticator{Authenticator: virtualwebauthn.NewAuthenticatorWithOptions(o)}
+	// The library drops a coordinate's leading zero byte, which makes one key in 128 shorter and so invalid.
+	for d.credential.Key == nil || len(d.credential.Key.AttestationData()) != coseKeySize {
+		d.credential = virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	}
+	return d
+}
+
+// coseKeySize is the length of a P-256 key in COSE form.
+const coseKeySize = 77
+
+// options asks for creation options as a browser would get them.
+func (b *bundle) options(t *testing.T, token string) virtualwebauthn.AttestationOptions {
+	t.Helper()
+	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, token)
+	require.NoError(t, err)
+	raw, err := json.Marshal(map[string]any{"publicKey": options})
+	require.NoError(t, err)
+	parsed, err := virtualwebauthn.ParseAttestationOptions(string(raw))
+	require.NoError(t, err)
+	return *parsed
+}
+
+func (b *bundle) grant(t *testing.T) string {
+	t.Helper()
+	g, err := b.service.Grant(context.Background(), b.principal, b.subject.ExternalID)
+	require.NoError(t, err)
+	return g.Token
+}
+
+// register runs a whole registration with the device.
+func (b *bundle) register(t *testing.T, d *authenticator) *authenticator {
+	t.Helper()
+	token := b.grant(t)
+	response := virtualwebauthn.CreateAttestationResponse(b.rp, d.Authenticator, d.credential, b.options(t, token))
+	row, err := b.service.Complete(context.Background(), b.principal, b.subject.ExternalID, token, json.RawMessage(response))
+	require.NoError(t, err)
+	d.row = row
+	d.Options.UserHandle = passkey.UserHandle(b.subject.UID)
+	return d
+}
+
+// challenge is an open challenge of the subject, as it would be stored.
+func (b *bundle) challenge(t *testing.T) models.Challenge {
+	t.Helper()
+	display := map[string]any{
+		"action_key": "payment.release", "action": "Release a payment", "consequence": "Money leaves the account.",
+		"resource_type": "payment", "resource_digest": "sha256:" + hex64, "context_digest": "sha256:" + hex64,
+		"audience": "payments", "requesting_application": "Test",
+	}
+	raw, err := json.Marshal(display)
+	require.NoError(t, err)
+	digest, err := canonical.Digest(display)
+	require.NoError(t, err)
+	return models.Challenge{
+		ID: ids.New(ids.Challenge), TenantID: b.env.TenantID, EnvironmentID: b.env.ID, AuthorizationID: ids.New(ids.Authorization),
+		SubjectUID: b.subject.UID, Status: models.ChallengeOpen, Methods: models.Strings{"passkey"}, Display: raw, DisplayDigest: digest,
+		ActionHash: "sha256:" + hex64, Random: []byte("0123456789abcdef0123456789abcdef"),
+		CreatedAt: b.clock.Now(), ExpiresAt: b.clock.Now().Add(300e9),
+	}
+}
+
+const hex64 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// assertion is what a device answers, open to be bent before it is signed (fields) or after (response).
+type assertion struct {
+	client    map[string]any
+	rpID      string
+	flags     byte
+	counter   uint32
+	extra     []byte // behind the counter
+	handle    []byte
+	id        []byte
+	signer    *virtualwebauthn.Key
+	signature []byte // instead of a real one
+	cut       func(response map[string]any)
+}
+
+// Flags of authenticator data.
+const (
+	flagUP, flagUV, flagBE, flagBS, flagAT, flagED = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
+)
+
+// answer makes the assertion of the device over the challenge, bent.
+func (b *bundle) answer(t *testing.T, d *authenticator, c models.Challenge, bend func(*assertion)) json.RawMessage {
+	t.Helper()
+	challenge, err := passkey.ChallengeBytes(c)
+	require.NoError(t, err)
+	d.credential.Counter++
+	a := &assertion{
+		client:  map[string]any{"type": "webauthn.get", "challenge": encode(challenge), "origin": b.rp.Origin, "crossOrigin": false},
+		rpID:    b.rp.ID,
+		flags:   flagUP | flagUV,
+		counter: d.credential.Counter, handle: d.Options.UserHandle, id: d.credential.ID, signer: d.credential.Key,
+	}
+	if d.Options.BackupEligible {
+		a.flags |= flagBE
+	}
+	if d.Options.BackupState {
+		a.flags |= flagBS
+	}
+	if bend != nil {
+		bend(a)
+	}
+	return a.sign(t)
+}
+
+func (a *assertion) sign(t *testing.T) json.RawMessage {
+	t.Helper()
+	client, err := json.Marshal(a.client)
+	require.NoError(t, err)
+	hash := sha256.Sum256([]byte(a.rpID))
+	auth := append(hash[:], a.flags)
+	auth = binary.BigEndian.AppendUint32(auth, a.counter)
+	auth = append(auth, a.extra...)
+	clientHash := sha256.Sum256(client)
+	digest := sha256.Sum256(append(append([]byte{}, auth...), clientHash[:]...))
+	if a.signature == nil {
+		a.signature, err = a.signer.Sign(digest[:])
+		require.NoError(t, err)
+	}
+	response := map[string]any{
+		"id": encode(a.id), "rawId": encode(a.id), "type": "public-key", "clientExtensionResults": map[string]any{},
+		"response": map[string]any{
+			"clientDataJSON": encode(client), "authenticatorData": encode(auth), "signature": encode(a.signature), "userHandle": encode(a.handle),
+		},
+	}
+	if a.cut != nil {
+		a.cut(response)
+	}
+	raw, err := json.Marshal(response)
+	require.NoError(t, err)
+	return raw
+}
+
+func (b *bundle) verify(c models.Challenge, assertion json.RawMessage) (models.Passkey, error) {
+	return b.service.VerifyAssertion(context.Background(), b.scope, c, assertion, b.clock.Now())
+}
+
+func requireCode(t *testing.T, want problem.Code, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.NotNil(t, problem.As(err), "%v", err)
+	require.Equal(t, want, problem.As(err).Code, "%v", err)
+}
+
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

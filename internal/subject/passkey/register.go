@@ -1,0 +1,239 @@
+package passkey
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Grant is PasskeyRegistrationGrant. Token is shown this once.
+type Grant struct {
+	Token     string
+	ExpiresAt time.Time
+}
+
+// errGrant is one answer for a grant that is unknown, used, over, or of another subject: which one is nobody's business.
+func errGrant() error {
+	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of another subject.")
+}
+
+// Grant permits the registration of one passkey for the subject within GrantLife.
+func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID string) (Grant, error) {
+	secret := make([]byte, grantBytes)
+	_, _ = rand.Read(secret) // never fails: it ends the process instead
+	token, now := encode(secret), s.clock.Now()
+	g := models.RegistrationGrant{
+		MAC: s.keys.MAC(grantPurpose, []byte(token)), ID: ids.New(ids.RegistrationGrant), TenantID: p.TenantID,
+		EnvironmentID: p.EnvironmentID, CreatedAt: now, ExpiresAt: now.Add(GrantLife),
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		sub, err := activeSubject(ctx, q, p.Store(), subjectID)
+		if err != nil {
+			return err
+		}
+		if err := withinLimit(ctx, q, sub); err != nil {
+			return err
+		}
+		g.SubjectUID = sub.UID
+		if err := q.CreateRegistrationGrant(ctx, g); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, entry(p, sub, events.PasskeyRegistrationGranted, now, map[string]any{"grant": g.ID}))
+	})
+	return Grant{Token: token, ExpiresAt: g.ExpiresAt}, err
+}
+
+// Options exchanges a grant for PublicKeyCredentialCreationOptions. Asking again begins a new ceremony and ends the one
+// before; the grant is spent by the completion only.
+func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
+	var options protocol.PublicKeyCredentialCreationOptions
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := s.candidate(ctx, q, p.Store(), subjectID, token)
+		if err != nil {
+			return err
+		}
+		rp, err := s.relyingPartyOf(ctx, q, p.Store())
+		if err != nil {
+			return err
+		}
+		creation, session, err := rp.BeginRegistration(user{c.subject, c.passkeys}, webauthn.WithExclusions(descriptors(c.passkeys)))
+		if err != nil {
+			return err
+		}
+		ceremony, err := json.Marshal(session)
+		if err != nil {
+			return err
+		}
+		options = creation.Response
+		return q.SetCeremony(ctx, c.grant.MAC, ceremony)
+	})
+	return options, err
+}
+
+// Complete verifies what the browser made and registers it. The grant's row is locked, so that of several completions at
+// once one registers and the others find the grant used. A refused credential ends the ceremony, not the grant.
+func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID, token string, response json.RawMessage) (models.Passkey, error) {
+	var row models.Passkey
+	var refusal error
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		c, err := s.candidate(ctx, q, p.Store(), subjectID, token)
+		if err != nil {
+			return err
+		}
+		made, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
+		if problem.Is(err, problem.RegistrationRefused) {
+			refusal = err
+			return q.SetCeremony(ctx, c.grant.MAC, nil)
+		}
+		if err != nil {
+			return err
+		}
+		row, err = s.register(ctx, q, p, c, made)
+		return err
+	})
+	if err == nil {
+		err = refusal
+	}
+	return row, err
+}
+
+func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal, c candidate, made *webauthn.Credential) (models.Passkey, error) {
+	now := s.clock.Now()
+	row := models.Passkey{
+		ID: ids.New(ids.Passkey), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: c.subject.UID,
+		CredentialID: made.ID, PublicKey: made.PublicKey, AttestationType: made.AttestationType, AAGUID: made.Authenticator.AAGUID,
+		Transports: transportNames(made.Transport), SignCount: int64(made.Authenticator.SignCount),
+		UserVerified: made.Flags.UserVerified, BackupEligible: made.Flags.BackupEligible, BackupState: made.Flags.BackupState,
+		CreatedAt: now,
+	}
+	used, err := q.UseRegistrationGrant(ctx, c.grant.MAC, now)
+	if err != nil {
+		return row, err
+	}
+	if !used {
+		return row, errGrant()
+	}
+	created, err := q.CreatePasskey(ctx, row)
+	if err != nil {
+		return row, err
+	}
+	if !created {
+		return row, problem.New(problem.PasskeyExists, "This passkey is registered in the environment already.")
+	}
+	data := map[string]any{"passkey": row.ID, "backed_up": row.BackupState}
+	if model := AAGUID(row); model != nil {
+		data["aaguid"] = *model
+	}
+	return row, events.Append(ctx, q, entry(p, c.subject, events.PasskeyRegistered, now, data))
+}
+
+// candidate is a valid grant with whom it is for.
+type candidate struct {
+	grant    models.RegistrationGrant
+	subject  models.Subject
+	passkeys []models.Passkey
+}
+
+// candidate locks the grant and finds its subject. The subject of the path must be the grant's.
+func (s *Service) candidate(ctx context.Context, q *store.Q, scope store.Scope, subjectID, token string) (candidate, error) {
+	sub, err := activeSubject(ctx, q, scope, subjectID)
+	if err != nil {
+		return candidate{}, err
+	}
+	grant, err := q.LockRegistrationGrant(ctx, scope, s.keys.MACs(grantPurpose, []byte(token)))
+	if errors.Is(err, store.ErrNotFound) {
+		return candidate{}, errGrant()
+	}
+	if err != nil {
+		return candidate{}, err
+	}
+	if grant.SubjectUID != sub.UID || grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
+		return candidate{}, errGrant()
+	}
+	passkeys, err := q.ActivePasskeys(ctx, scope, sub.UID)
+	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
+}
+
+func (s *Service) relyingPartyOf(ctx context.Context, q *store.Q, scope store.Scope) (*webauthn.WebAuthn, error) {
+	env, err := q.Environment(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return relyingParty(env)
+}
+
+// verifyRegistration follows WebAuthn Level 3, section 7.1.
+func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope store.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, error) {
+	if c.grant.Ceremony == nil {
+		return nil, refuseRegistration("There is no registration under way: ask for options first.", nil)
+	}
+	var session webauthn.SessionData
+	if err := json.Unmarshal(c.grant.Ceremony, &session); err != nil {
+		return nil, err
+	}
+	rp, err := s.relyingPartyOf(ctx, q, scope)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	if err != nil {
+		return nil, refuseRegistration("The credential cannot be read.", err)
+	}
+	made, err := rp.CreateCredential(user{c.subject, c.passkeys}, session, parsed)
+	if err != nil {
+		auth := parsed.Response.AttestationObject.AuthData
+		_, detail := nameOf(parsed.Response.CollectedClientData, protocol.CreateCeremony, session.Challenge, auth, rp.Config)
+		return nil, refuseRegistration(detail, err)
+	}
+	return made, nil
+}
+
+func refuseRegistration(detail string, cause error) error {
+	return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
+}
+
+func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
+	sub, err := q.Subject(ctx, scope, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return sub, problem.Absent()
+	case err == nil && sub.Status == models.SubjectRevoked:
+		return sub, problem.New(problem.SubjectRevoked, "The subject is revoked; no passkey can be registered for it.")
+	}
+	return sub, err
+}
+
+func withinLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
+	passkeys, err := q.ActivePasskeys(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	if err == nil && len(passkeys) >= MaxPasskeys {
+		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the most: revoke one first.", MaxPasskeys)
+	}
+	return err
+}
+
+func transportNames(in []protocol.AuthenticatorTransport) models.Strings {
+	out := make(models.Strings, 0, len(in))
+	for _, t := range in {
+		out = append(out, string(t))
+	}
+	return out
+}
+
+func entry(p identity.Principal, sub models.Subject, t events.Type, at time.Time, data map[string]any) events.Entry {
+	return events.Entry{
+		Scope: p.Store(), Type: t, At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: data,
+	}
+}

@@ -1,0 +1,296 @@
+package passkey_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/descope/virtualwebauthn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func TestRegistration(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{BackupEligible: true, BackupState: true}))
+	require.Equal(t, d.credential.ID, d.row.CredentialID)
+	require.True(t, d.row.BackupEligible)
+	require.True(t, d.row.BackupState)
+	require.True(t, d.row.UserVerified)
+	require.Equal(t, d.Aaguid[:], d.row.AAGUID)
+	require.NotNil(t, passkey.AAGUID(d.row))
+
+	rows, next, err := b.service.List(context.Background(), b.scope, b.subject.ExternalID, store.Page{Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Len(t, rows, 1)
+	require.Equal(t, d.row.ID, rows[0].ID)
+	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered"}, eventTypes(t, b))
+}
+
+func TestRegistrationOptions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
+	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, b.grant(t))
+	require.NoError(t, err)
+	raw, err := json.Marshal(options)
+	require.NoError(t, err)
+	var got struct {
+		RP struct {
+			ID string
+		}
+		User struct {
+			ID, Name string
+		}
+		Challenge   string
+		Attestation string
+		Selection   struct {
+			ResidentKey      string
+			UserVerification string
+		} `json:"authenticatorSelection"`
+		Exclude []struct{ ID string } `json:"excludeCredentials"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.Equal(t, "localhost", got.RP.ID)
+	require.Equal(t, "none", got.Attestation)
+	require.Equal(t, "required", got.Selection.UserVerification)
+	require.Equal(t, "preferred", got.Selection.ResidentKey)
+	require.Equal(t, encode(d.credential.ID), got.Exclude[0].ID)
+	require.Equal(t, encode(passkey.UserHandle(b.subject.UID)), got.User.ID)
+	require.NotContains(t, string(raw), b.subject.UID, "our own id stays inside")
+	require.GreaterOrEqual(t, len(got.Challenge), 43)
+}
+
+// A grant is for one subject of one environment, for ten minutes, for one passkey. Every other use has one answer.
+func TestGrantIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	other := storetest.Subject(t, b.store, b.env, "somebody-else")
+	abroad := b.in(t, models.Sandbox)
+	use := func(p identity.Principal, subject, token string) error {
+		_, err := b.service.Options(ctx, p, subject, token)
+		if err != nil {
+			_, second := b.service.Complete(ctx, p, subject, token, json.RawMessage(`{}`))
+			requireCode(t, problem.GrantInvalid, second)
+		}
+		return err
+	}
+	t.Run("unknown", func(t *testing.T) {
+		requireCode(t, problem.GrantInvalid, use(b.principal, b.subject.ExternalID, strings.Repeat("A", 43)))
+	})
+	t.Run("of another subject", func(t *testing.T) {
+		requireCode(t, problem.GrantInvalid, use(b.principal, other.ExternalID, b.grant(t)))
+	})
+	t.Run("of another environment", func(t *testing.T) {
+		requireCode(t, problem.GrantInvalid, use(abroad.principal, abroad.subject.ExternalID, b.grant(t)))
+	})
+	t.Run("expired", func(t *testing.T) {
+		token := b.grant(t)
+		b.clock.Advance(passkey.GrantLife - time.Microsecond)
+		require.NoError(t, use(b.principal, b.subject.ExternalID, token))
+		b.clock.Advance(time.Microsecond)
+		requireCode(t, problem.GrantInvalid, use(b.principal, b.subject.ExternalID, token))
+	})
+	t.Run("used", func(t *testing.T) {
+		token := b.grant(t)
+		d := b.device(virtualwebauthn.AuthenticatorOptions{})
+		response := virtualwebauthn.CreateAttestationResponse(b.rp, d.Authenticator, d.credential, b.options(t, token))
+		_, err := b.service.Complete(ctx, b.principal, b.subject.ExternalID, token, json.RawMessage(response))
+		require.NoError(t, err)
+		requireCode(t, problem.GrantInvalid, use(b.principal, b.subject.ExternalID, token))
+	})
+}
+
+// Only the MAC of a token is kept.
+func TestGrantTokenIsNotStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	token := b.grant(t)
+	b.options(t, token)
+	var row string
+	require.NoError(t, b.store.Pool().QueryRow(context.Background(), "select to_jsonb(g)::text from registration_grants g").Scan(&row))
+	require.NotContains(t, row, token)
+	require.NotEmpty(t, row)
+}
+
+func TestParallelCompletionsRegisterOnePasskey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	token := b.grant(t)
+	options := b.options(t, token)
+	const n = 8
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		d := b.device(virtualwebauthn.AuthenticatorOptions{})
+		response := virtualwebauthn.CreateAttestationResponse(b.rp, d.Authenticator, d.credential, options)
+		all.Go(func() {
+			_, errs[i] = b.service.Complete(context.Background(), b.principal, b.subject.ExternalID, token, json.RawMessage(response))
+		})
+	}
+	all.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+			continue
+		}
+		requireCode(t, problem.GrantInvalid, err)
+	}
+	require.Equal(t, 1, won)
+	rows, err := b.store.ActivePasskeys(context.Background(), b.scope, b.subject.UID)
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+}
+
+func TestRegistrationIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	complete := func(token, response string) error {
+		_, err := b.service.Complete(ctx, b.principal, b.subject.ExternalID, token, json.RawMessage(response))
+		return err
+	}
+	for name, tc := range map[string]struct {
+		device virtualwebauthn.AuthenticatorOptions
+		rp     func(*virtualwebauthn.RelyingParty)
+		bend   func(*virtualwebauthn.AttestationOptions)
+		client func(client map[string]any) // without attestation nothing signs the client data
+		detail string
+	}{
+		"an assertion's client data":   {client: func(c map[string]any) { c["type"] = "webauthn.get" }, detail: "another ceremony"},
+		"made in another site's frame": {client: func(c map[string]any) { c["crossOrigin"] = true }, detail: "frame"},
+		"a top origin of another site": {client: func(c map[string]any) { c["topOrigin"] = "https://evil.example" }, detail: "frame"},
+		"user not verified":            {device: virtualwebauthn.AuthenticatorOptions{UserNotVerified: true}, detail: "did not verify"},
+		"user not present":             {device: virtualwebauthn.AuthenticatorOptions{UserNotPresent: true}, detail: "did not see"},
+		"backed up but not eligible":   {device: virtualwebauthn.AuthenticatorOptions{BackupState: true}, detail: "does not verify"},
+		"another origin":               {rp: func(r *virtualwebauthn.RelyingParty) { r.Origin = "https://evil.example" }, detail: "origin"},
+		"another RP ID":                {rp: func(r *virtualwebauthn.RelyingParty) { r.ID = "evil.example" }, detail: "RP ID"},
+		"another challenge": {bend: func(o *virtualwebauthn.AttestationOptions) { o.Challenge = []byte("0123456789abcdef0123456789abcdef") },
+			detail: "challenge"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			token, rp, d := b.grant(t), b.rp, b.device(tc.device)
+			options := b.options(t, token)
+			good := options
+			if tc.bend != nil {
+				tc.bend(&options)
+			}
+			if tc.rp != nil {
+				tc.rp(&rp)
+			}
+			response := virtualwebauthn.CreateAttestationResponse(rp, d.Authenticator, d.credential, options)
+			if tc.client != nil {
+				response = withClientData(t, response, tc.client)
+			}
+			err := complete(token, response)
+			requireCode(t, problem.RegistrationRefused, err)
+			require.Contains(t, problem.As(err).Detail, tc.detail)
+
+			// The ceremony is over: the same challenge is not accepted a second time, a new one is.
+			honest := b.device(virtualwebauthn.AuthenticatorOptions{})
+			err = complete(token, virtualwebauthn.CreateAttestationResponse(b.rp, honest.Authenticator, honest.credential, good))
+			requireCode(t, problem.RegistrationRefused, err)
+			err = complete(token, virtualwebauthn.CreateAttestationResponse(b.rp, honest.Authenticator, honest.credential, b.options(t, token)))
+			require.NoError(t, err)
+		})
+	}
+	t.Run("not a credential", func(t *testing.T) {
+		for _, raw := range []string{`{}`, `[]`, `"x"`, `{"id":"AA","rawId":"AA","type":"public-key","response":{}}`} {
+			token := b.grant(t)
+			b.options(t, token)
+			requireCode(t, problem.RegistrationRefused, complete(token, raw))
+		}
+	})
+	t.Run("registered already", func(t *testing.T) {
+		d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
+		token := b.grant(t)
+		err := complete(token, virtualwebauthn.CreateAttestationResponse(b.rp, d.Authenticator, d.credential, b.options(t, token)))
+		requireCode(t, problem.PasskeyExists, err)
+	})
+}
+
+func TestRevokedSubjectRegistersNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	token := b.grant(t)
+	_, err := b.store.RevokeSubject(ctx, b.scope, b.subject.UID, b.clock.Now())
+	require.NoError(t, err)
+	_, err = b.service.Grant(ctx, b.principal, b.subject.ExternalID)
+	requireCode(t, problem.SubjectRevoked, err)
+	_, err = b.service.Options(ctx, b.principal, b.subject.ExternalID, token)
+	requireCode(t, problem.SubjectRevoked, err)
+}
+
+func TestUnknownSubjectIsAbsent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	_, err := b.service.Grant(ctx, b.principal, "nobody")
+	require.Equal(t, problem.Absent(), problem.As(err))
+	_, _, err = b.service.List(ctx, b.scope, "nobody", store.Page{Limit: 1})
+	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.Absent(), problem.As(b.service.Revoke(ctx, b.principal, "nobody", "psk_x")))
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
+	require.Equal(t, problem.Absent(), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
+	abroad := b.in(t, models.Sandbox)
+	err := abroad.service.Revoke(ctx, abroad.principal, abroad.subject.ExternalID, d.row.ID)
+	require.Equal(t, problem.Absent(), problem.As(err), "another tenant's passkey")
+
+	for range 2 { // the second time changes nothing
+		require.NoError(t, b.service.Revoke(ctx, b.principal, b.subject.ExternalID, d.row.ID))
+	}
+	rows, _, err := b.service.List(ctx, b.scope, b.subject.ExternalID, store.Page{Limit: 10})
+	require.NoError(t, err)
+	require.NotNil(t, rows[0].RevokedAt)
+	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered", "passkey.revoked"}, eventTypes(t, b))
+}
+
+func TestPasskeysOfASubjectAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range passkey.MaxPasskeys {
+		b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
+	}
+	_, err := b.service.Grant(context.Background(), b.principal, b.subject.ExternalID)
+	requireCode(t, problem.Conflict, err)
+}
+
+// withClientData bends the client data of a response.
+func withClientData(t *testing.T, response string, bend func(client map[string]any)) string {
+	t.Helper()
+	var outer map[string]any
+	require.NoError(t, json.Unmarshal([]byte(response), &outer))
+	inner := outer["response"].(map[string]any)
+	raw, err := base64.RawURLEncoding.DecodeString(inner["clientDataJSON"].(string))
+	require.NoError(t, err)
+	var client map[string]any
+	require.NoError(t, json.Unmarshal(raw, &client))
+	bend(client)
+	raw, err = json.Marshal(client)
+	require.NoError(t, err)
+	inner["clientDataJSON"] = encode(raw)
+	raw, err = json.Marshal(outer)
+	require.NoError(t, err)
+	return string(raw)
+}

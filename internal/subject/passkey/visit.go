@@ -1,0 +1,52 @@
+package passkey
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Visit is what a registration grant opens in a browser.
+type Visit struct {
+	Environment models.Environment
+	Subject     string // the relying party's id of whom the passkey will be for
+	Passkeys    int    // that the subject has already
+	ExpiresAt   time.Time
+}
+
+// Scope is where the visit acts.
+func (v Visit) Scope() store.Scope {
+	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
+}
+
+// ByGrant finds what a grant's token alone opens; a token has 256 random bits. One that is unknown, used or over, or whose
+// subject is gone or revoked, is refused with the one answer for all of these.
+func (s *Service) ByGrant(ctx context.Context, token string) (Visit, error) {
+	grant, err := s.store.RegistrationGrant(ctx, s.keys.MACs(grantPurpose, []byte(token)))
+	if errors.Is(err, store.ErrNotFound) {
+		return Visit{}, errGrant()
+	}
+	if err != nil {
+		return Visit{}, err
+	}
+	if grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
+		return Visit{}, errGrant()
+	}
+	scope := store.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
+	sub, err := s.store.SubjectByUID(ctx, scope, grant.SubjectUID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
+		return Visit{}, errGrant()
+	}
+	if err != nil {
+		return Visit{}, err
+	}
+	env, err := s.store.Environment(ctx, scope)
+	if err != nil {
+		return Visit{}, err
+	}
+	passkeys, err := s.store.ActivePasskeys(ctx, scope, sub.UID)
+	return Visit{Environment: env, Subject: sub.ExternalID, Passkeys: len(passkeys), ExpiresAt: grant.ExpiresAt}, err
+}

@@ -1,0 +1,170 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Run is what the run of a recovery is started with.
+type Run struct {
+	Recovery    string
+	Environment string
+}
+
+// Run is looked up by id for the outbox relay; false where nothing is left to run for.
+func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+	r, err := s.store.Recovery(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Run{}, false, nil
+	}
+	return Run{Recovery: r.ID, Environment: r.EnvironmentID}, err == nil && !Over(r.Status), err
+}
+
+// Step asks for the moves of a recovery that are due. It is safe to repeat.
+type Step struct {
+	ID         string
+	At         time.Time
+	WorkflowID string
+}
+
+// Standing is where a recovery stands.
+type Standing struct {
+	Status models.RecoveryStatus
+	Next   time.Time // when it is due to move by time alone; zero where it is over
+}
+
+// Advance makes the moves that are due, in one transaction. A recovery whose subject is being erased is Gone.
+func (s *Service) Advance(ctx context.Context, step Step) (Standing, error) {
+	out := Standing{Status: Gone}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		r, err := q.LockRecovery(ctx, step.ID)
+		if err != nil {
+			return err
+		}
+		sub, err := q.SubjectByUID(ctx, store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
+		if err != nil {
+			return err
+		}
+		for to, ok := due(r, step.At); ok; to, ok = due(r, step.At) {
+			if err := moveTo(ctx, q, &r, sub, to, step); err != nil {
+				return err
+			}
+		}
+		out = Standing{Status: r.Status, Next: next(r)}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return Standing{Status: Gone}, nil
+	}
+	return out, err
+}
+
+// told are the moves that have an event.
+var told = map[models.RecoveryStatus]events.Type{
+	models.RecoveryReady: events.RecoveryReady, models.RecoveryExpired: events.RecoveryExpired,
+}
+
+func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
+	moved, err := q.MoveRecovery(ctx, r.ID, r.Status, to, step.At)
+	if err != nil {
+		return err
+	}
+	if !moved {
+		return problem.New(problem.Conflict, "The recovery moved meanwhile.")
+	}
+	r.Status = to
+	t, ok := told[to]
+	if !ok {
+		return nil
+	}
+	e := entry(*r, sub, t, step.At, "workflow:"+step.WorkflowID)
+	e.WorkflowID = step.WorkflowID
+	return events.Append(ctx, q, e)
+}
+
+// Limitation is the reason code of what a recovery limits the subject by at a time: LimitationCooling, LimitationCap, or
+// nothing.
+func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
+	r, err := q.OpenRecovery(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	case err == nil && at.Before(r.ReadyAt):
+		return LimitationCooling, nil
+	case sub.Capped(at):
+		return LimitationCap, nil
+	default:
+		return "", nil
+	}
+}
+
+// EnsureEnrollable refuses an enrollment, with recovery_not_ready, while a recovery of the subject is cooling down.
+func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
+	r, err := q.OpenRecovery(ctx, scope, subjectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return cooled(r, at)
+}
+
+func cooled(r models.Recovery, at time.Time) error {
+	if at.Before(r.ReadyAt) {
+		return problem.New(problem.RecoveryNotReady, "A recovery of the subject is cooling down; enroll once it is ready.")
+	}
+	return nil
+}
+
+// CompleteByEnrollment completes the subject's recovery, in the transaction in which its new template becomes active. It
+// does nothing where there is none or where it has run out, and refuses with recovery_not_ready one that is cooling down.
+// After a recovery with anchor none, claims stay capped for a while from here.
+func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
+	r, err := q.LockOpenRecovery(ctx, scope, subjectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := cooled(r, at); err != nil || !at.Before(r.ExpiresAt) {
+		return err
+	}
+	moved, err := q.MoveRecovery(ctx, r.ID, r.Status, models.RecoveryCompleted, at)
+	if err != nil || !moved {
+		return err
+	}
+	return completed(ctx, q, scope, r, at)
+}
+
+func completed(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
+	env, err := q.Environment(ctx, scope)
+	if err != nil {
+		return err
+	}
+	sub, err := q.SubjectByUID(ctx, scope, r.SubjectUID)
+	if err != nil {
+		return err
+	}
+	if terms := TermsOf(env.Kind, r.Anchor); terms.Cap > 0 {
+		if err := q.SetClaimCap(ctx, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
+			return err
+		}
+	}
+	// Who asked for the enrollment that completed it is in the enrollment's own event.
+	if err := events.Append(ctx, q, entry(r, sub, events.RecoveryCompleted, at, "recovery:"+r.ID)); err != nil {
+		return err
+	}
+	return outbox.Add(ctx, q, outbox.Item{Topic: TopicSettled, Environment: r.EnvironmentID, Ref: r.ID, At: at})
+}
+
+// TopicSettled is the outbox topic of a recovery, by its id, that was completed past its run: tell the run.
+const TopicSettled = "recovery.settled"

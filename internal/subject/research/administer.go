@@ -1,0 +1,99 @@
+package research
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// rotateBatch is how many periods are ended at once.
+const rotateBatch = 100
+
+// Rotate ends periods that began life or longer ago and destroys their salts; the next vector begins another. It reports how
+// many it ended and whether there may be more.
+func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, by string) (int, bool, error) {
+	due, err := s.store.ResearchPeriodsSince(ctx, at.Add(-life), rotateBatch)
+	if err != nil {
+		return 0, false, err
+	}
+	for i, p := range due {
+		if err := s.end(ctx, p, at, by); err != nil {
+			return i, true, err
+		}
+	}
+	return len(due), len(due) == rotateBatch, nil
+}
+
+func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
+	return s.store.Write(ctx, func(q *store.Q) error {
+		ended, err := q.EndResearchPeriod(ctx, p.ID, at)
+		if err != nil || !ended {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{
+			Scope: store.Scope{Tenant: p.Tenant, Environment: p.Environment}, Type: events.ResearchSaltDestroyed, At: at,
+			Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"period": p.ID},
+		})
+	})
+}
+
+// Learned says in the log of every environment whose vectors are in the range what was learned from them; data says what.
+func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
+	return s.store.Write(ctx, func(q *store.Q) error {
+		read, err := q.ResearchCounts(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, g := range read {
+			own := maps.Clone(data)
+			own["vectors"] = g.Rows
+			err := events.Append(ctx, q, events.Entry{Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment},
+				Type: events.BackgroundLearned, At: at, Actor: actor, Data: own})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Switch turns research on or off for an environment. Off ends the period under way and, where remove is set, removes every
+// vector of the environment; it reports how many went.
+func (s *Service) Switch(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
+	var removed int64
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		before, err := q.SwitchResearch(ctx, scope, on)
+		if err != nil {
+			return err
+		}
+		if before != on {
+			if err := switched(ctx, q, scope, before, on, at, actor); err != nil {
+				return err
+			}
+		}
+		if on {
+			return nil
+		}
+		if err := q.EndResearchPeriods(ctx, scope.Environment, at); err != nil || !remove {
+			return err
+		}
+		if removed, err = q.ClearResearch(ctx, scope.Environment); err != nil || removed == 0 {
+			return err
+		}
+		return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.ResearchVectorsRemoved, At: at, Actor: actor,
+			Data: map[string]any{"removed": removed}})
+	})
+	return removed, err
+}
+
+func switched(ctx context.Context, q *store.Q, scope store.Scope, before, after bool, at time.Time, actor string) error {
+	setting := func(on bool) any { return map[string]bool{"research_enabled": on} }
+	data, err := events.Between(map[string]any{"research_enabled": after}, setting(before), setting(after))
+	if err != nil {
+		return err
+	}
+	return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.EnvironmentUpdated, At: at, Actor: actor, Data: data})
+}

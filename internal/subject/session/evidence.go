@@ -1,0 +1,323 @@
+package session
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Frame is FeatureFrameRequest. Features are as decoded from JSON, strictly; features.Read holds them against the schema.
+type Frame struct {
+	FrameID     string   `json:"frame_id"`
+	Timestamp   float64  `json:"timestamp"`
+	DurationMS  float64  `json:"duration_ms"`
+	Features    any      `json:"features"`
+	Purpose     string   `json:"purpose"`
+	WindowStart *float64 `json:"window_start"`
+	WindowEnd   *float64 `json:"window_end"`
+	// ResearchOptin lets the vector be kept for learning where subject and deployment agree too.
+	ResearchOptin bool `json:"research_optin"`
+}
+
+// Ack is EvidenceAck.
+type Ack struct {
+	Status          string   `json:"status"`
+	Coverage        string   `json:"coverage"`
+	EvidenceWindows int      `json:"evidence_windows"`
+	ActiveSeconds   float64  `json:"active_seconds"`
+	EnrollmentReady bool     `json:"enrollment_ready"`
+	Modalities      []string `json:"modalities_present"`
+	ReasonCodes     []string `json:"reason_codes"`
+}
+
+const purposeEnroll = identity.PurposeEnroll
+
+// Evidence takes one frame in. A frame id that the session has seen answers what it answered before and counts no more. A
+// client token reaches its own subject's sessions only, or the one it was made for; another is absent to it. It sends frames
+// of its purposes only.
+func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string, in Frame) (Ack, error) {
+	if in.Purpose == "" {
+		in.Purpose = "score"
+	}
+	f := incoming{Frame: in, principal: p, parsed: features.Read(in.Features), now: s.clock.Now()}
+	if f.parsed.Status == features.Accepted {
+		var err error
+		if f.digest, err = hex.DecodeString(f.parsed.Frame.Digest()); err != nil {
+			return Ack{}, err
+		}
+	}
+	if f.parsed.Frame.Keys() > 0 && f.parsed.Status == features.Accepted {
+		f.known = s.assessor.KnownTyping()
+		defer f.known.Close()
+	}
+	for range maxAttempts {
+		ack, err := s.attempt(ctx, id, f)
+		if !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
+			return ack, err
+		}
+	}
+	return Ack{}, problem.Away("The frame is being sent by many at once. Nothing was stored.", nil)
+}
+
+// passages are what is known of the subject's typing.
+func (f incoming) passages() scoring.Passages {
+	if f.known == nil {
+		return nil
+	}
+	return f.known.Passages()
+}
+
+// maxAttempts bounds how often a frame that comes twice at once is taken again; the second time it is found.
+const maxAttempts = 3
+
+// incoming is a frame on its way, with what is derived from it once.
+type incoming struct {
+	Frame
+	principal identity.Principal
+	parsed    features.Result
+	digest    []byte                 // empty unless the frame can be scored
+	known     *assurance.KnownTyping // nil unless there are keys in it
+	now       time.Time
+}
+
+// lookup is what has to be found out of the frame.
+func (f incoming) lookup() store.FrameLookup {
+	out := store.FrameLookup{ID: f.FrameID, Templates: len(f.digest) > 0}
+	if f.parsed.Frame.Distinctive() {
+		out.Digest = f.digest // others are too short to be told from another person's
+	}
+	if f.known != nil {
+		f.known.Begin()
+		out.Passages = f.known.Take
+	}
+	return out
+}
+
+func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, err error) {
+	p := f.principal
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		o, err := q.Observe(ctx, p.Store(), id, f.lookup())
+		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		if p.Client != nil && !p.Client.Permits(f.Purpose) {
+			return problem.Newf(problem.PurposeNotGranted, "The client token was made for other purposes than %s.", f.Purpose)
+		}
+		if assurance.Effective(o.Session, f.now) != models.SessionActive {
+			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
+		}
+		if o.Prior != nil {
+			ack = answer(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
+			return nil
+		}
+		ack, err = s.take(ctx, q, o, f)
+		return err
+	})
+	return ack, err
+}
+
+// take scores a new frame and stores it with what it changed.
+func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f incoming) (Ack, error) {
+	counts := false // for the next enrollment
+	if f.Purpose == purposeEnroll {
+		var err error
+		if counts, err = s.enrolling(ctx, q, o.Subject, f); err != nil {
+			return Ack{}, err
+		}
+	}
+	sess := o.Session
+	sess.LastActivityAt = f.now
+	status, reasons := string(f.parsed.Status), f.parsed.Reasons
+	row := store.TakenFrame{Frame: models.Frame{
+		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
+		ReceivedAt: f.now, At: apitime.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
+	}}
+	if f.parsed.Status == features.Accepted {
+		row.Digest = f.digest
+		taken, err := s.score(ctx, q, o, f, &sess)
+		if err != nil {
+			return Ack{}, err
+		}
+		status, reasons = string(taken.Status), taken.Reasons
+		if len(taken.Passage) > 0 {
+			if row.Passages, err = f.known.Add(taken.Passage, sess.SubjectUID, sess.DeviceClass); err != nil {
+				return Ack{}, err
+			}
+		}
+	}
+	accepted := status == string(features.Accepted)
+	row.Remember = accepted && f.parsed.Frame.Distinctive()
+	if f.Purpose == purposeEnroll && accepted && !counts {
+		reasons = append(reasons[:len(reasons):len(reasons)], recovery.LimitationCooling)
+	}
+	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
+	if f.ResearchOptin && accepted {
+		if err := s.keep(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {
+			return Ack{}, err
+		}
+	}
+	if !counts || !accepted {
+		return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
+	}
+	var err error
+	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
+		return Ack{}, err
+	}
+	keys := f.parsed.Frame.Keys()
+	row.Keys = &keys
+	if err := s.collect(ctx, q, f, o.SubjectSession, &sess); err != nil {
+		return Ack{}, err
+	}
+	return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
+}
+
+// enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
+// ready it does not. If the environment requires that enrolling is granted by name, a grant is for one enrollment: a token
+// made before the next one was asked for may not enroll. A server key asks by its first frame.
+func (s *Service) enrolling(ctx context.Context, q *store.Q, sub models.Subject, f incoming) (counts bool, err error) {
+	p := f.principal
+	terms, err := q.EnrollmentTerms(ctx, p.Store(), sub.UID)
+	if err != nil {
+		return false, err
+	}
+	if p.Client == nil {
+		if terms.AskedAt == nil {
+			err = q.AskEnrollment(ctx, p.Store(), sub.UID, f.now)
+		}
+	} else if terms.GrantRequired {
+		switch {
+		case !p.Client.Names(purposeEnroll):
+			err = problem.New(problem.PurposeNotGranted, "This environment requires that enrolling is granted by name: the purposes of the client token do not name enroll.")
+		case terms.AskedAt == nil || p.Client.CreatedAt.Before(*terms.AskedAt):
+			err = problem.New(problem.PurposeNotGranted, "The enrollment that the client token was made for is over.")
+		}
+	}
+	return terms.ReadyAt == nil || !f.now.Before(*terms.ReadyAt), err
+}
+
+// keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
+// again where the vector is written.
+func (s *Service) keep(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
+	if !v.Subject.ResearchConsent {
+		return nil
+	}
+	data, err := frame.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	scope := store.Scope{Tenant: v.Session.TenantID, Environment: v.Session.EnvironmentID}
+	_, err = s.research.Keep(ctx, q, scope, research.Vector{
+		SubjectUID: v.Subject.UID, DeviceClass: v.Session.DeviceClass, Data: data, At: now,
+	})
+	return err
+}
+
+// score takes the frame into the session's running state and tells of what changed.
+func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incoming, sess *models.Session) (scoring.Ack, error) {
+	model := s.assessor.Model()
+	state, err := s.assessor.OpenState(*sess)
+	if err != nil {
+		return scoring.Ack{}, err
+	}
+	templates, err := s.assessor.Templates(o.Templates)
+	if err != nil {
+		return scoring.Ack{}, err
+	}
+	before := *sess
+	state, taken := model.Add(state, scoring.Input{
+		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: apitime.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
+		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), Known: f.passages(),
+		SeenBefore: o.Seen == store.SeenInSession, SeenElsewhere: o.Seen == store.SeenElsewhere,
+	}, templates, f.now)
+	if sess.State, err = s.assessor.SealState(sess.ID, state); err != nil {
+		return taken, err
+	}
+	sess.LastEvidenceAt = &f.now
+	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
+	sess.Modalities = append(models.Strings{}, taken.Modalities...)
+	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{CapLikely: o.Subject.Capped(f.now)})
+	if err := s.warn(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
+		return taken, err
+	}
+	trust := scoring.LegacyTrust(state, profile)
+	return taken, s.tell(ctx, q, f.principal, o.SubjectSession, sess, trust, f.now)
+}
+
+// tell writes the event of a trust state that changed.
+func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, trust scoring.Trust, now time.Time) error {
+	if trust.State == sess.TrustState {
+		return nil
+	}
+	e := entry(p, v, events.TrustStateChanged, now)
+	e.Data = map[string]any{
+		"session": sess.ID, "from": sess.TrustState, "to": trust.State, "coverage": sess.Coverage, "score": trust.Score,
+		"reason_codes": append([]string{}, trust.Reasons...),
+	}
+	sess.TrustState = trust.State
+	return events.Append(ctx, q, e)
+}
+
+// collect says whether the enrollment has enough with this frame, and marks a subject that begins to enroll.
+func (s *Service) collect(ctx context.Context, q *store.Q, f incoming, v store.SubjectSession, sess *models.Session) error {
+	p := f.principal
+	if v.Subject.Enrollment == models.EnrollmentNone {
+		if err := q.SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
+			return err
+		}
+		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, f.now)); err != nil {
+			return err
+		}
+	}
+	stored, err := q.EnrollKeys(ctx, sess.SubjectUID, sess.DeviceClass)
+	if err != nil {
+		return err
+	}
+	keys := map[string]int{sess.ID: f.parsed.Frame.Keys()}
+	for _, k := range stored {
+		if len(k.Uncounted) > 0 {
+			var frame features.Frame
+			if err := frame.UnmarshalBinary(k.Uncounted); err != nil {
+				return err
+			}
+			k.Keys = frame.Keys()
+		}
+		keys[k.SessionID] += k.Keys
+	}
+	var amounts []scoring.SessionAmount
+	for _, n := range keys {
+		amounts = append(amounts, scoring.SessionAmount{Keys: n})
+	}
+	r := scoring.Ready(amounts)
+	sess.EnrollmentReady = r.Ready || r.Provisional
+	return nil
+}
+
+func answer(s models.Session, status string, reasons []string) Ack {
+	return Ack{
+		Status: status, Coverage: s.Coverage, EvidenceWindows: s.EvidenceWindows, ActiveSeconds: s.ActiveSeconds,
+		EnrollmentReady: s.EnrollmentReady, Modalities: append([]string{}, s.Modalities...), ReasonCodes: append([]string{}, reasons...),
+	}
+}
+
+func optionalUnix(v *float64) time.Time {
+	if v == nil {
+		return time.Time{}
+	}
+	return apitime.Unix(*v)
+}

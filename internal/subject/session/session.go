@@ -1,0 +1,155 @@
+// Package session keeps observation sessions and takes their evidence in: a frame is parsed, scored and stored in one
+// transaction, and changes nothing but its own session (and a subject that begins to enroll). It judges nothing itself,
+// internal/behavior/scoring does, and it keeps no content: a frame that could hold any is refused.
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Service keeps sessions.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	assessor *assurance.Assessor
+	research *research.Service // nil keeps nothing for research
+}
+
+// New makes the service.
+func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
+	return &Service{store: st, clock: c, assessor: assessor}
+}
+
+// KeepForResearch has vectors kept for learning where everybody agrees to it.
+func (s *Service) KeepForResearch(r *research.Service) *Service {
+	s.research = r
+	return s
+}
+
+// Start opens a session of a subject that is active.
+func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, device string) (store.SubjectSession, error) {
+	now := s.clock.Now()
+	if device == "" {
+		device = "unknown"
+	}
+	var out store.SubjectSession
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		sub, err := subject.RequireActive(q.Subject(ctx, p.Store(), subjectID))
+		if err != nil {
+			return err
+		}
+		out = store.SubjectSession{Subject: sub, Session: models.Session{
+			ID: ids.New(ids.Session), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, DeviceClass: device,
+			Status: models.SessionActive, StartedAt: now, LastActivityAt: now, Coverage: "none", Modalities: models.Strings{},
+			TrustState: "LEARNING",
+		}}
+		if err := q.CreateSession(ctx, out.Session); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, entry(p, out, events.SessionStarted, now))
+	})
+	return out, err
+}
+
+func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.Time) events.Entry {
+	return events.Entry{
+		Scope: p.Store(), Type: t, At: at, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: map[string]any{"session": v.Session.ID},
+	}
+}
+
+// Get answers a session as it stands now.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
+	v, err := s.store.Session(ctx, scope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return v, problem.Absent()
+	}
+	v.Session.Status = assurance.Effective(v.Session, s.clock.Now())
+	return v, err
+}
+
+// List answers sessions, newest first; of one subject where it is named. An unknown subject has none.
+func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, status models.SessionStatus, p store.Page) ([]store.SubjectSession, string, error) {
+	uid := ""
+	if subjectID != "" {
+		sub, err := s.store.Subject(ctx, scope, subjectID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, "", nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		uid = sub.UID
+	}
+	rows, next, err := s.store.Sessions(ctx, scope, uid, status, p)
+	if err != nil || len(rows) == 0 {
+		return nil, next, err
+	}
+	uids := make([]string, len(rows))
+	for i, r := range rows {
+		uids[i] = r.SubjectUID
+	}
+	names, err := s.store.ExternalIDs(ctx, uids)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]store.SubjectSession, len(rows))
+	for i, r := range rows {
+		r.Status = assurance.Effective(r, s.clock.Now())
+		out[i] = store.SubjectSession{Session: r, Subject: models.Subject{UID: r.SubjectUID, ExternalID: names[r.SubjectUID]}}
+	}
+	return out, next, nil
+}
+
+// End ends a session. Ending it again changes nothing.
+func (s *Service) End(ctx context.Context, p identity.Principal, id string) (store.SubjectSession, error) {
+	now := s.clock.Now()
+	var out store.SubjectSession
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		v, err := q.LockSession(ctx, p.Store(), id)
+		if errors.Is(err, store.ErrNotFound) {
+			return problem.Absent()
+		}
+		if err != nil {
+			return err
+		}
+		out = v
+		moved, err := q.EndSession(ctx, p.Store(), id, now)
+		if err != nil || !moved {
+			return err
+		}
+		out.Session.Status, out.Session.EndedAt = models.SessionEnded, &now
+		if err := template.AfterSession(ctx, q, v.Session, now); err != nil {
+			return err
+		}
+		return events.Append(ctx, q, entry(p, v, events.SessionEnded, now))
+	})
+	return out, err
+}
+
+// Assess answers the assurance profile of a session as of now.
+func (s *Service) Assess(ctx context.Context, scope store.Scope, id string) (assurance.Profile, error) {
+	v, err := s.Get(ctx, scope, id)
+	if err != nil {
+		return assurance.Profile{}, err
+	}
+	heads, err := s.store.TemplateHeads(ctx, scope, v.Subject.UID)
+	if err != nil {
+		return assurance.Profile{}, err
+	}
+	return s.assessor.Assess(v.Subject, &v.Session, heads, s.clock.Now())
+}

@@ -1,0 +1,76 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// carried is how many templates one call carries over.
+const carried = 100
+
+// CarryOver stores templates of earlier backgrounds as new versions learned with the one in force, a batch at a time; more
+// says that there are further ones. Until it has come to a template, that template is carried over each time it is read.
+func (s *Service) CarryOver(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
+	for _, m := range features.Modalities() {
+		known := s.assessor.Earlier(m)
+		rows, err := s.store.TemplatesOfOtherModels(ctx, string(m), known, carried-done)
+		if err != nil {
+			return done, false, err
+		}
+		for _, row := range rows {
+			if err := s.carry(ctx, row, at, by); err != nil {
+				return done, true, err
+			}
+			done++
+		}
+		if done == carried {
+			return done, true, nil
+		}
+	}
+	return done, false, nil
+}
+
+func (s *Service) carry(ctx context.Context, found models.Template, at time.Time, by string) error {
+	return s.store.Write(ctx, func(q *store.Q) error {
+		scope := store.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
+		sub, err := q.LockSubjectByUID(ctx, scope, found.SubjectUID)
+		if err != nil {
+			if errors.Is(err, store.ErrNotFound) {
+				return nil // erased since
+			}
+			return err
+		}
+		rows, err := q.ActiveTemplates(ctx, scope, sub.UID)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.ID != found.ID {
+				continue
+			}
+			ts, err := s.assessor.Templates([]models.Template{row})
+			if err != nil || ts[0].ModelVersion == row.ModelVersion {
+				return err
+			}
+			from := row.ModelVersion
+			row.Origin, row.OriginRef = models.OriginRetraining, found.ID
+			if row, err = s.keep(ctx, q, row, ts[0], at); err != nil {
+				return err
+			}
+			return events.Append(ctx, q, events.Entry{
+				Scope: scope, Type: events.TemplateTrained, At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + by,
+				WorkflowID: by, Data: map[string]any{
+					"template": row.ID, "modality": row.Modality, "device_class": row.DeviceClass,
+					"from_model": from, "model_version": row.ModelVersion,
+				},
+			})
+		}
+		return nil
+	})
+}

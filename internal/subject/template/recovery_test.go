@@ -1,0 +1,31 @@
+package template_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/subject/template"
+)
+
+// A session that began before a recovery was ready adapts nothing, however well it fits.
+func TestAdaptLeavesOutSessionsFromBeforeARecovery(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	who := synthetic.NewTypist(7)
+	b.enroll(t, who)
+	b.clock.Advance(24 * time.Hour)
+	began := b.clock.Now()
+	id := b.frames(t, "score", typed(who, 6))
+	b.end(t, id)
+	_, err := b.store.Pool().Exec(t.Context(), `insert into recoveries (id, tenant_id, environment_id, subject_uid, status, anchor, created_at,
+		ready_at, expires_at, completed_at) values ($1, $2, $3, $4, 'completed', 'none', $5, $6, $6, $6)`,
+		ids.New(ids.Recovery), b.principal.TenantID, b.principal.EnvironmentID, b.subject.UID, began.Add(-time.Hour), began.Add(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, template.Outcome{Status: template.Unchanged, Reason: template.WhyRecovery}, b.adapt(t, id))
+	require.Len(t, b.versions(t), 1)
+	b.confirmed(t, who) // a session from after it is taken in
+}

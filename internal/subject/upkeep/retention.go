@@ -1,0 +1,223 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/research"
+)
+
+const day = 24 * time.Hour
+
+// retentionBatch is how many rows of one class go in one transaction.
+const retentionBatch = 2000
+
+// quotaKept is how long a quota's window is remembered; windows are an hour long.
+const quotaKept = 2 * time.Hour
+
+// Retention says how long each class of data is kept. Zero is for ever: until the subject is erased.
+type Retention struct {
+	Frames         time.Duration // evidence frames
+	Digests        time.Duration // digests of evidence frames, by which a replay is recognised
+	Sessions       time.Duration // sessions after their last activity, with their running state
+	Templates      time.Duration // versions of templates that are no longer in force
+	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
+	Events         time.Duration // the personal part of the event log
+	Research       time.Duration // research vectors
+	ResearchSalts  time.Duration // how long one pseudonym holds
+	Deliveries     time.Duration // settled webhook deliveries and their attempts
+	Idempotency    time.Duration // answers kept for the Idempotency-Key header
+	Spent          time.Duration // tokens, grants and links after their end
+}
+
+// DefaultRetention is what is kept where nothing else is said.
+func DefaultRetention() Retention {
+	return Retention{
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Deliveries: 30 * day, Idempotency: day, Spent: day,
+	}
+}
+
+// class is one word of the setting.
+type class struct {
+	name    string
+	keep    func(r *Retention) *time.Duration
+	least   time.Duration
+	forever bool // may be kept for ever
+}
+
+// classes are in the order of docs/retention.md.
+var classes = []class{
+	{"frames", func(r *Retention) *time.Duration { return &r.Frames }, day, false},
+	{"digests", func(r *Retention) *time.Duration { return &r.Digests }, 90 * day, true},
+	{"sessions", func(r *Retention) *time.Duration { return &r.Sessions }, day, false},
+	{"templates", func(r *Retention) *time.Duration { return &r.Templates }, day, false},
+	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
+	{"events", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
+	{"research", func(r *Retention) *time.Duration { return &r.Research }, day, false},
+	{"research_salts", func(r *Retention) *time.Duration { return &r.ResearchSalts }, day, false},
+	{"deliveries", func(r *Retention) *time.Duration { return &r.Deliveries }, 7 * day, false},
+	{"idempotency", func(r *Retention) *time.Duration { return &r.Idempotency }, day, false},
+	{"spent", func(r *Retention) *time.Duration { return &r.Spent }, day, false},
+}
+
+// ParseRetention reads a setting such as "frames=30d,authorizations=2555d,events=never": a class, and after how many days it
+// goes. What is not named keeps its default.
+func ParseRetention(setting string) (Retention, error) {
+	r := DefaultRetention()
+	given := map[string]bool{}
+	for part := range strings.SplitSeq(setting, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		if !ok || given[name] {
+			return r, fmt.Errorf("%q: want class=days, each class once, such as frames=30d", part)
+		}
+		given[name] = true
+		if err := r.set(name, value); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (r *Retention) set(name, value string) error {
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.name)
+		if c.name != name {
+			continue
+		}
+		if value == "never" && c.forever {
+			*c.keep(r) = 0
+			return nil
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(value, "d"))
+		keep := time.Duration(n) * day
+		if err != nil || !strings.HasSuffix(value, "d") || n > 36500 || keep < c.least {
+			return fmt.Errorf("%s=%q: want a number of days from %dd to 36500d", name, value, c.least/day)
+		}
+		*c.keep(r) = keep
+		return nil
+	}
+	return fmt.Errorf("%q is no class of data: %s", name, strings.Join(names, ", "))
+}
+
+// RetentionDeps are what retention needs.
+type RetentionDeps struct {
+	Store     *store.Store
+	Research  *research.Service
+	Retention Retention
+}
+
+// RetentionTasks remove what is past its time. Each class is a task of its own: one that fails holds up no other.
+func RetentionTasks(d RetentionDeps) []Task {
+	tasks := []Task{
+		{Name: "retention", Every: time.Hour, About: "Remove spent tokens, kept answers, old deliveries and quota windows", Do: d.housekeeping},
+		{Name: "research-salts", Every: time.Hour, About: "End research periods and destroy their salts", Do: d.salts},
+	}
+	for _, c := range []struct {
+		name store.Expiring
+		keep time.Duration
+	}{
+		{store.ExpiringFrames, d.Retention.Frames},
+		{store.ExpiringDigests, d.Retention.Digests},
+		{store.ExpiringSessions, d.Retention.Sessions},
+		{store.ExpiringTemplates, d.Retention.Templates},
+		{store.ExpiringAuthorizations, d.Retention.Authorizations},
+		{store.ExpiringEvents, d.Retention.Events},
+		{store.ExpiringResearch, d.Retention.Research},
+	} {
+		tasks = append(tasks, Task{Name: "retention-" + string(c.name), Every: time.Hour, About: "Remove " + string(c.name) + " past their retention",
+			Do: d.expire(c.name, c.keep)})
+	}
+	return tasks
+}
+
+// expire removes a batch of a class and says so in the log of every environment that it was of.
+func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(context.Context, time.Time, string) (int, bool, error) {
+	return func(ctx context.Context, at time.Time, by string) (int, bool, error) {
+		if keep == 0 {
+			return 0, false, nil
+		}
+		n := 0
+		err := d.Store.Write(ctx, func(q *store.Q) error {
+			gone, err := q.Expire(ctx, class, at.Add(-keep), at, retentionBatch)
+			if err != nil {
+				return err
+			}
+			for _, g := range gone {
+				n += int(g.Rows)
+				if err := executed(ctx, q, expired{class, g, at.Add(-keep)}, at, by); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return n, n == retentionBatch, err
+	}
+}
+
+// expired is what of a class was removed of one environment: rows from before a time.
+type expired struct {
+	class  store.Expiring
+	gone   store.Counted
+	before time.Time
+}
+
+func executed(ctx context.Context, q *store.Q, e expired, at time.Time, by string) error {
+	g := e.gone
+	t, data := events.RetentionExecuted, map[string]any{"class": string(e.class), "removed": g.Rows, "older_than": apitime.Time(e.before)}
+	if e.class == store.ExpiringResearch {
+		t, data = events.ResearchVectorsRemoved, map[string]any{"removed": g.Rows}
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment}, Type: t, At: at, Actor: "workflow:" + by, WorkflowID: by, Data: data,
+	})
+}
+
+func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	return d.Research.Rotate(ctx, d.Retention.ResearchSalts, at, by)
+}
+
+// housekeeping removes a batch of each kind of what only serves to run the service.
+func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
+	all, more := 0, false
+	for _, drop := range []struct {
+		keep time.Duration
+		do   func(ctx context.Context, t time.Time, limit int) (int64, error)
+	}{
+		{d.Retention.Deliveries, d.Store.DropAttempts},
+		{d.Retention.Deliveries, d.Store.DropDeliveries},
+		{d.Retention.Spent, d.Store.DropClientTokens},
+		{d.Retention.Spent, d.Store.DropRegistrationGrants},
+		{d.Retention.Spent, d.Store.DropChallengeLinks},
+		{d.Retention.Spent, d.Store.DropPeopleTraces},
+		{d.Retention.Spent, d.Store.DropResearchPeriods},
+		{d.Retention.Idempotency, atOnce(d.Store.DropIdempotencyKeys)},
+		{quotaKept, atOnce(d.Store.DropQuotas)},
+	} {
+		n, err := drop.do(ctx, at.Add(-drop.keep), batch)
+		if err != nil {
+			return all, true, err
+		}
+		all += int(n)
+		more = more || n == batch
+	}
+	return all, more, nil
+}
+
+func atOnce(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
+	return func(ctx context.Context, t time.Time, _ int) (int64, error) {
+		n, err := drop(ctx, t)
+		// However many there were, there are no more.
+		return min(n, batch-1), err
+	}
+}

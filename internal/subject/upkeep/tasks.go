@@ -1,0 +1,140 @@
+package upkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// batch is how many rows a task takes at once.
+const batch = 500
+
+// grace is how long a run may be late before upkeep settles its record: its timer may still be on the way.
+const grace = time.Minute
+
+// KeyLife is how long a signing key signs before it is rotated.
+const KeyLife = 90 * 24 * time.Hour
+
+// Keys rotates signing keys (internal/authz/signing).
+type Keys interface {
+	Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error)
+	Retire(ctx context.Context, scope store.Scope, actor string) (int, error)
+}
+
+// Deps are the services whose moves upkeep makes.
+type Deps struct {
+	Store       *store.Store
+	Challenges  *challenge.Service
+	Holds       *hold.Service
+	Evaluations *evaluation.Service
+	Keys        Keys
+}
+
+// Standard are the tasks of the service.
+func Standard(d Deps) []Task {
+	return []Task{
+		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose run is gone", Do: d.challenges},
+		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose run is gone", Do: d.holds},
+		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose run is gone", Do: d.evaluations},
+		{Name: "idle-sessions", Every: 5 * time.Minute, About: "Expire sessions without activity for half an hour", Do: d.sessions},
+		{Name: "signing-keys", Every: time.Hour, About: "Rotate signing keys and retire those nothing alive was signed with", Do: d.keys},
+	}
+}
+
+// each does one thing with each of what list finds.
+func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
+	for i, f := range found {
+		if err := do(f); err != nil {
+			return i, true, err
+		}
+	}
+	return len(found), len(found) == batch, err
+}
+
+func (d Deps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	ids, err := d.Store.OverdueChallenges(ctx, at.Add(-grace), batch)
+	return each(ids, err, func(id string) error {
+		_, err := d.Challenges.Expire(ctx, challenge.Move{ID: id, At: at, WorkflowID: by})
+		return err
+	})
+}
+
+func (d Deps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	ids, err := d.Store.OverdueHolds(ctx, at.Add(-grace), batch)
+	return each(ids, err, func(id string) error {
+		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
+		return err
+	})
+}
+
+// evaluations closes one at a time: each may count for a minute.
+func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	ids, err := d.Store.OverdueEvaluations(ctx, at.Add(-grace), 1)
+	if err != nil || len(ids) == 0 {
+		return 0, false, err
+	}
+	_, err = d.Evaluations.Close(ctx, evaluation.Move{ID: ids[0], At: at, WorkflowID: by})
+	return 1, true, err
+}
+
+func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	n := 0
+	err := d.Store.Write(ctx, func(q *store.Q) error {
+		expired, err := q.ExpireIdleSessions(ctx, at.Add(-assurance.SessionIdle), at, batch)
+		if err != nil {
+			return err
+		}
+		n = len(expired)
+		for _, s := range expired {
+			if err := sessionExpired(ctx, q, s, at, by); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, n == batch, err
+}
+
+func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
+	subject, err := q.ExternalID(ctx, s.SubjectUID)
+	if err != nil {
+		return err
+	}
+	if err := template.AfterSession(ctx, q, s, at); err != nil {
+		return err
+	}
+	return events.Append(ctx, q, events.Entry{
+		Scope: store.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, Type: events.SessionExpired, At: at,
+		SubjectUID: s.SubjectUID, Subject: subject, Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"session": s.ID},
+	})
+}
+
+// keys retires before it rotates, so that a rotation finds the place free.
+func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	actor := "workflow:" + by
+	scopes, err := d.Store.KeysRetiringSince(ctx, at, batch)
+	retired, _, err := each(scopes, err, func(s store.Scope) error {
+		_, err := d.Keys.Retire(ctx, s, actor)
+		return err
+	})
+	if err != nil {
+		return retired, false, err
+	}
+	scopes, err = d.Store.KeysActiveSince(ctx, at.Add(-KeyLife), batch)
+	return each(scopes, err, func(s store.Scope) error {
+		_, err := d.Keys.Rotate(ctx, s, actor)
+		if problem.Is(err, problem.RotationInProgress) { // the next key was replaced: it signs from the next time on
+			return nil
+		}
+		return err
+	})
+}

@@ -1,0 +1,169 @@
+package upkeep_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/upkeep"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+const by = "upkeep/test"
+
+// keys hears which environments' keys were rotated and retired.
+type keys struct {
+	rotated, retired []store.Scope
+	err              error // of a rotation
+}
+
+func (k *keys) Rotate(_ context.Context, s store.Scope, _ string) ([]models.SigningKey, error) {
+	k.rotated = append(k.rotated, s)
+	return nil, k.err
+}
+
+func (k *keys) Retire(_ context.Context, s store.Scope, _ string) (int, error) {
+	k.retired = append(k.retired, s)
+	return 1, nil
+}
+
+type bundle struct {
+	*fixture.World
+	keys    *keys
+	service *upkeep.Service
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	st := testenv.Store(t)
+	b := &bundle{World: fixture.New(t, st, now), keys: &keys{}}
+	c := clock.NewFake(now)
+	var err error
+	b.service, err = upkeep.New(upkeep.Standard(upkeep.Deps{
+		Store: st, Challenges: &challenge.Service{Store: st, Clock: c}, Holds: &hold.Service{Store: st, Clock: c},
+		Evaluations: &evaluation.Service{Store: st, Clock: c}, Keys: b.keys,
+	})...)
+	require.NoError(t, err)
+	return b
+}
+
+// run does a task as of some time after now and returns how much it did.
+func (b *bundle) run(t *testing.T, task string, after time.Duration) int {
+	t.Helper()
+	all := 0
+	for {
+		done, more, err := b.service.Run(t.Context(), task, now.Add(after), by)
+		require.NoError(t, err)
+		all += done
+		if !more {
+			return all
+		}
+	}
+}
+
+func TestNewRefusesWhatIsIncomplete(t *testing.T) {
+	t.Parallel()
+	do := func(context.Context, time.Time, string) (int, bool, error) { return 0, false, nil }
+	whole := upkeep.Task{Name: "a", Every: time.Hour, Do: do}
+	for name, tasks := range map[string][]upkeep.Task{
+		"twice":    {whole, whole},
+		"no name":  {{Every: time.Hour, Do: do}},
+		"no times": {{Name: "a", Do: do}},
+		"no work":  {{Name: "a", Every: time.Hour}},
+	} {
+		_, err := upkeep.New(tasks...)
+		require.Error(t, err, name)
+	}
+	s, err := upkeep.New(whole)
+	require.NoError(t, err)
+	_, _, err = s.Run(t.Context(), "b", now, by)
+	require.True(t, problem.Is(err, problem.NotFound), "the schedule of another version is refused for good: %v", err)
+}
+
+// What a run should have settled, and has not, is settled after a minute of grace, through the service's own move.
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	for task, c := range map[string]struct {
+		open  func(b *bundle)
+		event string
+	}{
+		"overdue-challenges": {func(b *bundle) { b.Challenge(time.Hour, "sandbox_confirm") }, "challenge.expired"},
+		"overdue-holds":      {func(b *bundle) { b.Hold(time.Hour, 1) }, "hold.expired"},
+		"overdue-evaluations": {func(b *bundle) {
+			b.Exec(`insert into evaluations (id, tenant_id, environment_id, name, action_keys, action_ids, success_criteria, status, starts_at,
+				ends_at, created_at) values ('evl_' || gen_random_uuid(), $1, $2, 'x', '{}', '{}', '{}', 'open', $3::timestamptz, $3::timestamptz + interval '1 hour', $3)`,
+				b.Scope.Tenant, b.Scope.Environment, now)
+		}, "evaluation.closed"},
+	} {
+		t.Run(task, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			c.open(b)
+			c.open(b)
+			require.Zero(t, b.run(t, task, time.Hour+time.Minute))
+			require.Equal(t, 2, b.run(t, task, time.Hour+time.Minute+time.Microsecond))
+			require.Equal(t, 2, b.Events(c.event))
+			require.Zero(t, b.run(t, task, 2*time.Hour))
+		})
+	}
+}
+
+func (b *bundle) session(id string, status string, active time.Time) {
+	b.Exec(`insert into sessions (id, tenant_id, environment_id, subject_uid, device_class, status, started_at, last_activity_at)
+		values ($1, $2, $3, $4, 'desktop', $5, $6, $6)`, id, b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, status, active)
+}
+
+func TestIdleSessionsExpire(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.session("ses_idle", "active", now)
+	b.session("ses_busy", "active", now.Add(time.Second))
+	b.session("ses_ended", "ended", now)
+	require.Equal(t, 1, b.run(t, "idle-sessions", assurance.SessionIdle+time.Second))
+	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_idle' and status = 'expired' and ended_at is not null"))
+	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_busy' and status = 'active'"))
+	require.Equal(t, 1, b.Events("session.expired"))
+}
+
+func TestSigningKeysRotateWhenTheyAreOld(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Exec(`insert into signing_keys (kid, tenant_id, environment_id, status, public_jwk, sealed, created_at, activated_at, retiring_at)
+		values ('a', $1, $2, 'active', '{}', '\x00', $3, $3, null), ('b', $1, $2, 'retiring', '{}', '\x00', $3, $3, $3)`,
+		b.Scope.Tenant, b.Scope.Environment, now)
+	b.run(t, "signing-keys", upkeep.KeyLife)
+	require.Empty(t, b.keys.rotated)
+	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "whether it is time is for the service to say")
+	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
+	require.Equal(t, []store.Scope{b.Scope}, b.keys.rotated)
+
+	// A next key that was replaced signs from the next run of the task on. Trying again at once would not let verifiers know it.
+	b.keys.err = problem.New(problem.RotationInProgress, "replaced")
+	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
+	b.keys.err = errors.New("away")
+	_, _, err := b.service.Run(t.Context(), "signing-keys", now.Add(upkeep.KeyLife+time.Second), by)
+	require.ErrorIs(t, err, b.keys.err)
+}
+
+func TestABatchThatFailsIsToldOf(t *testing.T) {
+	t.Parallel()
+	away := errors.New("away")
+	s, err := upkeep.New(upkeep.Task{Name: "a", Every: time.Hour, Do: func(context.Context, time.Time, string) (int, bool, error) { return 3, true, away }})
+	require.NoError(t, err)
+	_, _, err = s.Run(t.Context(), "a", now, by)
+	require.ErrorIs(t, err, away)
+}

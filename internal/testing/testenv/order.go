@@ -1,0 +1,70 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+)
+
+// consequences are the types that never precede their cause in one transaction.
+var consequences = map[events.Type][]events.Type{
+	events.AuthorizationDecided:    {events.ChallengeRequested, events.HoldOpened},
+	events.ChallengeCompleted:      {events.AuthorizationDecided, events.ChallengeRequested, events.HoldOpened},
+	events.HoldApproved:            {events.AuthorizationDecided, events.ChallengeRequested, events.HoldOpened},
+	events.SubjectRevoked:          {events.ProofRevoked, events.ChallengeCancelled, events.ClientTokenRevoked},
+	events.SubjectErasureRequested: {events.ProofRevoked, events.ChallengeCancelled, events.ClientTokenRevoked},
+	events.RecoveryStarted:         {events.ProofRevoked, events.ChallengeCancelled, events.ClientTokenRevoked, events.TemplateReset},
+	events.EnrollmentCompleted:     {events.RecoveryCompleted},
+	events.PolicyActivated:         {events.PolicyRetired},
+	events.TenantCreated:           {events.EnvironmentCreated},
+	events.SubjectCreated:          {events.SessionStarted},
+}
+
+// CheckOrder requires of every transaction in a database's log that ids and times rise in the order in which the entries
+// were written, and that no consequence precedes its cause. So every reader (by number, by time and id) sees one order.
+func CheckOrder(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	rows, err := conn.Query(ctx, "select txid::text, environment_id, id, at, type from events order by environment_id, events.txid, seq")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	type entry struct {
+		tx, environment, id string
+		at                  time.Time
+		kind                events.Type
+	}
+	var before entry
+	var earlier []events.Type // of the same transaction
+	var wrong []error
+	for rows.Next() {
+		var e entry
+		if err := rows.Scan(&e.tx, &e.environment, &e.id, &e.at, &e.kind); err != nil {
+			return err
+		}
+		if e.tx != before.tx || e.environment != before.environment {
+			before, earlier = entry{}, nil
+		}
+		if e.id < before.id || e.at.Before(before.at) {
+			wrong = append(wrong, fmt.Errorf("%s %s at %s stands behind %s %s at %s of its transaction, and is listed ahead of it",
+				e.kind, e.id, e.at, before.kind, before.id, before.at))
+		}
+		for _, t := range earlier {
+			if slices.Contains(consequences[e.kind], t) {
+				wrong = append(wrong, fmt.Errorf("%s %s stands behind %s, which follows from it", e.kind, e.id, t))
+			}
+		}
+		before, earlier = e, append(earlier, e.kind)
+	}
+	return errors.Join(append(wrong, rows.Err())...)
+}

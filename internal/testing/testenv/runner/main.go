@@ -1,0 +1,175 @@
+// Command runner is what make test runs: it starts one throw-away Postgres and one Temporal server (devstack), tells the
+// tests of every module where they are, runs them with gotestsum, and always takes the servers down again. Its exit
+// code is that of the tests.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/local/localpg"
+	"github.com/countersign-dev/countersign/internal/local/subprocess"
+)
+
+// The environment variables by which tests find the servers (internal/testing/testenv, internal/testing/testenv/temporaltest, devstack).
+const (
+	databaseEnv         = "COUNTERSIGN_TEST_DATABASE_URL"
+	temporalEnv         = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
+	devstackDatabaseEnv = "DEVSTACK_TEST_DATABASE_URL"
+)
+
+// temporalWithin bounds the start of the Temporal server, schema included.
+const temporalWithin = 2 * time.Minute
+
+type options struct {
+	gotestsum, devstack string
+	format              string
+	modules             []string
+	args                []string // for go test
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.gotestsum, "gotestsum", "bin/gotestsum", "`path` of gotestsum")
+	flag.StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of devstack; empty: no Temporal server is started")
+	flag.StringVar(&o.format, "format", "pkgname", "gotestsum's output `format`")
+	modules := flag.String("modules", ".", "`folders` of the modules to test, separated by commas; the last one's summary closes the run")
+	flag.Parse()
+	o.modules, o.args = strings.Split(*modules, ","), flag.Args()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make test:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code of the first module whose tests failed.
+func run(ctx context.Context, o options) (int, error) {
+	dir, err := os.MkdirTemp("", "countersign-test-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- the user that Postgres runs as passes through
+		return 1, err
+	}
+	env, down, err := servers(ctx, o, dir)
+	defer down()
+	if err != nil {
+		return 1, err
+	}
+	code := 0
+	for _, module := range o.modules {
+		if ctx.Err() != nil {
+			return 130, errors.New("interrupted")
+		}
+		if failed := test(ctx, o, module, env); code == 0 {
+			code = failed
+		}
+	}
+	return code, nil
+}
+
+// servers starts what is not given by the environment. The returned function stops what was started.
+func servers(ctx context.Context, o options, dir string) (env []string, down func(), err error) {
+	var stops []func()
+	down = func() {
+		for i := len(stops) - 1; i >= 0; i-- {
+			stops[i]()
+		}
+	}
+	database := os.Getenv(databaseEnv)
+	if database == "" {
+		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Say: say})
+		if err != nil {
+			return nil, down, err
+		}
+		stops = append(stops, func() { _ = pg.Stop() })
+		database = pg.URL("postgres")
+	}
+	env = []string{databaseEnv + "=" + database, devstackDatabaseEnv + "=" + database}
+	if o.devstack == "" || os.Getenv(temporalEnv) != "" {
+		return env, down, nil
+	}
+	address, stop, err := startTemporal(ctx, o.devstack, database, dir)
+	if err != nil {
+		return nil, down, err
+	}
+	stops = append(stops, stop)
+	return append(env, temporalEnv+"="+address), down, nil
+}
+
+func startTemporal(ctx context.Context, binary, database, dir string) (address string, stop func(), err error) {
+	ready := filepath.Join(dir, "temporal.json")
+	p, err := subprocess.Start(subprocess.Spec{
+		Path: binary, Output: os.Stderr, Orphaned: syscall.SIGTERM,
+		Env: append(os.Environ(), "DEVSTACK_DATABASE_URL="+database),
+		Args: []string{"--frontend-port", "0", "--ui-port", "0", "--ready-file", ready,
+			"--parent-pid", strconv.Itoa(os.Getpid())},
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	stop = func() { _ = p.Stop(syscall.SIGTERM, 20*time.Second) }
+	ctx, cancel := context.WithTimeout(ctx, temporalWithin)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		var at struct{ Frontend string }
+		if text, err := os.ReadFile(ready); err == nil && json.Unmarshal(text, &at) == nil { // #nosec G304 -- our own file
+			tick.Stop()
+			return at.Frontend, stop, nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.Done():
+			return "", nil, errors.New("the Temporal server for tests did not start; what it said is above")
+		case <-ctx.Done():
+			stop()
+			return "", nil, errors.New("the Temporal server for tests did not start in time")
+		}
+	}
+}
+
+// test runs one module's tests and returns the exit code.
+func test(ctx context.Context, o options, module string, env []string) int {
+	gotestsum, err := filepath.Abs(o.gotestsum)
+	if err != nil {
+		say("%v", err)
+		return 1
+	}
+	args := append([]string{"--format", o.format, "--"}, o.args...)
+	cmd := exec.CommandContext(ctx, gotestsum, args...) // #nosec G204 -- the tool that the Makefile names
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return max(exit.ExitCode(), 1)
+	default:
+		say("%v", err)
+		return 1
+	}
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "make test: "+format+"\n", args...) }

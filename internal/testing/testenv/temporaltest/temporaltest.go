@@ -1,0 +1,177 @@
+// Package temporaltest gives tests a real Temporal server: a namespace of its own to each that asks, with the product's
+// search attributes. The server is the one that COUNTERSIGN_TEST_TEMPORAL_ADDRESS names, or a devstack that lives as
+// long as the test process. Only tests may import it.
+package temporaltest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/countersign-dev/countersign/internal/local/subprocess"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+)
+
+// AddressEnv names the environment variable with the host:port of the server to use.
+const AddressEnv = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
+
+// SearchAttributes are the product's, all of type Keyword.
+var SearchAttributes = []string{
+	"CountersignKind", "CountersignEnvironment", "CountersignDecision", "CountersignAction", "CountersignState",
+}
+
+const (
+	startWithin    = 2 * time.Minute
+	registerWithin = time.Minute
+	pollEvery      = 20 * time.Millisecond
+)
+
+// Address is the host:port of the server.
+func Address(t testing.TB) string {
+	t.Helper()
+	address, err := server()
+	require.NoError(t, err)
+	return address
+}
+
+var server = sync.OnceValues(start)
+
+// Namespace registers a fresh namespace and returns the server's address and the namespace's name once it works.
+func Namespace(t testing.TB) (address, namespace string) {
+	t.Helper()
+	address, namespace, err := New(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	return address, namespace
+}
+
+// New is Namespace for a TestMain, which has no test.
+func New(ctx context.Context) (address, namespace string, err error) {
+	if address, err = server(); err != nil {
+		return "", "", err
+	}
+	namespace = "test-" + strings.ToLower(rand.Text()[:16])
+	c, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: silent{}})
+	if err != nil {
+		return "", "", fmt.Errorf("the Temporal server at %s does not answer: %w", address, err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, registerWithin)
+	defer cancel()
+	return address, namespace, register(ctx, c, namespace)
+}
+
+func register(ctx context.Context, c client.Client, namespace string) error {
+	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	kinds := map[string]enumspb.IndexedValueType{}
+	for _, name := range SearchAttributes {
+		kinds[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	// The server's parts learn of a new namespace one after the other.
+	if err := until(ctx, func() error {
+		_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+			Namespace: namespace, SearchAttributes: kinds,
+		})
+		return err
+	}); err != nil {
+		return err
+	}
+	return until(ctx, func() error {
+		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Query: "CountersignKind = 'none' and CountersignState = 'none'",
+		})
+		return err
+	})
+}
+
+// until tries again until f succeeds or ctx ends; it returns what f said last.
+func until(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		timer := time.NewTimer(pollEvery)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
+}
+
+func start() (string, error) {
+	if given := os.Getenv(AddressEnv); given != "" {
+		return given, nil
+	}
+	_, file, _, _ := runtime.Caller(0)
+	binary := filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "bin", "devstack")
+	if _, err := os.Stat(binary); err != nil {
+		return "", fmt.Errorf("no Temporal server for tests: run make devstack once, or set %s to one", AddressEnv)
+	}
+	database, err := testenv.Server()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	return startDevstack(ctx, binary, database)
+}
+
+func startDevstack(ctx context.Context, binary, databaseURL string) (string, error) {
+	dir, err := os.MkdirTemp("", "countersign-temporaltest-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ready, suffix := filepath.Join(dir, "ready.json"), strconv.Itoa(os.Getpid())
+	p, err := subprocess.Start(subprocess.Spec{
+		Path: binary, Output: os.Stderr, Orphaned: syscall.SIGTERM,
+		Env: append(os.Environ(), "DEVSTACK_DATABASE_URL="+databaseURL),
+		Args: []string{"--database", "temporal_" + suffix, "--visibility-database", "temporal_visibility_" + suffix,
+			"--frontend-port", "0", "--ui-port", "0", "--ready-file", ready, "--parent-pid", suffix},
+	})
+	if err != nil {
+		return "", err
+	}
+	var endpoints struct{ Frontend string }
+	err = until(ctx, func() error {
+		text, err := os.ReadFile(ready) // #nosec G304 -- a file of our own folder
+		if err != nil {
+			return errors.Join(err, p.Err())
+		}
+		return json.Unmarshal(text, &endpoints)
+	})
+	return endpoints.Frontend, err
+}
+
+// silent drops what the client has to say while a namespace is not there yet.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
