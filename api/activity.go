@@ -30,7 +30,7 @@ func (h *activityHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	rows, next, err := h.Store.Activity(requestContext(c), principal(c).Store(), f, pg)
+	rows, next, err := h.Store.Events().Activity(requestContext(c), principal(c).Store(), f, pg)
 	if err != nil {
 		return err
 	}

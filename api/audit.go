@@ -29,7 +29,7 @@ func (h *auditHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	links, next, err := h.Store.Audit(requestContext(c), principal(c).Store(), f, pg)
+	links, next, err := h.Store.Audit().Entries(requestContext(c), principal(c).Store(), f, pg)
 	if err != nil {
 		return err
 	}

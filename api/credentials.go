@@ -146,7 +146,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and host, such as https://app.example.com.", "value_error")
 	}
 	p := principal(c)
-	row, err := subject.RequireActive(h.Store.Subject(requestContext(c), p.Store(), in.Subject))
+	row, err := subject.RequireActive(h.Store.Subjects().Get(requestContext(c), p.Store(), in.Subject))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func setupEvents(t *testing.T) *eventsBundle {
 	for _, n := range []string{"1", "2"} {
 		_, err = b.st.Pool().Exec(t.Context(), "insert into tenants values ($1, 'Test', $2)", "tnt_"+n, now)
 		require.NoError(t, err)
-		require.NoError(t, b.st.CreateEnvironment(t.Context(), models.Environment{ID: "env_" + n, TenantID: "tnt_" + n, Kind: models.Sandbox,
+		require.NoError(t, b.st.Environments().Create(t.Context(), models.Environment{ID: "env_" + n, TenantID: "tnt_" + n, Kind: models.Sandbox,
 			RPID: "localhost", RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: now}))
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -132,7 +132,7 @@ func (b *eventsBundle) happen(s store.Scope, t events.Type, subject string, at t
 	b.t.Helper()
 	row, err := events.Row(events.Entry{Scope: s, Type: t, At: at, Subject: subject, SubjectUID: subject, Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.AppendEvent(b.t.Context(), row, false))
+	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
 	return row.ID
 }
 

@@ -45,7 +45,7 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 			CredentialID: p.CredentialID, Key: key, Operation: operation,
 			RequestHash: requestHash(c), CreatedAt: s.clock.Now(),
 		}
-		reserved, err := s.store.ReserveIdempotencyKey(requestContext(c), row, row.CreatedAt.Add(-abandonedAfter))
+		reserved, err := s.store.Idempotency().Reserve(requestContext(c), row, row.CreatedAt.Add(-abandonedAfter))
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 	ctx := context.WithoutCancel(requestContext(c))
 	defer func() {
 		if !finished {
-			_ = s.store.FreeIdempotencyKey(ctx, row)
+			_ = s.store.Idempotency().Release(ctx, row)
 		}
 	}()
 	if err := next(c); err != nil {
@@ -85,7 +85,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 	if row.Body, err = s.keys.Seal(idempotencyPurpose, c.Response().Body(), []byte(row.CredentialID+" "+row.Key)); err != nil {
 		return err
 	}
-	if err := s.store.FinishIdempotencyKey(ctx, row); err != nil {
+	if err := s.store.Idempotency().Finish(ctx, row); err != nil {
 		return err
 	}
 	finished = true
@@ -93,7 +93,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 }
 
 func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
-	kept, err := s.store.IdempotencyKey(requestContext(c), p.CredentialID, row.Key)
+	kept, err := s.store.Idempotency().Get(requestContext(c), p.CredentialID, row.Key)
 	if err != nil {
 		return err
 	}

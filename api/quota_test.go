@@ -29,11 +29,11 @@ type comesAndGoes struct {
 	away atomic.Bool
 }
 
-func (s *comesAndGoes) TakeQuota(ctx context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
+func (s *comesAndGoes) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
 	if s.away.Load() {
 		return false, 0, errors.New("away")
 	}
-	return s.Source.TakeQuota(ctx, bucket, window, n, limit)
+	return s.Source.Take(ctx, bucket, window, n, limit)
 }
 
 // While the shared count cannot be asked requests pass, without quota headers that would be made up, and each is counted as
@@ -50,7 +50,7 @@ func TestQuotaDegradesOpen(t *testing.T) {
 	issued, err := callers.Issue(t.Context(), world.Scope, identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
 	require.NoError(t, err)
 
-	source := &comesAndGoes{Source: st}
+	source := &comesAndGoes{Source: st.Quotas()}
 	source.away.Store(true)
 	metrics := prometheus.NewRegistry()
 	app, err := New(t.Context(), Config{BaseURL: "http://localhost:8080"}, Deps{

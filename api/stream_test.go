@@ -69,7 +69,7 @@ func (b *streamBundle) append(subject string) string {
 	row, err := events.Row(events.Entry{Scope: b.scope, Type: events.SubjectCreated, At: clock.System().Now(), Subject: subject, SubjectUID: "sub_1",
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.AppendEvent(b.t.Context(), row, false))
+	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
 	return row.ID
 }
 

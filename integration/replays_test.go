@@ -239,10 +239,10 @@ func TestEnrollmentReadyIsWhatTheFramesSay(t *testing.T) {
 	ada := typist("ada who is counted")
 	subject := r.subject(t)
 	scope := store.Scope{Tenant: r.TenantID, Environment: r.ID}
-	v, err := shared.Store.Subject(t.Context(), scope, subject)
+	v, err := shared.Store.Subjects().Get(t.Context(), scope, subject)
 	require.NoError(t, err)
 	byFrames := func() bool {
-		stored, err := shared.Store.EnrollFrames(t.Context(), v.UID, "desktop")
+		stored, err := shared.Store.Sessions().EnrollFrames(t.Context(), v.UID, "desktop")
 		require.NoError(t, err)
 		keys := map[string]int{}
 		for _, s := range stored {

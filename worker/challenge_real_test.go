@@ -49,7 +49,7 @@ func TestChallengeThroughTheRelay(t *testing.T) {
 	require.NoError(t, err, "the same request after the run has closed")
 	require.Equal(t, out, again)
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
-	require.NoError(t, b.Store.InsertMoveRequest(t.Context(), other))
+	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
 	_, err = b.runs.CancelChallenge(t.Context(), p.Run, "616e6f74686572")
 	require.ErrorIs(t, err, workflows.ErrClosed)
 
@@ -122,7 +122,7 @@ func TestChallengeMovesAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		row, err := b.Store.Challenge(t.Context(), b.Scope, c.ID)
+		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
 		require.NoError(t, err)
 		for i, err := range results {
 			won := (row.Status == models.ChallengeCompleted) == (i%2 == 0)
@@ -217,7 +217,7 @@ func TestRunHearsOfAVoidedChallenge(t *testing.T) {
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.run(nil)
 	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
-		if _, err := q.CancelChallenge(t.Context(), c.ID, b.Now); err != nil {
+		if _, err := q.Challenges().Cancel(t.Context(), c.ID, b.Now); err != nil {
 			return err
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})

@@ -95,7 +95,7 @@ func TestApproveAgainstRejectAgainstExpire(t *testing.T) {
 		b.nearly(t, "holds where authorization_id = $1 and due_at", h.AuthorizationID)
 		told := race(map[string]func() (string, error){"approved": review(approve), "rejected": review(reject)}, 2)
 		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status <> 'pending'", h.AuthorizationID)
-		row, err := b.Store.Hold(t.Context(), b.Scope, h.AuthorizationID)
+		row, err := b.Store.Holds().Get(t.Context(), b.Scope, h.AuthorizationID)
 		require.NoError(t, err)
 		truthful(t, told, string(row.Status), problem.ReviewResolved, problem.ReviewExpired)
 	}
@@ -134,7 +134,7 @@ func TestCompleteAgainstCancelAgainstExpire(t *testing.T) {
 			},
 		}, 2)
 		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)
-		row, err := b.Store.Challenge(t.Context(), b.Scope, c.ID)
+		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
 		require.NoError(t, err)
 		truthful(t, told, string(row.Status), problem.ChallengeClosed, problem.ChallengeExpired)
 	}

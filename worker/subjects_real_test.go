@@ -60,7 +60,7 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	h := b.Hold(time.Hour, 1)
 	v, err := recoveries.Begin(t.Context(), p, b.Subject.ExternalID, recovery.Begin{Anchor: recovery.AnchorNone})
 	require.NoError(t, err)
-	b.Subject, err = b.Store.SubjectByUID(t.Context(), b.Scope, b.Subject.UID)
+	b.Subject, err = b.Store.Subjects().ByUID(t.Context(), b.Scope, b.Subject.UID)
 	require.NoError(t, err)
 	c := b.Challenge(time.Hour, "sandbox_confirm")
 	run, _, err := b.challenges.Run(t.Context(), c.ID)

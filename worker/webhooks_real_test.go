@@ -89,7 +89,7 @@ func (h *hooks) happen(t testing.TB, n int) string {
 	row, err := events.Row(events.Entry{Scope: h.Scope, Type: events.SubjectCreated, At: clock.System().Now(), Subject: fmt.Sprint(n),
 		SubjectUID: "sub_1", Actor: "credential:crd_1"})
 	require.NoError(t, err)
-	require.NoError(t, h.Store.Write(t.Context(), func(q *store.Q) error { return q.AppendEvent(t.Context(), row, true) }))
+	require.NoError(t, h.Store.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, true) }))
 	h.Store.Wake(store.ChannelOutbox)
 	return row.ID
 }

@@ -91,7 +91,7 @@ func (d *down) happen() string {
 	row, err := events.Row(events.Entry{Scope: d.Scope, Type: events.SubjectCreated, At: d.fan.Clock.Now(), Subject: "user-4711",
 		SubjectUID: d.Subject.UID, Actor: "credential:crd_1"})
 	require.NoError(d.t, err)
-	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *store.Q) error { return q.AppendEvent(d.t.Context(), row, true) }))
+	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *store.Q) error { return q.Events().Append(d.t.Context(), row, true) }))
 	require.NoError(d.t, d.fan.Handle(d.t.Context(), models.Outbox{EnvironmentID: d.Scope.Environment, Ref: row.ID}))
 	d.env.SignalWorkflow(workflows.SignalWake, workflows.EndpointWake{})
 	return row.ID

@@ -60,7 +60,7 @@ func (r *recovering) at(after time.Duration, f func()) { r.env.RegisterDelayedCa
 
 func (r *recovering) status(t *testing.T) models.RecoveryStatus {
 	t.Helper()
-	row, err := r.store.Recovery(context.Background(), r.begun.ID)
+	row, err := r.store.Recoveries().Get(context.Background(), r.begun.ID)
 	require.NoError(t, err)
 	return row.Status
 }
@@ -118,7 +118,7 @@ func TestRecoveryEndsWhenItsSubjectIsErased(t *testing.T) {
 	t.Parallel()
 	r := recover14Days(t, recovery.AnchorIDP)
 	r.at(time.Hour, func() {
-		_, err := r.store.HideSubject(context.Background(), r.scope, r.subject.UID, r.env.Now())
+		_, err := r.store.Erasures().HideSubject(context.Background(), r.scope, r.subject.UID, r.env.Now())
 		require.NoError(t, err)
 		r.env.SignalWorkflow(workflows.SignalSettled, nil)
 	})

@@ -134,7 +134,7 @@ func trailScope(cmd *cobra.Command, c *core, environment, authorization string) 
 	if environment != "" {
 		return scopeOf(cmd, c, environment)
 	}
-	scope, err := c.Store.ScopeOfAuthorization(cmd.Context(), authorization)
+	scope, err := c.Store.Decisions().ScopeOf(cmd.Context(), authorization)
 	if errors.Is(err, store.ErrNotFound) {
 		return scope, usage("no environment has an authorization %q", authorization)
 	}

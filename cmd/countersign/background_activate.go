@@ -69,7 +69,7 @@ func (p *peopleSource) frames(cmd *cobra.Command, s *settings) ([]accuracy.Frame
 
 func (p *peopleSource) framesOf(cmd *cobra.Command, c *core) ([]accuracy.FramePerson, error) {
 	var out []accuracy.FramePerson
-	err := c.Store.ResearchVectors(cmd.Context(), store.ResearchRange{Environment: p.environment}, func(v store.ResearchSample) error {
+	err := c.Store.Research().Vectors(cmd.Context(), store.ResearchRange{Environment: p.environment}, func(v store.ResearchSample) error {
 		var f features.Frame
 		if err := f.UnmarshalBinary(v.Vector); err != nil {
 			return err
@@ -275,7 +275,7 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 
 func backgroundListCommand() *cobra.Command {
 	return onDatabase("list", "List the backgrounds that are or were in force", cobra.NoArgs, func(cmd *cobra.Command, c *core, _ []string) error {
-		rows, err := c.Store.Backgrounds(cmd.Context())
+		rows, err := c.Store.Backgrounds().List(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func consented(t *testing.T, w *fixture.World, people, frames int) {
 	require.NoError(t, err)
 	service := research.New(w.Store, keys, true)
 	w.Exec("update environments set research_enabled = true")
-	env, err := w.Store.Environment(t.Context(), w.Scope)
+	env, err := w.Store.Environments().Get(t.Context(), w.Scope)
 	require.NoError(t, err)
 	for seed := range people {
 		subject := storetest.Subject(t, w.Store, env, fmt.Sprint("person-", seed))

@@ -34,7 +34,7 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 		}
 		tenant = m.Tenant.ID
 	}
-	envs, err := c.Store.Environments(ctx, tenant)
+	envs, err := c.Store.Environments().List(ctx, tenant)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 
 // findDevTenant is the tenant of the stored keys if the database has it, or else the database's own development tenant.
 func findDevTenant(ctx context.Context, c *core, stored string) (string, error) {
-	tenants, err := c.Store.Tenants(ctx)
+	tenants, err := c.Store.Tenants().List(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func allowOrigin(ctx context.Context, c *core, env models.Environment, origin st
 		return nil
 	}
 	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
-	return c.Store.SetEnvironmentRP(ctx, scope, "localhost", append(env.RPOrigins, origin))
+	return c.Store.Environments().SetRP(ctx, scope, "localhost", append(env.RPOrigins, origin))
 }
 
 // raiseCeiling lets the developer, who is the operator here, give keys of their own the same quota.

@@ -72,7 +72,7 @@ func listed(cmd *cobra.Command, c *core, environment string) ([]store.Scope, err
 		scope, err := scopeOf(cmd, c, environment)
 		return []store.Scope{scope}, err
 	}
-	envs, err := c.Store.Environments(cmd.Context(), "")
+	envs, err := c.Store.Environments().List(cmd.Context(), "")
 	scopes := make([]store.Scope, len(envs))
 	for i, e := range envs {
 		scopes[i] = store.Scope{Tenant: e.TenantID, Environment: e.ID}

@@ -25,7 +25,7 @@ func tenantPagesCommand() *cobra.Command {
 			if cmd.Flags().Changed("frame-ancestor") {
 				in.FrameAncestors = ancestors
 			}
-			is, err := c.Store.Environment(cmd.Context(), env)
+			is, err := c.Store.Environments().Get(cmd.Context(), env)
 			if in.Origin != nil || in.ReturnOrigins != nil || in.FrameAncestors != nil {
 				is, err = c.Tenancy.SetPages(cmd.Context(), env, in, actor(cmd))
 			}

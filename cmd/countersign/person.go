@@ -26,7 +26,7 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (sto
 	if err := needEnvironment(environment); err != nil {
 		return store.Scope{}, err
 	}
-	envs, err := c.Store.Environments(cmd.Context(), "")
+	envs, err := c.Store.Environments().List(cmd.Context(), "")
 	if err != nil {
 		return store.Scope{}, err
 	}

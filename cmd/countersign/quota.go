@@ -13,7 +13,7 @@ func tenantQuotaCommand() *cobra.Command {
 	var ceiling int
 	cmd := onEnvironment("quota", "Show or set how many requests an hour an environment's admins may give a key", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
-			env, err := c.Store.Environment(cmd.Context(), scope)
+			env, err := c.Store.Environments().Get(cmd.Context(), scope)
 			if err == nil && cmd.Flags().Changed("ceiling") {
 				if ceiling < 0 {
 					return usage("--ceiling is %d: it must not be negative", ceiling)

@@ -112,7 +112,7 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 		require.NoError(t, err)
 		defer st.Close()
 		require.Eventually(t, func() bool {
-			rows, err := st.EventsAfter(t.Context(), []string{env}, store.Position{}, 1000)
+			rows, err := st.Events().After(t.Context(), []string{env}, store.Position{}, 1000)
 			require.NoError(t, err)
 			var total int
 			require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where environment_id = $1", env).Scan(&total))
@@ -134,7 +134,7 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 		} {
 			row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: tenant, Environment: env}, Type: events.CredentialRevoked, At: time.Now(), Actor: "cli:x"})
 			require.NoError(t, err)
-			require.NoError(t, st.AppendEvent(t.Context(), row, false))
+			require.NoError(t, st.Events().Append(t.Context(), row, false))
 			_, err = st.Pool().Exec(t.Context(), "update events set txid = ("+number+")::text::xid8 where id = $1", row.ID)
 			require.NoError(t, err)
 			out, err := c.run("audit", "verify", "--environment", env)

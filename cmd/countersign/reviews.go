@@ -14,7 +14,7 @@ func tenantReviewsCommand() *cobra.Command {
 	var bar bool
 	cmd := onEnvironment("reviews", "Show or set whether an environment bars self-review of holds", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			is, err := c.Store.Environment(cmd.Context(), env)
+			is, err := c.Store.Environments().Get(cmd.Context(), env)
 			if err == nil && cmd.Flags().Changed("bar-self-review") {
 				is, err = c.Tenancy.Change(cmd.Context(), env, tenancy.Settings{BarSelfReview: &bar}, actor(cmd), "")
 			}

@@ -134,7 +134,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 
 // refuseUnsafe keeps development settings from live environments.
 func refuseUnsafe(ctx context.Context, c *core, loopback bool) error {
-	envs, err := c.Store.Environments(ctx, "")
+	envs, err := c.Store.Environments().List(ctx, "")
 	if err != nil {
 		return err
 	}

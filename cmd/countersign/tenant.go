@@ -74,7 +74,7 @@ func tenantListCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			tenants, err := c.Store.Tenants(cmd.Context())
+			tenants, err := c.Store.Tenants().List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func tenantListCommand() *cobra.Command {
 }
 
 func environmentIDs(cmd *cobra.Command, c *core, tenant string) (map[models.EnvironmentKind]string, error) {
-	envs, err := c.Store.Environments(cmd.Context(), tenant)
+	envs, err := c.Store.Environments().List(cmd.Context(), tenant)
 	ids := map[models.EnvironmentKind]string{}
 	for _, e := range envs {
 		ids[e.Kind] = e.ID
@@ -108,7 +108,7 @@ func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, erro
 	if err := needEnvironment(environment); err != nil {
 		return store.Scope{}, err
 	}
-	envs, err := c.Store.Environments(cmd.Context(), "")
+	envs, err := c.Store.Environments().List(cmd.Context(), "")
 	if err != nil {
 		return store.Scope{}, err
 	}

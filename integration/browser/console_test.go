@@ -223,7 +223,7 @@ func TestConsoleSessionEnds(t *testing.T) {
 	b.open(w.console("reviews", id))
 	b.see("Why it is held")
 	b.live()
-	_, err := shared.Store.EndConsoleSessions(t.Context(), in.Person.ID, shared.Clock.Now())
+	_, err := shared.Store.ConsoleSessions().EndAll(t.Context(), in.Person.ID, shared.Clock.Now())
 	require.NoError(t, err)
 	b.expect("status of 401")
 	b.click("[data-approve]") // the script finds the session gone and goes to the sign-in page

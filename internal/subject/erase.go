@@ -44,7 +44,7 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		RequestedBy: p.Actor(), RequestedAt: now, Removed: models.JSON("{}"),
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		row, err := q.LockSubject(ctx, p.Store(), id)
+		row, err := q.Subjects().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return absent(err)
 		}
@@ -56,10 +56,10 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		if err := voidAll(ctx, q, p, row, now); err != nil {
 			return err
 		}
-		if _, err := q.HideSubject(ctx, p.Store(), row.UID, now); err != nil {
+		if _, err := q.Erasures().HideSubject(ctx, p.Store(), row.UID, now); err != nil {
 			return err
 		}
-		if err := q.CreateErasure(ctx, erasure); err != nil {
+		if err := q.Erasures().Create(ctx, erasure); err != nil {
 			return err
 		}
 		return outbox.Add(ctx, q, outbox.Item{
@@ -88,7 +88,7 @@ type Run struct {
 
 // Run is looked up by id for the outbox relay; false where the erasure is over.
 func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
-	e, err := s.store.Erasure(ctx, id)
+	e, err := s.store.Erasures().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Run{}, false, nil
 	}
@@ -98,22 +98,22 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 // Runs lists the runs that were started for the subject of an erasure, some at a time; the last is where to go on from.
 // None is the end.
 func (s *Service) Runs(ctx context.Context, erasure string, after store.RunRef) ([]store.RunRef, error) {
-	e, err := s.store.Erasure(ctx, erasure)
+	e, err := s.store.Erasures().Get(ctx, erasure)
 	if err != nil || e.SubjectUID == nil {
 		return nil, ignoreAbsent(err)
 	}
-	return s.store.RunsOfSubject(ctx, *e.SubjectUID, after, eraseRuns)
+	return s.store.Erasures().WorkflowsOfSubject(ctx, *e.SubjectUID, after, eraseRuns)
 }
 
 // Sweep removes some of what is held of the subject and reports whether there is more. It is safe to repeat.
 func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.LockErasure(ctx, erasure)
+		e, err := q.Erasures().Lock(ctx, erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreAbsent(err)
 		}
 		var removed map[string]int64
-		if removed, more, err = q.EraseRows(ctx, *e.SubjectUID, eraseRows); err != nil {
+		if removed, more, err = q.Erasures().EraseRows(ctx, *e.SubjectUID, eraseRows); err != nil {
 			return err
 		}
 		vectors, err := s.research.Forget(ctx, q, e.EnvironmentID, *e.SubjectUID)
@@ -144,7 +144,7 @@ func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, sub
 	var removed int64
 	var last models.IdempotencyKey
 	for {
-		rows, err := q.Answers(ctx, environment, last, eraseAnswers)
+		rows, err := q.Erasures().StoredResponses(ctx, environment, last, eraseAnswers)
 		if err != nil || len(rows) == 0 {
 			return removed, err
 		}
@@ -155,7 +155,7 @@ func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, sub
 			if err == nil && !bytes.Contains(body, name) {
 				continue
 			}
-			if err := q.DeleteAnswer(ctx, r); err != nil {
+			if err := q.Erasures().DeleteStoredResponse(ctx, r); err != nil {
 				return removed, err
 			}
 			removed++
@@ -167,11 +167,11 @@ func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, sub
 // whether there is more to do; when there is not, the receipt is all that remains.
 func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.LockErasure(ctx, erasure)
+		e, err := q.Erasures().Lock(ctx, erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreAbsent(err)
 		}
-		n, err := q.EraseEventsOfSubject(ctx, *e.SubjectUID, at, eraseRows)
+		n, err := q.Erasures().EraseEvents(ctx, *e.SubjectUID, at, eraseRows)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 			return err
 		}
 		// A request that was under way when the subject was hidden may have added rows since the last sweep.
-		late, unfinished, err := q.EraseRows(ctx, *e.SubjectUID, eraseRows)
+		late, unfinished, err := q.Erasures().EraseRows(ctx, *e.SubjectUID, eraseRows)
 		if err != nil {
 			return err
 		}
@@ -195,13 +195,13 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 }
 
 func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID string, at time.Time) error {
-	if err := q.DeleteSubject(ctx, *e.SubjectUID); err != nil {
+	if err := q.Erasures().DeleteSubject(ctx, *e.SubjectUID); err != nil {
 		return err
 	}
-	if _, err := q.FinishErasure(ctx, e.ID, at); err != nil {
+	if _, err := q.Erasures().Finish(ctx, e.ID, at); err != nil {
 		return err
 	}
-	total, err := q.Erasure(ctx, e.ID)
+	total, err := q.Erasures().Get(ctx, e.ID)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 
 // count adds what was removed to the receipt.
 func count(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
-	current, err := q.Erasure(ctx, e.ID)
+	current, err := q.Erasures().Get(ctx, e.ID)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func count(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string
 	if err != nil {
 		return err
 	}
-	return q.CountErased(ctx, e.ID, raw)
+	return q.Erasures().Count(ctx, e.ID, raw)
 }
 
 func tally(raw models.JSON) map[string]int64 {

@@ -72,7 +72,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	views, _, err := b.service.List(ctx, b.scope, store.SubjectFilter{}, store.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, views)
-	_, err = b.store.SubjectByUID(ctx, b.scope, v.UID)
+	_, err = b.store.Subjects().ByUID(ctx, b.scope, v.UID)
 	require.ErrorIs(t, err, store.ErrNotFound)
 
 	again := b.create(t, canary)
@@ -112,7 +112,7 @@ func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
 	}
 	require.Len(t, b.texts(t, "select id from research_vectors"), 1)
 
-	e, err := b.store.Erasure(ctx, r.Erasure)
+	e, err := b.store.Erasures().Get(ctx, r.Erasure)
 	require.NoError(t, err)
 	require.Equal(t, subject.Completed, e.Status)
 	require.Nil(t, e.SubjectUID)

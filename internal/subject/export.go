@@ -72,7 +72,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 		}()
 		err := s.store.Read(long, func(q *store.Q) error {
 			var err error
-			if row, err = q.Subject(long, p.Store(), id); err != nil {
+			if row, err = q.Subjects().Get(long, p.Store(), id); err != nil {
 				return absent(err)
 			}
 			e, err := s.exporter(long, q, row)
@@ -138,7 +138,7 @@ const TimingPurpose = "timing-template"
 
 // timing is what /enrol learned of the subject, opened.
 func (s *Service) timing(ctx context.Context, q *store.Q, row models.Subject) (json.RawMessage, error) {
-	sealed, err := q.TimingTemplate(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
+	sealed, err := q.TimingTemplates().Get(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
 	if err != nil || sealed == nil {
 		return json.RawMessage("null"), err
 	}

@@ -83,7 +83,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 // data writes the data in canonical JSON: sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
 	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open}
-	if err := e.q.ExportSubject(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
+	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
 	return sections.end()

@@ -22,7 +22,7 @@ func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id strin
 	out := Consent{Consented: consented}
 	_, err := s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
 		out.RecordedAt = now
-		changed, err := q.RecordConsent(ctx, p.Store(), models.ResearchConsent{
+		changed, err := q.Research().RecordConsent(ctx, p.Store(), models.ResearchConsent{
 			ID: ids.New(ids.Research), EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Consented: consented, RecordedAt: now,
 		})
 		if err != nil {

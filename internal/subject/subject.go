@@ -58,7 +58,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		row.ExternalID = ids.New(ids.Subject)
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		created, err := q.CreateSubject(ctx, row)
+		created, err := q.Subjects().Create(ctx, row)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 
 // Get answers one subject.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	row, err := s.store.Subject(ctx, scope, id)
+	row, err := s.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, absent(err)
 	}
@@ -81,7 +81,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 
 // List answers subjects, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFilter, page store.Page) ([]View, string, error) {
-	rows, next, err := s.store.Subjects(ctx, scope, f, page)
+	rows, next, err := s.store.Subjects().List(ctx, scope, f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,7 +89,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 	for i, r := range rows {
 		views[i], uids[i], place[r.UID] = View{Subject: r}, r.UID, i
 	}
-	passkeys, err := s.store.ActivePasskeys(ctx, scope, uids...)
+	passkeys, err := s.store.Passkeys().Active(ctx, scope, uids...)
 	for _, p := range passkeys {
 		v := &views[place[p.SubjectUID]]
 		v.Passkeys = append(v.Passkeys, p)
@@ -100,7 +100,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 // Freeze stops the subject's templates from adapting, or lets them adapt again. Doing it twice changes nothing.
 func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, frozen bool, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
-		changed, err := q.SetAdaptationFrozen(ctx, p.Store(), row.UID, frozen, now)
+		changed, err := q.Subjects().SetAdaptationFrozen(ctx, p.Store(), row.UID, frozen, now)
 		if err != nil || !changed {
 			return err
 		}
@@ -113,12 +113,12 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 // stay as they are: completing one is decided again, and so denied. Revoking again changes nothing.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
-		revoked, err := q.RevokeSubject(ctx, p.Store(), row.UID, now)
+		revoked, err := q.Subjects().Revoke(ctx, p.Store(), row.UID, now)
 		if err != nil || !revoked {
 			return err
 		}
 		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
-		proofs, err := q.RevokeProofsOfSubject(ctx, p.Store(), row.UID, void.Reason, now)
+		proofs, err := q.Proofs().RevokeOfSubject(ctx, p.Store(), row.UID, void.Reason, now)
 		if err != nil {
 			return err
 		}
@@ -138,14 +138,14 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 	var after models.Subject
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		row, err := q.LockSubject(ctx, p.Store(), id)
+		row, err := q.Subjects().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return absent(err)
 		}
 		if err := f(q, row, now); err != nil {
 			return err
 		}
-		after, err = q.SubjectByUID(ctx, p.Store(), row.UID)
+		after, err = q.Subjects().ByUID(ctx, p.Store(), row.UID)
 		return err
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 }
 
 func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
-	passkeys, err := s.store.ActivePasskeys(ctx, scopeOf(row), row.UID)
+	passkeys, err := s.store.Passkeys().Active(ctx, scopeOf(row), row.UID)
 	return View{Subject: row, Passkeys: passkeys}, err
 }
 

@@ -30,7 +30,7 @@ type Void struct {
 
 // Proofs revokes the subject's open proofs and answers how many.
 func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
-	rows, err := q.RevokeProofsOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.Reason, v.At)
+	rows, err := q.Proofs().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.Reason, v.At)
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +51,7 @@ func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided)
 
 // Challenges cancels the subject's open challenges and has their runs told.
 func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
-	rows, err := q.CancelChallengesOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	rows, err := q.Challenges().CancelOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +73,7 @@ func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
 
 // ClientTokens ends the browsers' credentials of the subject.
 func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
-	held, err := q.RevokeClientTokensOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	held, err := q.ClientTokens().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil || held == 0 {
 		return err
 	}
@@ -84,7 +84,7 @@ func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 
 // Sessions ends the subject's sessions that are under way. Nothing is learned from them.
 func (v Void) Sessions(ctx context.Context, q *store.Q) error {
-	ended, err := q.EndSessionsOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	ended, err := q.Sessions().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return err
 	}

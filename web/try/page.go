@@ -68,7 +68,7 @@ type Deps struct {
 
 // Subjects reads one subject.
 type Subjects interface {
-	Subject(ctx context.Context, s store.Scope, id string) (models.Subject, error)
+	Get(ctx context.Context, s store.Scope, id string) (models.Subject, error)
 }
 
 // Page is the page and what it does for its visitors.

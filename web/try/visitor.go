@@ -49,7 +49,7 @@ func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	if err != nil || !p.Keys.VerifyMAC(macPurpose, given, []byte(id)) {
 		return visitor{}, problem.New(problem.Unauthenticated, "Begin first.")
 	}
-	row, err := subject.RequireActive(p.Store.Subject(api.RequestContext(c), who.Store(), id))
+	row, err := subject.RequireActive(p.Store.Get(api.RequestContext(c), who.Store(), id))
 	if err != nil {
 		return visitor{}, err
 	}

@@ -63,7 +63,7 @@ func (b *backlogs) measure(now time.Time) []prometheus.Metric {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	}
-	rows, err := b.p.Store.Queues(ctx, now)
+	rows, err := b.p.Store.Console().Queues(ctx, now)
 	gauge(unknown, truthValue(err != nil), "postgres")
 	for _, r := range rows {
 		gauge(backlogCount, float64(r.Count), r.Kind, r.Topic)

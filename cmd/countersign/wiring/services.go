@@ -51,7 +51,7 @@ type services struct {
 
 func newServices(p *Process) services {
 	s := services{
-		limiter:     ratelimit.New(p.Store, p.Clock),
+		limiter:     ratelimit.New(p.Store.Quotas(), p.Clock),
 		actions:     action.New(p.Store, p.Clock),
 		assessor:    assurance.New(scoring.Default(), p.Keys),
 		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),

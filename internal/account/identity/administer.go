@@ -39,7 +39,7 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 	}
 	var out Issued
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		env, err := q.Environment(ctx, scope)
+		env, err := q.Environments().Get(ctx, scope)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Name: in.Name,
 			Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
 		}}
-		if err := q.CreateCredential(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
+		if err := q.Credentials().Create(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, s.entry(scope, events.CredentialCreated, out.Credential, now, actor, requestID))
@@ -72,7 +72,7 @@ func (s *Service) entry(scope store.Scope, typ events.Type, c models.Credential,
 
 // List answers the environment's credentials, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
-	return s.store.Credentials(ctx, scope, p)
+	return s.store.Credentials().List(ctx, scope, p)
 }
 
 // Rotate gives a credential a new key; the old one works until the overlap ends. A rotation still in its overlap is a
@@ -81,7 +81,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 	now := s.clock.Now()
 	var out Issued
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Credential(ctx, scope, id)
+		c, err := q.Credentials().Get(ctx, scope, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -91,13 +91,13 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 		if c.RevokedAt != nil {
 			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated: create another.")
 		}
-		env, err := q.Environment(ctx, scope)
+		env, err := q.Environments().Get(ctx, scope)
 		if err != nil {
 			return err
 		}
 		key := newKey(secretPrefix(c.Scope, env.Kind))
 		c.Preview = preview(key)
-		rotated, err := q.RotateCredentialKey(ctx, s.credentialKey(id, key, now), c.Preview, now.Add(overlap))
+		rotated, err := q.Credentials().RotateKey(ctx, s.credentialKey(id, key, now), c.Preview, now.Add(overlap))
 		if err != nil {
 			return err
 		}
@@ -117,14 +117,14 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requestID string) error {
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Credential(ctx, scope, id)
+		c, err := q.Credentials().Get(ctx, scope, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		moved, err := q.RevokeCredential(ctx, scope, id, now)
+		moved, err := q.Credentials().Revoke(ctx, scope, id, now)
 		if err != nil || !moved {
 			return err
 		}
@@ -165,11 +165,11 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 			return err
 		}
 		if slices.Contains(in.Purposes, PurposeEnroll) {
-			if err := q.AskEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
+			if err := q.Subjects().AskEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
 				return err
 			}
 		}
-		if err := q.CreateClientToken(ctx, t); err != nil {
+		if err := q.ClientTokens().Create(ctx, t); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
@@ -183,13 +183,13 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 // mayHaveToken holds the subject, so that a revocation or recovery at the same time sees the token or is seen here, and checks
 // that the session is the subject's.
 func (s *Service) mayHaveToken(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
-	subject, err := q.HoldSubject(ctx, scope, in.Subject.UID)
+	subject, err := q.Subjects().LockNoKey(ctx, scope, in.Subject.UID)
 	if err == nil && subject.Status != models.SubjectActive {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
 	}
 	if err == nil && in.Session != "" {
 		var session store.SubjectSession
-		if session, err = q.Session(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
+		if session, err = q.Sessions().Get(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
 			return problem.Absent()
 		}
 	}

@@ -124,7 +124,7 @@ func (s *Service) Holds(ctx context.Context, p Principal) (bool, error) {
 }
 
 func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Time) (cached, models.Environment, error) {
-	c, env, ck, err := s.store.CredentialByMAC(ctx, macs)
+	c, env, ck, err := s.store.Credentials().ByMAC(ctx, macs)
 	if err != nil {
 		return cached{}, env, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 		return cached{}, env, store.ErrNotFound
 	}
 	if c.LastUsedAt == nil || now.Sub(*c.LastUsedAt) > touchEvery {
-		if err := s.store.TouchCredential(ctx, c.ID, now); err != nil {
+		if err := s.store.Credentials().Touch(ctx, c.ID, now); err != nil {
 			return cached{}, env, err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 
 // findClientToken finds a token that is in force itself and whose issuer is.
 func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Time) (cached, models.Environment, error) {
-	t, issuer, env, err := s.store.ClientTokenByMAC(ctx, macs)
+	t, issuer, env, err := s.store.ClientTokens().ByMAC(ctx, macs)
 	if err != nil {
 		return cached{}, env, err
 	}

@@ -25,8 +25,8 @@ const (
 
 // Source is where the count is shared. *store.Store is one.
 type Source interface {
-	TakeQuota(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error)
-	ReturnQuota(ctx context.Context, bucket string, window time.Time, n int) error
+	Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error)
+	Return(ctx context.Context, bucket string, window time.Time, n int) error
 }
 
 // Decision is the answer to one request.
@@ -87,7 +87,7 @@ func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, e
 func (l *Limiter) lease(ctx context.Context, name string, b *bucket, limit int, now time.Time) error {
 	n := min(max(limit/leaseShare, 1), leaseMax)
 	for {
-		granted, used, err := l.source.TakeQuota(ctx, name, b.window, n, limit)
+		granted, used, err := l.source.Take(ctx, name, b.window, n, limit)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (l *Limiter) giveBackOne(ctx context.Context, name string, b *bucket, now t
 		return nil
 	}
 	if b.leased > 0 && b.window.Equal(now.Truncate(Window)) {
-		if err := l.source.ReturnQuota(ctx, name, b.window, b.leased); err != nil {
+		if err := l.source.Return(ctx, name, b.window, b.leased); err != nil {
 			return err
 		}
 	}

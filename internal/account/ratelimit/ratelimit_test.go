@@ -21,7 +21,7 @@ type shared struct {
 	asks int
 }
 
-func (s *shared) TakeQuota(_ context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
+func (s *shared) Take(_ context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asks++
@@ -33,7 +33,7 @@ func (s *shared) TakeQuota(_ context.Context, bucket string, window time.Time, n
 	return true, s.used[key], s.err
 }
 
-func (s *shared) ReturnQuota(_ context.Context, bucket string, window time.Time, n int) error {
+func (s *shared) Return(_ context.Context, bucket string, window time.Time, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used[bucket+window.String()] -= n

@@ -49,10 +49,10 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, name string, ro
 	p := models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: now, CreatedBy: actor}
 	var out Invited
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if _, err := q.Environment(ctx, scope); err != nil {
+		if _, err := q.Environments().Get(ctx, scope); err != nil {
 			return err
 		}
-		if err := q.CreatePerson(ctx, p); err != nil {
+		if err := q.Staff().Create(ctx, p); err != nil {
 			return err
 		}
 		if err := s.grant(ctx, q, p, scope, roles, actor, now); err != nil {
@@ -74,7 +74,7 @@ func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited
 		if err != nil {
 			return err
 		}
-		if err := q.VoidInvitations(ctx, p.ID, now); err != nil {
+		if err := q.Invitations().Void(ctx, p.ID, now); err != nil {
 			return err
 		}
 		out, err = s.invite(ctx, q, p, actor, now)
@@ -89,7 +89,7 @@ func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor
 		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: now,
 		CreatedBy: actor, ExpiresAt: now.Add(InvitationLife),
 	}
-	if err := q.CreateInvitation(ctx, i); err != nil {
+	if err := q.Invitations().Create(ctx, i); err != nil {
 		return Invited{}, err
 	}
 	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
@@ -126,7 +126,7 @@ func (s *Service) Options(ctx context.Context, token string) (protocol.PublicKey
 		if err != nil {
 			return err
 		}
-		keys, err := q.PersonPasskeys(ctx, p.ID)
+		keys, err := q.Staff().Passkeys(ctx, p.ID)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (s *Service) Options(ctx context.Context, token string) (protocol.PublicKey
 			return err
 		}
 		options = creation.Response
-		return q.SetInvitationCeremony(ctx, i.MAC, ceremony)
+		return q.Invitations().SetCeremony(ctx, i.MAC, ceremony)
 	})
 	return options, err
 }
@@ -165,7 +165,7 @@ func (s *Service) Join(ctx context.Context, token string, response json.RawMessa
 		made, err := s.verify(ctx, q, rp, i, p, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
-			return q.SetInvitationCeremony(ctx, i.MAC, nil)
+			return q.Invitations().SetCeremony(ctx, i.MAC, nil)
 		}
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (s *Service) verify(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn,
 	if err := json.Unmarshal(i.Ceremony, &session); err != nil {
 		return nil, err
 	}
-	keys, err := q.PersonPasskeys(ctx, p.ID)
+	keys, err := q.Staff().Passkeys(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *Service) verify(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn,
 
 func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
 	now := s.clock.Now()
-	used, err := q.UseInvitation(ctx, i.MAC, now)
+	used, err := q.Invitations().Use(ctx, i.MAC, now)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -222,14 +222,14 @@ func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitatio
 	for _, t := range made.Transport {
 		key.Transports = append(key.Transports, string(t))
 	}
-	created, err := q.CreatePersonPasskey(ctx, key)
+	created, err := q.Staff().CreatePasskey(ctx, key)
 	if err != nil {
 		return Opened{}, err
 	}
 	if !created {
 		return Opened{}, problem.New(problem.PasskeyExists, "This passkey is registered already.")
 	}
-	if err := q.MarkJoined(ctx, p.ID, now); err != nil {
+	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
 		return Opened{}, err
 	}
 	err = s.tell(ctx, q, p, events.PersonJoined, "person:"+p.ID, requestID, now, map[string]any{"passkey": key.ID, "invitation": i.ID})
@@ -241,7 +241,7 @@ func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitatio
 
 // invitation finds an invitation that can be used.
 func (s *Service) invitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
-	i, p, err := q.Invitation(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
+	i, p, err := q.Invitations().Get(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return i, p, errInvitation()

@@ -29,25 +29,25 @@ type Listed struct {
 
 // List lists a tenant's people, newest first.
 func (s *Service) List(ctx context.Context, tenant string, page store.Page) ([]Listed, string, error) {
-	rows, next, err := s.store.People(ctx, tenant, page)
+	rows, next, err := s.store.Staff().List(ctx, tenant, page)
 	if err != nil {
 		return nil, "", err
 	}
-	environments, err := s.store.Environments(ctx, tenant)
+	environments, err := s.store.Environments().List(ctx, tenant)
 	if err != nil {
 		return nil, "", err
 	}
 	out := make([]Listed, 0, len(rows))
 	for _, p := range rows {
-		roles, err := s.store.RolesOf(ctx, p.ID)
+		roles, err := s.store.Staff().RolesOf(ctx, p.ID)
 		if err != nil {
 			return nil, "", err
 		}
-		keys, err := s.store.PersonPasskeys(ctx, p.ID)
+		keys, err := s.store.Staff().Passkeys(ctx, p.ID)
 		if err != nil {
 			return nil, "", err
 		}
-		open, err := s.store.OpenInvitations(ctx, p.ID, s.clock.Now())
+		open, err := s.store.Invitations().Open(ctx, p.ID, s.clock.Now())
 		if err != nil {
 			return nil, "", err
 		}
@@ -73,18 +73,18 @@ func state(p models.Person, keys, open int) string {
 func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
-		p, err := q.LockPerson(ctx, tenant, id)
+		p, err := q.Staff().Lock(ctx, tenant, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		revoked, err := q.RevokePerson(ctx, tenant, id, actor, now)
+		revoked, err := q.Staff().Revoke(ctx, tenant, id, actor, now)
 		if err != nil || !revoked {
 			return err
 		}
-		if err := q.VoidInvitations(ctx, id, now); err != nil {
+		if err := q.Invitations().Void(ctx, id, now); err != nil {
 			return err
 		}
 		if err := s.endSessions(ctx, q, id, now); err != nil {
@@ -95,7 +95,7 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 }
 
 func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, now time.Time) error {
-	ended, err := q.EndConsoleSessions(ctx, person, now)
+	ended, err := q.ConsoleSessions().EndAll(ctx, person, now)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles
 func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, roles []models.Role, actor string, now time.Time) error {
 	var added []any
 	for _, r := range roles {
-		given, err := q.GrantRole(ctx, models.PersonRole{
+		given, err := q.Staff().GrantRole(ctx, models.PersonRole{
 			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: now, GrantedBy: actor,
 		})
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 		}
 		var taken []any
 		for _, r := range roles {
-			gone, err := q.WithdrawRole(ctx, p.ID, scope.Environment, r)
+			gone, err := q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
 			if err != nil {
 				return err
 			}
@@ -179,7 +179,7 @@ func (s *Service) rolesChanged(ctx context.Context, q *store.Q, p models.Person,
 
 // present finds a person who is not revoked.
 func (s *Service) present(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
-	p, err := q.LockPerson(ctx, tenant, id)
+	p, err := q.Staff().Lock(ctx, tenant, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return p, problem.Absent()
@@ -190,11 +190,11 @@ func (s *Service) present(ctx context.Context, q *store.Q, tenant, id string) (m
 }
 
 func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
-	environments, err := q.Environments(ctx, p.TenantID)
+	environments, err := q.Environments().List(ctx, p.TenantID)
 	if err != nil {
 		return nil, err
 	}
-	roles, err := q.RolesOf(ctx, p.ID)
+	roles, err := q.Staff().RolesOf(ctx, p.ID)
 	return grants(environments, roles), err
 }
 

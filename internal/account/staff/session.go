@@ -62,7 +62,7 @@ func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, e
 // ConfirmOptions are PublicKeyCredentialRequestOptions for the session's own person. They are good for one confirmation, and
 // only until the next are asked for.
 func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.PublicKeyCredentialRequestOptions, error) {
-	keys, err := s.store.PersonPasskeys(ctx, in.Person.ID)
+	keys, err := s.store.Staff().Passkeys(ctx, in.Person.ID)
 	if err != nil {
 		return protocol.PublicKeyCredentialRequestOptions{}, err
 	}
@@ -70,7 +70,7 @@ func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.Publ
 	if err != nil {
 		return options, err
 	}
-	return options, s.store.BeginConfirmation(ctx, in.ID, options.Challenge)
+	return options, s.store.ConsoleSessions().BeginConfirmation(ctx, in.ID, options.Challenge)
 }
 
 func (s *Service) requestOptions(about string, allowed []protocol.CredentialDescriptor) (protocol.PublicKeyCredentialRequestOptions, error) {
@@ -103,7 +103,7 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 		if a.person.ID != in.Person.ID {
 			return errRefused(errors.New("the passkey is another person's"))
 		}
-		confirmed, err := q.ConfirmConsoleSession(ctx, in.ID, a.ceremony, now)
+		confirmed, err := q.ConsoleSessions().Confirm(ctx, in.ID, a.ceremony, now)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about
 			return err
 		}
 		a.ceremony = challenge
-		if err := q.UsePersonPasskey(ctx, a.key); err != nil {
+		if err := q.Staff().UsePasskey(ctx, a.key); err != nil {
 			return err
 		}
 		if a.key.CloneWarning {
@@ -162,7 +162,7 @@ func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about
 }
 
 func (s *Service) judge(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (asserted, error) {
-	key, p, err := q.LockPersonPasskey(ctx, parsed.RawID)
+	key, p, err := q.Staff().LockPasskey(ctx, parsed.RawID)
 	if errors.Is(err, store.ErrNotFound) {
 		return asserted{}, errRefused(err)
 	}
@@ -199,7 +199,7 @@ func (s *Service) open(ctx context.Context, q *store.Q, p models.Person, ceremon
 		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: ceremony,
 		CreatedAt: now, ConfirmedAt: now, LastSeenAt: now, ExpiresAt: now.Add(SessionLife),
 	}
-	created, err := q.CreateConsoleSession(ctx, row)
+	created, err := q.ConsoleSessions().Create(ctx, row)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -240,7 +240,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Sess
 	if len(cookie) != 43 {
 		return Session{}, errSignedOut()
 	}
-	row, p, err := s.store.ConsoleSession(ctx, s.keys.MACs(sessionPurpose, []byte(cookie)))
+	row, p, err := s.store.ConsoleSessions().Get(ctx, s.keys.MACs(sessionPurpose, []byte(cookie)))
 	if errors.Is(err, store.ErrNotFound) {
 		return Session{}, errSignedOut()
 	}
@@ -253,7 +253,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Sess
 	}
 	if by == ByPerson && now.Sub(row.LastSeenAt) >= touchEvery {
 		row.LastSeenAt = now
-		if err := s.store.TouchConsoleSession(ctx, row.ID, now); err != nil {
+		if err := s.store.ConsoleSessions().Touch(ctx, row.ID, now); err != nil {
 			return Session{}, err
 		}
 	}
@@ -265,7 +265,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Sess
 func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
-		ended, err := q.EndConsoleSession(ctx, in.ID, now)
+		ended, err := q.ConsoleSessions().End(ctx, in.ID, now)
 		if err != nil || !ended {
 			return err
 		}

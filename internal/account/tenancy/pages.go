@@ -28,13 +28,13 @@ func (s *Service) SetPages(ctx context.Context, scope store.Scope, in Pages, act
 	var env models.Environment
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if env, err = q.Environment(ctx, scope); err != nil {
+		if env, err = q.Environments().Get(ctx, scope); err != nil {
 			return err
 		}
 		if err := in.apply(&env); err != nil {
 			return err
 		}
-		if err := q.SetEnvironmentPages(ctx, env); err != nil {
+		if err := q.Environments().SetPages(ctx, env); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

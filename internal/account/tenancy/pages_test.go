@@ -27,7 +27,7 @@ func TestPagesAreSetAndKept(t *testing.T) {
 
 	env, err = svc.SetPages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{}}, "cli:tenant pages")
 	require.NoError(t, err)
-	stored, err := st.Environment(t.Context(), scope)
+	stored, err := st.Environments().Get(t.Context(), scope)
 	require.NoError(t, err)
 	require.Equal(t, env.FrameAncestors, stored.FrameAncestors)
 	require.Equal(t, models.Strings{"https://intranet.example:8443"}, stored.FrameAncestors, "what is not named is kept")

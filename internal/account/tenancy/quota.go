@@ -13,11 +13,11 @@ import (
 func (s *Service) SetRateLimitCeiling(ctx context.Context, scope store.Scope, ceiling *int, actor string) (models.Environment, error) {
 	var env models.Environment
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.SetRateLimitCeiling(ctx, scope, ceiling); err != nil {
+		if err := q.Tenants().SetRateLimitCeiling(ctx, scope, ceiling); err != nil {
 			return err
 		}
 		var err error
-		if env, err = q.Environment(ctx, scope); err != nil {
+		if env, err = q.Environments().Get(ctx, scope); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

@@ -26,7 +26,7 @@ type Settings struct {
 
 // Environment answers the environment of the scope.
 func (s *Service) Environment(ctx context.Context, scope store.Scope) (models.Environment, error) {
-	return s.store.Environment(ctx, scope)
+	return s.store.Environments().Get(ctx, scope)
 }
 
 // Change changes the settings and answers the environment as it is then. An origin must be of the RP ID, https, and in live
@@ -35,13 +35,13 @@ func (s *Service) Change(ctx context.Context, scope store.Scope, in Settings, ac
 	var env models.Environment
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if env, err = q.Environment(ctx, scope); err != nil {
+		if env, err = q.Environments().Get(ctx, scope); err != nil {
 			return err
 		}
 		if err := in.apply(&env); err != nil {
 			return err
 		}
-		if err := q.SetEnvironmentSettings(ctx, env); err != nil {
+		if err := q.Environments().SetSettings(ctx, env); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

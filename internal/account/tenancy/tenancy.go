@@ -84,7 +84,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.CreateTenant(ctx, out.Tenant); err != nil {
+		if err := q.Tenants().Create(ctx, out.Tenant); err != nil {
 			return err
 		}
 		for _, env := range []models.Environment{out.Sandbox, out.Live} {
@@ -99,7 +99,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 
 // add writes one environment with its keys; the log of an environment begins with its tenant's making.
 func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
-	if err := q.CreateEnvironment(ctx, env); err != nil {
+	if err := q.Environments().Create(ctx, env); err != nil {
 		return err
 	}
 	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}

@@ -34,7 +34,7 @@ func TestTenantHasTwoWorldsWithKeys(t *testing.T) {
 	require.Equal(t, models.Sandbox, made.Sandbox.Kind)
 	require.Equal(t, models.Live, made.Live.Kind)
 	for _, env := range []models.Environment{made.Sandbox, made.Live} {
-		keys, err := st.SigningKeys(t.Context(), storetest.Scope(env))
+		keys, err := st.SigningKeys().List(t.Context(), storetest.Scope(env))
 		require.NoError(t, err)
 		require.Len(t, keys, 2, "one to sign with and the next, published ahead")
 	}
@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 			c.change(&spec)
 			_, err := svc.Create(t.Context(), spec, "cli:tenant create")
 			require.ErrorContains(t, err, c.says)
-			tenants, err := st.Tenants(t.Context())
+			tenants, err := st.Tenants().List(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, tenants)
 		})

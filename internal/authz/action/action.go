@@ -72,7 +72,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		a.ProofTTLSeconds = defaultProofTTL
 	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.CreateAction(ctx, a); err != nil {
+		if err := q.Actions().Create(ctx, a); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, events.ActionCreated, a, map[string]any{"action_id": a.ID, "mode": string(a.Mode)}, now))
@@ -85,7 +85,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 
 // Get answers one action.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models.Action, error) {
-	a, err := s.store.Action(ctx, scope, id)
+	a, err := s.store.Actions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return a, problem.Absent()
 	}
@@ -94,7 +94,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models
 
 // List answers the actions that are not archived, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Action, string, error) {
-	return s.store.Actions(ctx, scope, p)
+	return s.store.Actions().List(ctx, scope, p)
 }
 
 // Update changes name, consequence or mode; what is nil is kept.
@@ -102,17 +102,17 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 	var after models.Action
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.LockAction(ctx, p.Store(), id)
+		before, err := q.Actions().Lock(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := q.UpdateAction(ctx, p.Store(), id, c, now); err != nil {
+		if _, err := q.Actions().Update(ctx, p.Store(), id, c, now); err != nil {
 			return err
 		}
-		if after, err = q.Action(ctx, p.Store(), id); err != nil {
+		if after, err = q.Actions().Get(ctx, p.Store(), id); err != nil {
 			return err
 		}
 		data, err := events.Between(map[string]any{"action_id": id, "mode": string(after.Mode), "mode_before": string(before.Mode)},
@@ -140,12 +140,12 @@ func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) 
 	var a models.Action
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if a, err = q.LockAction(ctx, p.Store(), id); errors.Is(err, store.ErrNotFound) {
+		if a, err = q.Actions().Lock(ctx, p.Store(), id); errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		} else if err != nil {
 			return err
 		}
-		if _, err := q.ArchiveAction(ctx, p.Store(), id, now); err != nil {
+		if _, err := q.Actions().Archive(ctx, p.Store(), id, now); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, entry(p, events.ActionArchived, a, map[string]any{"action_id": id}, now)); err != nil {

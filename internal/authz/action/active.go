@@ -91,7 +91,7 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 }
 
 func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
-	a, err := s.store.ActionByKey(ctx, scope, key)
+	a, err := s.store.Actions().ByKey(ctx, scope, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.Absent()
 	}
@@ -132,7 +132,7 @@ func (c *cache) drop(name string) {
 
 // At answers an action with one particular version of its contract.
 func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a models.Action, version int) (*InForce, error) {
-	v, err := q.PolicyVersion(ctx, scope, a.ID, version)
+	v, err := q.Actions().PolicyVersion(ctx, scope, a.ID, version)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 	var v models.PolicyVersion
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		a, err := q.LockAction(ctx, p.Store(), actionID)
+		a, err := q.Actions().Lock(ctx, p.Store(), actionID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -49,7 +49,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 		if v, err = s.draft(ctx, q, p, a, in, now); err != nil {
 			return err
 		}
-		if err := q.CreatePolicyVersion(ctx, v); err != nil {
+		if err := q.Actions().CreatePolicyVersion(ctx, v); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, events.PolicyCreated, a, versionData(v), now))
@@ -90,14 +90,14 @@ func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a
 	if v.ContentHash, err = contract.ContentHash(); err != nil {
 		return v, problem.Invalid([]any{"body", "context_schema"}, "context_schema has no canonical form: "+err.Error(), "value_error")
 	}
-	v.Version, err = q.NextPolicyVersion(ctx, a.ID)
+	v.Version, err = q.Actions().NextPolicyVersion(ctx, a.ID)
 	return v, err
 }
 
 // base is what omitted fields are copied from.
 func (s *Service) base(ctx context.Context, q *store.Q, scope store.Scope, a models.Action) (models.PolicyVersion, error) {
 	if a.ActivePolicyVersion != nil {
-		return q.PolicyVersion(ctx, scope, a.ID, *a.ActivePolicyVersion)
+		return q.Actions().PolicyVersion(ctx, scope, a.ID, *a.ActivePolicyVersion)
 	}
 	return models.PolicyVersion{
 		ContextSchema: a.ContextSchema, AllowedAudiences: a.AllowedAudiences, AllowedCallers: a.AllowedCallers,
@@ -128,7 +128,7 @@ func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error
 
 // Version answers one version.
 func (s *Service) Version(ctx context.Context, scope store.Scope, actionID string, version int) (models.PolicyVersion, error) {
-	v, err := s.store.PolicyVersion(ctx, scope, actionID, version)
+	v, err := s.store.Actions().PolicyVersion(ctx, scope, actionID, version)
 	if errors.Is(err, store.ErrNotFound) {
 		return v, problem.Absent()
 	}
@@ -140,7 +140,7 @@ func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID stri
 	if _, err := s.Get(ctx, scope, actionID); err != nil {
 		return nil, "", err
 	}
-	return s.store.PolicyVersions(ctx, scope, actionID, p)
+	return s.store.Actions().PolicyVersions(ctx, scope, actionID, p)
 }
 
 // Activate puts a draft in force and retires the version before it, in one transaction. Activating the version that is
@@ -151,12 +151,12 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	var a models.Action
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if a, err = q.LockAction(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
+		if a, err = q.Actions().Lock(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		} else if err != nil {
 			return err
 		}
-		before, err := q.PolicyVersion(ctx, p.Store(), actionID, version)
+		before, err := q.Actions().PolicyVersion(ctx, p.Store(), actionID, version)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -167,14 +167,14 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if before.Status == models.PolicyActive {
 			return nil
 		}
-		moved, err := q.ActivatePolicyVersion(ctx, p.Store(), actionID, version, p.Actor(), now)
+		moved, err := q.Actions().ActivatePolicyVersion(ctx, p.Store(), actionID, version, p.Actor(), now)
 		if err != nil {
 			return err
 		}
 		if !moved {
 			return problem.Newf(problem.PolicyNotDraft, "Policy version %d is %s: create a new version with its content.", version, before.Status)
 		}
-		if after, err = q.PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
+		if after, err = q.Actions().PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
@@ -194,7 +194,7 @@ func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Act
 	if a.ActivePolicyVersion == nil {
 		return nil
 	}
-	before, err := q.PolicyVersion(ctx, p.Store(), a.ID, *a.ActivePolicyVersion)
+	before, err := q.Actions().PolicyVersion(ctx, p.Store(), a.ID, *a.ActivePolicyVersion)
 	if err != nil {
 		return err
 	}

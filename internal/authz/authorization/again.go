@@ -33,7 +33,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	now := in.At
 	parent := in.Parent
 	scope := store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
-	act, err := q.AnyAction(ctx, scope, parent.ActionID)
+	act, err := q.Actions().Any(ctx, scope, parent.ActionID)
 	if err != nil {
 		return parent, nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := q.Environment(ctx, scope) // read anew: a worker follows no notices of changed settings
+	env, err := q.Environments().Get(ctx, scope) // read anew: a worker follows no notices of changed settings
 	if err != nil {
 		return parent, nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 		pinned = parent.SessionID
 	}
 	// Without a pin it is the session that is the latest by now: what the person did since counts.
-	facts, err := q.FactsAgain(ctx, scope, parent.SubjectUID, pinned)
+	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, parent.SubjectUID, pinned)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.Absent()
 	}
@@ -72,7 +72,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	if err != nil {
 		return parent, nil, err
 	}
-	written, err := q.InsertDecision(ctx, d)
+	written, err := q.Decisions().Insert(ctx, d)
 	if err != nil {
 		return parent, nil, err
 	}

@@ -84,7 +84,7 @@ func (r *request) digest() error {
 // attempt reads the facts, decides and writes. It reports false where the subject changed in between.
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
 	scope, began := r.principal.Store(), s.clock.Now()
-	facts, err := s.store.FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
+	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
 	}
@@ -118,7 +118,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 }
 
 func (s *Service) write(ctx context.Context, r *request, d store.Decision, body []byte) (Answer, bool, error) {
-	written, err := s.store.InsertDecision(ctx, d)
+	written, err := s.store.Decisions().Insert(ctx, d)
 	switch {
 	case store.Violates(err, "authorizations_idempotency"):
 		return Answer{}, false, nil // a twin was faster: read its answer
@@ -135,7 +135,7 @@ func (s *Service) write(ctx context.Context, r *request, d store.Decision, body 
 
 // nonceTaken tells a twin with the same key, which may be reported as a taken nonce, from a replayed nonce.
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
-	facts, err := s.store.FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
+	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err

@@ -35,7 +35,7 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 	if ok && now.Before(hit.until) {
 		return hit.Environment, nil
 	}
-	env, err := q.Environment(ctx, scope)
+	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
 		return env, err
 	}

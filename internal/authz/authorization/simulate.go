@@ -55,7 +55,7 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 	if err != nil {
 		return Simulation{}, err
 	}
-	rows, err := s.store.Replayables(ctx, scope, v.ActionID, w.Since, w.Until, w.Last)
+	rows, err := s.store.Decisions().Replayables(ctx, scope, v.ActionID, w.Since, w.Until, w.Last)
 	if err != nil {
 		return Simulation{}, err
 	}

@@ -72,7 +72,7 @@ type ProofTrace struct {
 
 // Get answers one decision of the scope.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
-	t, err := s.store.Trace(ctx, scope, id)
+	t, err := s.store.Decisions().Trace(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Trace{}, problem.Absent()
 	}
@@ -85,7 +85,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 // List answers decisions, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilter, p store.Page) ([]Trace, string, error) {
 	f.Now = s.clock.Now()
-	rows, next, err := s.store.Traces(ctx, scope, f, p)
+	rows, next, err := s.store.Decisions().Traces(ctx, scope, f, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -166,11 +166,11 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 	now := s.clock.Now()
 	var receipt OutcomeReceipt
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.ReportOutcome(ctx, p.Store(), id, outcome, digest, now)
+		moved, err := q.Decisions().ReportOutcome(ctx, p.Store(), id, outcome, digest, now)
 		if err != nil {
 			return err
 		}
-		t, err := q.Trace(ctx, p.Store(), id)
+		t, err := q.Decisions().Trace(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}

@@ -83,7 +83,7 @@ func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
 
 // Get shows one challenge of the environment.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	c, err := s.Store.Challenge(ctx, scope, id)
+	c, err := s.Store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (an
 
 // open is the challenge if it can still be completed, and the refusal if not.
 func (s *Service) open(ctx context.Context, scope store.Scope, id string) (models.Challenge, error) {
-	c, err := s.Store.Challenge(ctx, scope, id)
+	c, err := s.Store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return c, err
 	}

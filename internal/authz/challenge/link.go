@@ -38,7 +38,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	if err != nil {
 		return Link{}, err
 	}
-	env, err := s.Store.Environment(ctx, p.Store())
+	env, err := s.Store.Environments().Get(ctx, p.Store())
 	if err != nil {
 		return Link{}, err
 	}
@@ -54,10 +54,10 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		MAC: s.Keyring.MAC(ticketPurpose, []byte(ticket)), ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.InsertChallengeLink(ctx, row); err != nil {
+		if err := q.Challenges().InsertLink(ctx, row); err != nil {
 			return err
 		}
-		full, err := q.ChallengeCase(ctx, c.ID)
+		full, err := q.Challenges().Case(ctx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (v Visit) Scope() store.Scope {
 // Framers are the origins that may show the page of a challenge in a frame; none of a challenge that there is not. Everybody
 // may ask: the address of the page is no secret, and the page shows nothing of the challenge.
 func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
-	env, err := s.Store.EnvironmentOfChallenge(ctx, id)
+	env, err := s.Store.Challenges().Environment(ctx, id)
 	if absent(err) {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 // ByTicket is the challenge that a link's ticket opens; the one answer for a ticket that is wrong or expired is that there
 // is none.
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
-	link, c, err := s.Store.ChallengeByLink(ctx, s.Keyring.MACs(ticketPurpose, []byte(ticket)), s.Clock.Now())
+	link, c, err := s.Store.Challenges().ByLink(ctx, s.Keyring.MACs(ticketPurpose, []byte(ticket)), s.Clock.Now())
 	if absent(err) {
 		return Visit{}, problem.Absent()
 	}
@@ -110,11 +110,11 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 		return Visit{}, err
 	}
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	env, err := s.Store.Environment(ctx, scope)
+	env, err := s.Store.Environments().Get(ctx, scope)
 	if err != nil {
 		return Visit{}, err
 	}
-	passkeys, err := s.Store.ActivePasskeys(ctx, scope, c.SubjectUID)
+	passkeys, err := s.Store.Passkeys().Active(ctx, scope, c.SubjectUID)
 	if err != nil {
 		return Visit{}, err
 	}

@@ -52,7 +52,7 @@ func ticketOf(t *testing.T, b *bundle, link challenge.Link, c models.Challenge) 
 func TestLinkKeepsWhereToGoOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	env, err := b.Store.Environment(t.Context(), b.Scope)
+	env, err := b.Store.Environments().Get(t.Context(), b.Scope)
 	require.NoError(t, err)
 	back := env.RPOrigins[0] + "/payments/1"
 	c := b.Challenge(life, "passkey")
@@ -66,7 +66,7 @@ func TestLinkKeepsWhereToGoOn(t *testing.T) {
 	require.Equal(t, back, v.ReturnURL)
 	require.Equal(t, 1, v.Passkeys)
 
-	require.NoError(t, b.Store.SetEnvironmentRP(t.Context(), b.Scope, env.RPID, []string{"https://elsewhere.example"}))
+	require.NoError(t, b.Store.Environments().SetRP(t.Context(), b.Scope, env.RPID, []string{"https://elsewhere.example"}))
 	v, err = b.service.ByTicket(t.Context(), ticket)
 	require.NoError(t, err)
 	require.Empty(t, v.ReturnURL, "what the environment no longer allows is not offered")

@@ -36,14 +36,14 @@ const Gone models.ChallengeStatus = "gone"
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if absent(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		moved, err := q.CompleteChallenge(ctx, m.ID, store.Completion{
+		moved, err := q.Challenges().Complete(ctx, m.ID, store.Completion{
 			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
 		})
 		if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	if err := spend(ctx, q, r, m.At); err != nil {
 		return Outcome{}, err
 	}
-	c, err := q.ChallengeCase(ctx, m.ID)
+	c, err := q.Challenges().Case(ctx, m.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 		return Outcome{}, err
 	}
 	out := Outcome{Status: models.ChallengeCompleted, Authorization: child.ID, Decision: child.Decision}
-	return out, q.SetChallengeChild(ctx, m.ID, child.ID)
+	return out, q.Challenges().SetFollowUp(ctx, m.ID, child.ID)
 }
 
 // spend uses the verified assertion up. Since it was verified the passkey may have been revoked, or its counter reached by
@@ -93,7 +93,7 @@ func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) 
 	if r.PasskeyID == nil {
 		return nil
 	}
-	ok, err := q.SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
+	ok, err := q.Challenges().SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
 	if err == nil && !ok {
 		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
 	}
@@ -104,14 +104,14 @@ func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) 
 func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if absent(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		moved, err := q.CancelChallenge(ctx, m.ID, m.At)
+		moved, err := q.Challenges().Cancel(ctx, m.ID, m.At)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 			out, err = standing(ctx, q, m, models.ChallengeCancelled)
 			return err
 		}
-		c, err := q.ChallengeCase(ctx, m.ID)
+		c, err := q.Challenges().Case(ctx, m.ID)
 		if err != nil {
 			return err
 		}
@@ -136,11 +136,11 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.ExpireChallenge(ctx, m.ID, m.At)
+		moved, err := q.Challenges().Expire(ctx, m.ID, m.At)
 		if err != nil {
 			return err
 		}
-		c, err := q.ChallengeCase(ctx, m.ID)
+		c, err := q.Challenges().Case(ctx, m.ID)
 		if absent(err) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -162,7 +162,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 // standing answers a move that found the challenge in another state: with the outcome where this very request made the
 // move before, with a refusal where something else did.
 func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeStatus) (Outcome, error) {
-	c, err := q.ChallengeCase(ctx, m.ID)
+	c, err := q.Challenges().Case(ctx, m.ID)
 	if absent(err) {
 		return Outcome{}, problem.Absent()
 	}
@@ -186,7 +186,7 @@ func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, er
 	}
 	out.Authorization = *c.ChildAuthorizationID
 	var err error
-	out.Decision, err = q.AuthorizationDecision(ctx, out.Authorization)
+	out.Decision, err = q.Decisions().Effect(ctx, out.Authorization)
 	return out, err
 }
 

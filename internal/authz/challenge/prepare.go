@@ -44,7 +44,7 @@ type Receipt struct {
 // fifth fails the challenge. Asking again what completed the challenge gives the receipt it got.
 func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
 	assertion = meaningful(method, assertion)
-	c, err := s.Store.Challenge(ctx, p.Store(), id)
+	c, err := s.Store.Challenges().Get(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -116,7 +116,7 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 }
 
 func (s *Service) prepared(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
-	if err := s.Store.InsertMoveRequest(ctx, request); err != nil {
+	if err := s.Store.Moves().Insert(ctx, request); err != nil {
 		return Prepared{}, err
 	}
 	run, err := s.run(ctx, c)
@@ -124,7 +124,7 @@ func (s *Service) prepared(ctx context.Context, c models.Challenge, request mode
 }
 
 func (s *Service) run(ctx context.Context, c models.Challenge) (Run, error) {
-	key, err := s.Store.AuthorizationKey(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	key, err := s.Store.Decisions().Key(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return Run{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
@@ -133,7 +133,7 @@ func (s *Service) run(ctx context.Context, c models.Challenge) (Run, error) {
 // Run is what the run of a challenge is started with, looked up by id for the outbox relay; false where nothing is left to
 // run for.
 func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
-	c, err := s.Store.ChallengeCase(ctx, id)
+	c, err := s.Store.Challenges().Case(ctx, id)
 	if absent(err) {
 		return Run{}, false, nil
 	}
@@ -148,7 +148,7 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 
 // Receipt is the receipt of a request that completed the challenge; nil where it did not.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request string) (*Receipt, error) {
-	c, err := s.Store.Challenge(ctx, scope, id)
+	c, err := s.Store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +174,11 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 	}
 	err := s.Store.Write(ctx, func(q *store.Q) error {
 		now := s.Clock.Now()
-		failures, failed, err := q.FailChallenge(ctx, p.Store(), c.ID, MaxFailures, now)
+		failures, failed, err := q.Challenges().Fail(ctx, p.Store(), c.ID, MaxFailures, now)
 		if err != nil || failures == 0 {
 			return err
 		}
-		full, err := q.ChallengeCase(ctx, c.ID)
+		full, err := q.Challenges().Case(ctx, c.ID)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
 	}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.InsertEvaluation(ctx, row); err != nil {
+		if err := q.Evaluations().Insert(ctx, row); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, events.Entry{
@@ -112,7 +112,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 
 // resolve turns action keys into ids and refuses, all at once, keys that are unknown or repeated.
 func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string) (models.Strings, error) {
-	found, err := s.Store.ActionIDs(ctx, scope, keys)
+	found, err := s.Store.Actions().IDs(ctx, scope, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string)
 
 // Get shows one evaluation.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	row, err := s.Store.Evaluation(ctx, scope, id)
+	row, err := s.Store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -148,7 +148,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 
 // List lists evaluations, newest first; an empty status is every status.
 func (s *Service) List(ctx context.Context, scope store.Scope, status models.EvaluationStatus, page store.Page) ([]View, string, error) {
-	rows, next, err := s.Store.Evaluations(ctx, scope, status, s.Clock.Now(), page)
+	rows, next, err := s.Store.Evaluations().List(ctx, scope, status, s.Clock.Now(), page)
 	if err != nil {
 		return nil, "", err
 	}

@@ -58,7 +58,7 @@ func utc(t *time.Time) *time.Time {
 
 func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		row, err = q.LockEvaluation(ctx, id)
+		row, err = q.Evaluations().Lock(ctx, id)
 		return err
 	})
 	return row, err
@@ -66,7 +66,7 @@ func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation,
 
 // PrepareClose is the run of an evaluation that may be closed; closing a closed one is refused.
 func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (Run, error) {
-	row, err := s.Store.Evaluation(ctx, scope, id)
+	row, err := s.Store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return Run{}, err
 	}
@@ -107,12 +107,12 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	}
 	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.CloseEvaluation(ctx, m.ID, report, m.At)
+		moved, err := q.Evaluations().Close(ctx, m.ID, report, m.At)
 		if err != nil {
 			return err
 		}
 		if !moved {
-			closed, err := q.LockEvaluation(ctx, m.ID)
+			closed, err := q.Evaluations().Lock(ctx, m.ID)
 			if err != nil {
 				return err
 			}

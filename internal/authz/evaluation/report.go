@@ -54,7 +54,7 @@ type measured struct {
 
 // Report gives the stored report of a closed evaluation, and counts for one that is open.
 func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
-	row, err := s.Store.Evaluation(ctx, scope, id)
+	row, err := s.Store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return Report{}, err
 	}

@@ -99,11 +99,11 @@ type Approvals struct {
 
 // PrepareReview checks that the hold may be reviewed by the caller and keeps what they asked.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	key, err := s.Store.AuthorizationKey(ctx, p.Store(), id)
+	key, err := s.Store.Decisions().Key(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
-	h, err := s.Store.Hold(ctx, p.Store(), id)
+	h, err := s.Store.Holds().Get(ctx, p.Store(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Prepared{}, problem.New(problem.NotHeld, "The authorization was not held.")
 	}
@@ -128,7 +128,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
-	stored, err := s.Store.ReviewReceipt(ctx, h.AuthorizationID)
+	stored, err := s.Store.Holds().ReviewReceipt(ctx, h.AuthorizationID)
 	if err != nil || stored.Sealed == nil {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
@@ -154,11 +154,11 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	if h.ApprovalsRequired < 2 || resolution != Approve {
 		return nil, false, nil
 	}
-	before, err := s.Store.ReviewedBy(ctx, h.AuthorizationID, p.Actor())
+	before, err := s.Store.Holds().ReviewedBy(ctx, h.AuthorizationID, p.Actor())
 	if err != nil || before != Approve {
 		return nil, false, err
 	}
-	given, err := s.Store.Approvals(ctx, h.AuthorizationID, s.Clock.Now())
+	given, err := s.Store.Holds().Approvals(ctx, h.AuthorizationID, s.Clock.Now())
 	if err == nil && given >= h.ApprovalsRequired {
 		return nil, true, nil
 	}
@@ -167,11 +167,11 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 
 // Waiting is the answer to a review that is taken in while the run has not answered yet.
 func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution string) (*Pending, error) {
-	h, err := s.Store.Hold(ctx, scope, id)
+	h, err := s.Store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.Store.Approvals(ctx, id, s.Clock.Now())
+	given, err := s.Store.Holds().Approvals(ctx, id, s.Clock.Now())
 	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
 }
 
@@ -205,7 +205,7 @@ func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold,
 		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
-	err = s.Store.InsertMoveRequest(ctx, models.MoveRequest{
+	err = s.Store.Moves().Insert(ctx, models.MoveRequest{
 		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.Clock.Now(),
 	})
@@ -223,7 +223,7 @@ func runOf(h models.Hold, action string) Run {
 func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 	var c store.HoldCase
 	err := s.Store.Write(ctx, func(q *store.Q) (err error) {
-		c, err = q.LockHoldCase(ctx, id)
+		c, err = q.Holds().LockCase(ctx, id)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -235,7 +235,7 @@ func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
 // Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was resolved another
 // way, and unavailable while it is not resolved.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
-	h, err := s.Store.Hold(ctx, scope, id)
+	h, err := s.Store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}

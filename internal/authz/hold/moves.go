@@ -39,14 +39,14 @@ const Gone models.HoldStatus = "gone"
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		r, err := q.MoveRequest(ctx, m.ID, m.Request)
+		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.Conflict, "No review has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		c, err := q.LockHoldCase(ctx, m.ID)
+		c, err := q.Holds().LockCase(ctx, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -95,7 +95,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.put(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
+	if err := r.q.Holds().RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
 		return Outcome{}, err
 	}
 	e := r.entry(events.HoldRejected)
@@ -110,7 +110,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.put(ctx, nil); err != nil {
 		return Outcome{}, err
 	}
-	given, err := r.q.Approvals(ctx, r.move.ID, r.move.At)
+	given, err := r.q.Holds().Approvals(ctx, r.move.ID, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -147,7 +147,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.put(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.SetHoldChild(ctx, r.move.ID, child.ID); err != nil {
+	if err := r.q.Holds().SetFollowUp(ctx, r.move.ID, child.ID); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{
@@ -156,7 +156,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 }
 
 func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
-	moved, err := r.q.ResolveHold(ctx, r.move.ID, to, r.request.Actor, r.move.At)
+	moved, err := r.q.Holds().Resolve(ctx, r.move.ID, to, r.request.Actor, r.move.At)
 	if err == nil && !moved {
 		return problem.New(problem.ReviewResolved, "The hold was resolved meanwhile.")
 	}
@@ -165,11 +165,11 @@ func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 
 func (r review) put(ctx context.Context, receipt []byte) error {
 	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
-	principal, err := r.q.Principal(ctx, scope, r.request.Actor)
+	principal, err := r.q.Principals().Get(ctx, scope, r.request.Actor)
 	if err != nil {
 		return err
 	}
-	return r.q.PutReview(ctx, models.Review{
+	return r.q.Holds().PutReview(ctx, models.Review{
 		AuthorizationID: r.move.ID, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
 		At: r.move.At, Receipt: receipt,
 	})
@@ -183,12 +183,12 @@ func (r review) entry(t events.Type) events.Entry {
 
 // Remind tells whoever listens that the hold still waits, once.
 func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
-	return s.byTime(ctx, m, events.HoldReminder, func(q *store.Q) (bool, error) { return q.RemindHold(ctx, m.ID, m.At) })
+	return s.byTime(ctx, m, events.HoldReminder, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) })
 }
 
 // Expire expires a pending hold that is due, and says where the hold stands in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
-	return s.byTime(ctx, m, events.HoldExpired, func(q *store.Q) (bool, error) { return q.ExpireHold(ctx, m.ID, m.At) })
+	return s.byTime(ctx, m, events.HoldExpired, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) })
 }
 
 func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*store.Q) (bool, error)) (Outcome, error) {
@@ -198,7 +198,7 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 		if err != nil {
 			return err
 		}
-		c, err := q.LockHoldCase(ctx, m.ID)
+		c, err := q.Holds().LockCase(ctx, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -219,11 +219,11 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
 	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
 	var err error
-	if out.Approvals, err = q.Approvals(ctx, h.AuthorizationID, at); err != nil || h.ChildAuthorizationID == nil {
+	if out.Approvals, err = q.Holds().Approvals(ctx, h.AuthorizationID, at); err != nil || h.ChildAuthorizationID == nil {
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID
-	out.Decision, err = q.AuthorizationDecision(ctx, out.Authorization)
+	out.Decision, err = q.Decisions().Effect(ctx, out.Authorization)
 	return out, err
 }
 

@@ -23,11 +23,11 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 	if f.Status == "" {
 		f.Status = models.HoldPending
 	}
-	env, err := s.Store.Environment(ctx, p.Store())
+	env, err := s.Store.Environments().Get(ctx, p.Store())
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := s.Store.HoldQueue(ctx, p.Store(), f, page)
+	rows, next, err := s.Store.Holds().Queue(ctx, p.Store(), f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -59,7 +59,7 @@ func (s *Service) own(ctx context.Context, p identity.Principal, env models.Envi
 
 // Counts is what waits for reviewers now; action (a key) and risk narrow it where not empty.
 func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk string) (store.HoldCounts, error) {
-	return s.Store.CountHolds(ctx, scope, action, risk, s.Clock.Now())
+	return s.Store.Holds().Count(ctx, scope, action, risk, s.Clock.Now())
 }
 
 // bars reports whether a hold bars self-review: by its policy, or by its environment as it is set now.
@@ -67,7 +67,7 @@ func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
 // refuseSelfReview refuses a reviewer who stands behind the credential that asked, where that is barred.
 func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, asker string) error {
-	env, err := s.Store.Environment(ctx, p.Store())
+	env, err := s.Store.Environments().Get(ctx, p.Store())
 	if err != nil || !bars(h.SelfReviewBarred, env) {
 		return err
 	}
@@ -80,11 +80,11 @@ func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h 
 
 // askedBy says of each credential whether the caller stands behind it.
 func (s *Service) askedBy(ctx context.Context, p identity.Principal, askers []string) (map[string]bool, error) {
-	own, err := s.Store.Principal(ctx, p.Store(), p.Actor())
+	own, err := s.Store.Principals().Get(ctx, p.Store(), p.Actor())
 	if err != nil {
 		return nil, err
 	}
-	behind, err := s.Store.Principals(ctx, p.Store(), askers)
+	behind, err := s.Store.Principals().List(ctx, p.Store(), askers)
 	out := make(map[string]bool, len(behind))
 	for id, principal := range behind {
 		out[id] = principal == own

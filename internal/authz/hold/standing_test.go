@@ -30,13 +30,13 @@ func TestPrincipalsAreRootsOfTheChainOfIssue(t *testing.T) {
 	b.AddCredential("crd_grandchild", "credential:crd_child")
 	b.AddCredential("crd_of_person", "person:prs_1")
 	b.AddCredential("crd_loop", "credential:crd_loop")
-	got, err := b.Store.Principals(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_loop", "crd_unknown"})
+	got, err := b.Store.Principals().List(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_loop", "crd_unknown"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
 		"crd_root": "credential:crd_root", "crd_child": "credential:crd_root", "crd_grandchild": "credential:crd_root",
 		"crd_of_person": "person:prs_1", "crd_loop": "credential:crd_loop", "crd_unknown": "credential:crd_unknown",
 	}, got)
-	foreign, err := b.Store.Principals(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
+	foreign, err := b.Store.Principals().List(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"crd_child": "credential:crd_child"}, foreign, "a chain is of one environment")
 }

@@ -36,7 +36,7 @@ type Service struct {
 
 // Load puts in force what the database says: of each modality the active background, or the embedded one.
 func (s *Service) Load(ctx context.Context) error {
-	rows, err := s.Store.Backgrounds(ctx)
+	rows, err := s.Store.Backgrounds().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Service) Follow(ctx context.Context) {
 
 // Warn logs what an operator of a live environment must know of the model in force.
 func (s *Service) Warn(ctx context.Context) error {
-	environments, err := s.Store.Environments(ctx, "")
+	environments, err := s.Store.Environments().List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		Comparison: comparison, ActivatedBy: o.By, ActivatedAt: o.At,
 	}
 	return bg, st.Write(ctx, func(q *store.Q) error {
-		before, err := q.Backgrounds(ctx)
+		before, err := q.Backgrounds().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		if embedded := scoring.Default().Background(bg.Modality); embedded != nil && embedded.Version == bg.Version {
 			return ErrVersionTaken
 		}
-		if err := q.ActivateBackground(ctx, row); err != nil {
+		if err := q.Backgrounds().Activate(ctx, row); err != nil {
 			return err
 		}
 		return tell(ctx, q, o, map[string]any{"background": row.Version, "modality": row.Modality, "digest": row.Digest})
@@ -158,7 +158,7 @@ func Retire(ctx context.Context, st *store.Store, m features.Modality, by string
 		return fmt.Errorf("activation: %q has no background", m)
 	}
 	return st.Write(ctx, func(q *store.Q) error {
-		if err := q.RetireBackground(ctx, string(m), at); err != nil {
+		if err := q.Backgrounds().Retire(ctx, string(m), at); err != nil {
 			return err
 		}
 		return tell(ctx, q, Order{By: by, At: at}, map[string]any{"background": embedded.Version, "modality": string(m), "digest": "embedded"})
@@ -167,7 +167,7 @@ func Retire(ctx context.Context, st *store.Store, m features.Modality, by string
 
 // tell writes the event into every environment's log: from here on decisions there follow another model.
 func tell(ctx context.Context, q *store.Q, o Order, data map[string]any) error {
-	environments, err := q.Environments(ctx, "")
+	environments, err := q.Environments().List(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	var events int
 	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where type = 'background.activated' and environment_id = $1", env.ID).Scan(&events))
 	require.Equal(t, 4, events, "auditors of every environment can tell from when another model judges")
-	rows, err := st.Backgrounds(t.Context())
+	rows, err := st.Backgrounds().List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.JSONEq(t, `{"eer":0.02}`, string(rows[0].Comparison), "the comparison before the activation is kept with it")

@@ -21,7 +21,7 @@ func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ strin
 
 // VerifyDocument checks what any key of the environment signed, retired ones too: a document outlives the key.
 func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, compact string) ([]byte, error) {
-	rows, err := s.store.AllSigningKeys(ctx, scope)
+	rows, err := s.store.SigningKeys().All(ctx, scope)
 	if err != nil {
 		return nil, err
 	}

@@ -16,11 +16,11 @@ type Health struct {
 // Health opens one key of each environment, or more if that one does not open.
 func (s *Service) Health(ctx context.Context) (Health, error) {
 	var h Health
-	environments, err := s.store.Environments(ctx, "")
+	environments, err := s.store.Environments().List(ctx, "")
 	if err != nil {
 		return h, err
 	}
-	rows, err := s.store.SigningKeysInUse(ctx)
+	rows, err := s.store.SigningKeys().InUse(ctx)
 	if err != nil {
 		return h, err
 	}

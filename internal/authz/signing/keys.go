@@ -113,7 +113,7 @@ func (s *Service) droppedSoFar() uint64 {
 // load opens an environment's keys. One that does not open is passed over: it cannot sign, and must not keep another from
 // signing or from verifying.
 func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
-	rows, err := q.SigningKeys(ctx, scope)
+	rows, err := q.SigningKeys().List(ctx, scope)
 	if err != nil {
 		return cachedKeys{}, err
 	}
@@ -201,7 +201,7 @@ func (s *Service) works(row models.SigningKey) error {
 
 // Keys lists an environment's keys, retired ones too.
 func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.SigningKey, error) {
-	return s.store.AllSigningKeys(ctx, scope)
+	return s.store.SigningKeys().All(ctx, scope)
 }
 
 // Forget drops the cached keys of an environment, or of all if the id is empty, and the published set.

@@ -39,7 +39,7 @@ func (s *Service) Published(ctx context.Context) (KeySet, error) {
 // publish reads the key set and keeps it.
 func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, error) {
 	dropped := s.droppedSoFar()
-	rows, err := s.store.PublishedKeys(ctx)
+	rows, err := s.store.SigningKeys().Published(ctx)
 	if err != nil {
 		return publishedSet{}, err
 	}

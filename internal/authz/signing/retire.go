@@ -23,7 +23,7 @@ func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (
 	now := s.clock.Now()
 	retired := 0
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.SigningKeys(ctx, scope)
+		rows, err := q.SigningKeys().List(ctx, scope)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, e
 func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor string) (int, error) {
 	now, revoked := s.clock.Now(), 0
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.RevokeProofsOfKey(ctx, k, store.Revocation{
+		rows, err := q.Proofs().RevokeOfKey(ctx, k, store.Revocation{
 			Reason: revokedWithKey, At: now, Longest: proof.MaxTTL + time.Minute, Limit: revokeBatch,
 		})
 		if err != nil {

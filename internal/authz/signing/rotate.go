@@ -67,20 +67,20 @@ type change struct {
 func (s *Service) change(ctx context.Context, scope store.Scope, who by, f func(c *change) error) ([]models.SigningKey, error) {
 	var after []models.SigningKey
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.LockSigningKeys(ctx, scope); err != nil {
+		if err := q.SigningKeys().Lock(ctx, scope); err != nil {
 			return err
 		}
 		if err := masterkey.Compare(ctx, q, s.keys); err != nil {
 			return err
 		}
-		rows, err := q.AllSigningKeys(ctx, scope)
+		rows, err := q.SigningKeys().All(ctx, scope)
 		if err != nil {
 			return err
 		}
 		if err := f(&change{Service: s, q: q, scope: scope, who: who, now: s.clock.Now(), rows: rows}); err != nil {
 			return err
 		}
-		after, err = q.AllSigningKeys(ctx, scope)
+		after, err = q.SigningKeys().All(ctx, scope)
 		return err
 	})
 	s.Forget(scope.Environment)
@@ -148,7 +148,7 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 	if k == nil {
 		return nil
 	}
-	moved, err := c.q.MoveSigningKey(ctx, *k, to, c.now)
+	moved, err := c.q.SigningKeys().Move(ctx, *k, to, c.now)
 	if err != nil || !moved {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) e
 		if err != nil {
 			return err
 		}
-		if err := c.q.CreateSigningKey(ctx, row); err != nil {
+		if err := c.q.SigningKeys().Create(ctx, row); err != nil {
 			return err
 		}
 		if err := c.record(ctx, events.SigningKeyCreated, row.KID); err != nil {

@@ -35,7 +35,7 @@ func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (St
 	if !ids.Has(ids.Proof, jti) { // any text may be asked about, and a database does not take every text
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
-	p, err := s.store.Proof(ctx, scope, jti)
+	p, err := s.store.Proofs().Get(ctx, scope, jti)
 	if errors.Is(err, store.ErrNotFound) {
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
@@ -94,7 +94,7 @@ func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question)
 
 // onRecord weighs a proof whose signature holds against its record.
 func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Question, claims proof.Claims, refused *proof.Error, now time.Time) (Verification, error) {
-	row, err := s.store.Proof(ctx, p.Store(), claims.ID)
+	row, err := s.store.Proofs().Get(ctx, p.Store(), claims.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{reason.ProofUnknown}}, nil
 	}
@@ -129,7 +129,7 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 	won := false
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if won, err = q.ConsumeProof(ctx, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
+		if won, err = q.Proofs().Consume(ctx, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
@@ -144,7 +144,7 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 		v.Valid, v.Status = true, models.ProofConsumed
 		return v, nil
 	}
-	row, err = s.store.Proof(ctx, p.Store(), row.JTI)
+	row, err = s.store.Proofs().Get(ctx, p.Store(), row.JTI)
 	if err != nil {
 		return v, err
 	}

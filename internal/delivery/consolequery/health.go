@@ -21,19 +21,19 @@ type Queues struct {
 func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
 	q := Queues{Now: r.Clock.Now()}
 	err := r.Store.Read(ctx, func(tx *store.Q) (err error) {
-		if q.Outbox, err = tx.OutboxOf(ctx, scope); err != nil {
+		if q.Outbox, err = tx.Console().OutboxOf(ctx, scope); err != nil {
 			return err
 		}
-		if q.Endpoints, err = tx.EndpointBacklogs(ctx, scope); err != nil {
+		if q.Endpoints, err = tx.Console().EndpointBacklogs(ctx, scope); err != nil {
 			return err
 		}
-		if q.Chain, err = tx.AuditReach(ctx, scope); err != nil {
+		if q.Chain, err = tx.Console().AuditReach(ctx, scope); err != nil {
 			return err
 		}
-		if q.Challenges, err = tx.OpenChallenges(ctx, scope, q.Now); err != nil {
+		if q.Challenges, err = tx.Console().OpenChallenges(ctx, scope, q.Now); err != nil {
 			return err
 		}
-		q.Holds, err = tx.CountHolds(ctx, scope, "", "", q.Now)
+		q.Holds, err = tx.Holds().Count(ctx, scope, "", "", q.Now)
 		return err
 	})
 	return q, err

@@ -96,7 +96,7 @@ func why(d audit.Decision, chain []audit.Decision) string {
 
 // display is what was shown where the decision was challenged, and what would have been shown where it was not.
 func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error {
-	env, err := r.Store.Environment(ctx, scope)
+	env, err := r.Store.Environments().Get(ctx, scope)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 			return fmt.Errorf("display of %s: %w", a.Challenge.ID, err)
 		}
 	}
-	h, err := r.Store.Hold(ctx, scope, c.Trace.ID)
+	h, err := r.Store.Holds().Get(ctx, scope, c.Trace.ID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
@@ -118,7 +118,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 	default:
 		c.Hold, c.RiskClass = &h, h.RiskClass
 	}
-	act, err := r.Store.ActionOf(ctx, scope, c.Trace.ID)
+	act, err := r.Store.Console().ActionOf(ctx, scope, c.Trace.ID)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 	if len(people) == 0 {
 		return map[string]string{}, nil
 	}
-	return r.Store.PeopleNames(ctx, tenant, people)
+	return r.Store.Staff().Names(ctx, tenant, people)
 }
 
 func absent(err error) error {

@@ -150,17 +150,17 @@ func (r *run) refresh(ctx context.Context) error {
 		return nil
 	}
 	until := now.Add(quietFor)
-	there, err := r.Store.Quiet(ctx, r.job.Endpoint, &until)
+	there, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, &until)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return errGone
 	}
-	if r.endpoint, err = r.Store.EndpointByID(ctx, r.job.Endpoint); err != nil {
+	if r.endpoint, err = r.Store.Endpoints().ByID(ctx, r.job.Endpoint); err != nil {
 		return err
 	}
-	rows, err := r.Store.EndpointSecrets(ctx, r.job.Endpoint, now)
+	rows, err := r.Store.Endpoints().Secrets(ctx, r.job.Endpoint, now)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (r *run) start(ctx context.Context) (int, error) {
 		busy = append(busy, id)
 	}
 	// Twice as many as there are slots: some may have to wait for their cause.
-	due, err := r.Store.DueDeliveries(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
+	due, err := r.Store.Deliveries().Due(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
 	if err != nil {
 		return 0, err
 	}
@@ -196,7 +196,7 @@ func (r *run) start(ctx context.Context) (int, error) {
 		}
 		body, err := bodyOf(delivery.Event)
 		if err != nil {
-			if err := r.Store.DiscardDelivery(ctx, delivery.ID, now); err != nil {
+			if err := r.Store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
 				return 0, err
 			}
 			continue
@@ -265,20 +265,20 @@ func (r *run) gather(first result) []result {
 func (r *run) leave(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Until the probe nothing is sent whatever comes, so nobody need be woken.
-		_, err := r.Store.Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
+		_, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
 		return false, err
 	}
-	if _, err := r.Store.Quiet(ctx, r.job.Endpoint, nil); err != nil {
+	if _, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
 	r.loaded = time.Time{} // whoever stays says again that it does
-	next, err := r.Store.NextDelivery(ctx, r.job.Endpoint)
+	next, err := r.Store.Deliveries().Next(ctx, r.job.Endpoint)
 	return next != nil && !next.After(r.Clock.Now()), err
 }
 
 // rest says when to come back.
 func (r *run) rest(ctx context.Context) (Result, error) {
-	next, err := r.Store.NextDelivery(ctx, r.job.Endpoint)
+	next, err := r.Store.Deliveries().Next(ctx, r.job.Endpoint)
 	if err != nil {
 		return Result{}, err
 	}

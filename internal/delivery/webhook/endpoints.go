@@ -62,7 +62,7 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 		return e, "", err
 	}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		made, err := q.CreateEndpoint(ctx, e, secret, MaxEndpoints)
+		made, err := q.Endpoints().Create(ctx, e, secret, MaxEndpoints)
 		if err != nil {
 			return err
 		}
@@ -76,12 +76,12 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 
 // Get finds an endpoint.
 func (s *Endpoints) Get(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
-	return s.Store.Endpoint(ctx, p.Store(), id)
+	return s.Store.Endpoints().Get(ctx, p.Store(), id)
 }
 
 // List lists the environment's endpoints.
 func (s *Endpoints) List(ctx context.Context, p identity.Principal, page store.Page) ([]models.WebhookEndpoint, string, error) {
-	return s.Store.Endpoints(ctx, p.Store(), page)
+	return s.Store.Endpoints().List(ctx, p.Store(), page)
 }
 
 // Patch is what to change of an endpoint; nil keeps a value.
@@ -108,12 +108,12 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 	}
 	var after models.WebhookEndpoint
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		before, err := q.LockEndpoint(ctx, p.Store(), id)
+		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
 		}
 		after = patch.apply(before, s.Clock.Now())
-		if err := q.ChangeEndpoint(ctx, after); err != nil {
+		if err := q.Endpoints().Change(ctx, after); err != nil {
 			return err
 		}
 		if err := s.switchStatus(ctx, q, before, &after); err != nil {
@@ -153,11 +153,11 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.
 	case after.Status == Disabled:
 		reason := reasonManual
 		after.DisabledReason, after.DisabledAt = &reason, &after.UpdatedAt
-		_, err := q.DisableEndpoint(ctx, after.ID, reason, after.UpdatedAt)
+		_, err := q.Endpoints().Disable(ctx, after.ID, reason, after.UpdatedAt)
 		return err
 	default:
 		after.DisabledReason, after.DisabledAt, after.FailingSince = nil, nil, nil
-		_, err := q.EnableEndpoint(ctx, after.ID, after.UpdatedAt)
+		_, err := q.Endpoints().Enable(ctx, after.ID, after.UpdatedAt)
 		return err
 	}
 }
@@ -165,11 +165,11 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.
 // Delete deletes an endpoint.
 func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string) error {
 	return s.Store.Write(ctx, func(q *store.Q) error {
-		before, err := q.LockEndpoint(ctx, p.Store(), id)
+		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
 		}
-		if _, err := q.DeleteEndpoint(ctx, p.Store(), id, s.Clock.Now()); err != nil {
+		if _, err := q.Endpoints().Delete(ctx, p.Store(), id, s.Clock.Now()); err != nil {
 			return err
 		}
 		return s.log(ctx, q, p, events.WebhookEndpointDeleted, &before, nil, nil)
@@ -185,10 +185,10 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 	}
 	var e models.WebhookEndpoint
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		if e, err = q.LockEndpoint(ctx, p.Store(), id); err != nil {
+		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil {
 			return err
 		}
-		done, err := q.RotateSecret(ctx, secret, now.Add(overlap))
+		done, err := q.Endpoints().RotateSecret(ctx, secret, now.Add(overlap))
 		if err != nil {
 			return err
 		}
@@ -202,10 +202,10 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 
 // Attempts lists the tries made for an endpoint, and the deliveries that wait for one.
 func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f store.AttemptFilter, page store.Page) ([]store.AttemptRow, string, error) {
-	if _, err := s.Store.Endpoint(ctx, p.Store(), id); err != nil {
+	if _, err := s.Store.Endpoints().Get(ctx, p.Store(), id); err != nil {
 		return nil, "", err
 	}
-	return s.Store.Attempts(ctx, id, f, page)
+	return s.Store.Deliveries().Attempts(ctx, id, f, page)
 }
 
 func (s *Endpoints) check(url *string, patterns []string) error {

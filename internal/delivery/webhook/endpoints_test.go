@@ -93,7 +93,7 @@ func TestErasedEventsAreNotTold(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.happen(events.SubjectCreated, "user-1")
-	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_user-1", b.time.Now(), 10)
+	_, err := b.st.Erasures().EraseEvents(t.Context(), "sub_user-1", b.time.Now(), 10)
 	require.NoError(t, err)
 	b.deliver(e, Breaker{})
 	require.Empty(t, b.receiver.take())
@@ -174,7 +174,7 @@ func TestAdministration(t *testing.T) {
 	require.Empty(t, list)
 
 	logged := []string{string(events.WebhookEndpointCreated), string(events.WebhookEndpointUpdated), string(events.WebhookEndpointDeleted)}
-	rows, _, err := b.st.Activity(ctx, b.admin.Store(), store.ActivityFilter{Types: logged}, store.Page{Limit: 50})
+	rows, _, err := b.st.Events().Activity(ctx, b.admin.Store(), store.ActivityFilter{Types: logged}, store.Page{Limit: 50})
 	require.NoError(t, err)
 	require.Len(t, rows, 4, "one creation, two updates, one deletion")
 	for _, r := range rows {

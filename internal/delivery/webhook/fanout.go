@@ -33,11 +33,11 @@ const wakeFor = 2 * time.Second
 // their senders. The events before it in the same transaction are owed with it, if they are not yet: rows of the outbox are
 // handled at once and in no order, and a consequence must not be due before its cause. It is safe to repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
-	rows, err := f.Store.EventWithCauses(ctx, row.EnvironmentID, row.Ref, causes)
+	rows, err := f.Store.Events().WithCauses(ctx, row.EnvironmentID, row.Ref, causes)
 	if err != nil || len(rows) == 0 {
 		return err // none: past its retention
 	}
-	endpoints, err := f.Store.ListeningEndpoints(ctx, row.EnvironmentID)
+	endpoints, err := f.Store.Endpoints().Listening(ctx, row.EnvironmentID)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	if len(owed) == 0 {
 		return nil
 	}
-	if err := f.Store.InsertDeliveries(ctx, owed); err != nil {
+	if err := f.Store.Deliveries().Insert(ctx, owed); err != nil {
 		return err
 	}
 	return f.wake(ctx, row.EnvironmentID, owed)
@@ -91,7 +91,7 @@ func (f *FanOut) wake(ctx context.Context, environment string, owed []models.Web
 		endpoints[i] = d.EndpointID
 	}
 	now := f.Clock.Now()
-	idle, err := f.Store.ClaimWake(ctx, endpoints, now, now.Add(wakeFor))
+	idle, err := f.Store.Endpoints().ClaimWake(ctx, endpoints, now, now.Add(wakeFor))
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ const overdue = 3 * time.Second
 // hand. It answers how many.
 func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 	now := f.Clock.Now()
-	late, err := f.Store.OverdueEndpoints(ctx, now.Add(-overdue))
+	late, err := f.Store.Endpoints().Overdue(ctx, now.Add(-overdue))
 	if err != nil {
 		return 0, err
 	}

@@ -51,7 +51,7 @@ func (b *bundle) environment(tenant, env string) identity.Principal {
 	b.t.Helper()
 	_, err := b.st.Pool().Exec(b.t.Context(), "insert into tenants values ($1, 'Test', $2)", tenant, b.time.Now())
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.CreateEnvironment(b.t.Context(), models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b.t, b.st.Environments().Create(b.t.Context(), models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: b.time.Now()}))
 	return identity.Principal{TenantID: tenant, EnvironmentID: env, CredentialID: "crd_" + env, Scope: models.ScopeAdmin, RequestID: "req_1"}
 }
@@ -69,7 +69,7 @@ func (b *bundle) happen(t events.Type, subject string) string {
 	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Type: t, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.AppendEvent(b.t.Context(), row, true))
+	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, true))
 	b.relay()
 	return row.ID
 }
@@ -115,7 +115,7 @@ func (b *bundle) status(e models.WebhookEndpoint) map[string]int {
 
 func (b *bundle) notices() []string {
 	b.t.Helper()
-	rows, _, err := b.st.Activity(b.t.Context(), b.admin.Store(), store.ActivityFilter{Types: events.Selected("webhook.*")}, store.Page{Limit: 50})
+	rows, _, err := b.st.Events().Activity(b.t.Context(), b.admin.Store(), store.ActivityFilter{Types: events.Selected("webhook.*")}, store.Page{Limit: 50})
 	require.NoError(b.t, err)
 	out := []string{}
 	for _, r := range rows {

@@ -28,7 +28,7 @@ func (b *bundle) happenTogether(types ...events.Type) []string {
 				return err
 			}
 			ids = append(ids, row.ID)
-			if err := q.AppendEvent(b.t.Context(), row, false); err != nil {
+			if err := q.Events().Append(b.t.Context(), row, false); err != nil {
 				return err
 			}
 		}

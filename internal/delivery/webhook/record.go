@@ -61,7 +61,7 @@ func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
 			status, next = models.DeliveryPending, &at
 		}
 	}
-	return q.RecordAttempt(ctx, models.WebhookAttempt{
+	return q.Deliveries().RecordAttempt(ctx, models.WebhookAttempt{
 		ID: ids.New(ids.Delivery), DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
 		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
 		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
@@ -73,15 +73,15 @@ func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Brea
 	now := r.Clock.Now()
 	b, change := b.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
-		if err := q.NoteSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
+		if err := q.Endpoints().RecordSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
 			return b, false, err
 		}
-		if err := q.HastenDeliveries(ctx, r.job.Endpoint, now); err != nil {
+		if err := q.Deliveries().Hasten(ctx, r.job.Endpoint, now); err != nil {
 			return b, false, err
 		}
 		return b, false, r.notice(ctx, q, events.WebhookRecovered, now, map[string]any{"reason": "probe_succeeded"})
 	}
-	since, err := q.NoteFailure(ctx, r.job.Endpoint, res.at)
+	since, err := q.Endpoints().RecordFailure(ctx, r.job.Endpoint, res.at)
 	if err != nil {
 		return b, false, err
 	}
@@ -100,7 +100,7 @@ func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Brea
 }
 
 func (r *run) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
-	disabled, err := q.DisableEndpoint(ctx, r.job.Endpoint, reason, now)
+	disabled, err := q.Endpoints().Disable(ctx, r.job.Endpoint, reason, now)
 	if err != nil || !disabled {
 		return err
 	}

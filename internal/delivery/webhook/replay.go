@@ -46,7 +46,7 @@ func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string, r Replay) (int64, error) {
 	var n int64
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		e, err := q.LockEndpoint(ctx, p.Store(), id)
+		e, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 			return problem.New(problem.EndpointDisabled, "Enable the endpoint first: that replays what it missed.")
 		}
 		if r.Event != "" {
-			if _, err := q.Event(ctx, p.Store(), r.Event); err != nil {
+			if _, err := q.Events().Get(ctx, p.Store(), r.Event); err != nil {
 				return err
 			}
 		}
@@ -77,11 +77,11 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 	var e models.WebhookEndpoint
 	err := s.Store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if e, err = q.LockEndpoint(ctx, p.Store(), id); err != nil || e.Status == Enabled {
+		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil || e.Status == Enabled {
 			return err
 		}
 		before, now := e, s.Clock.Now()
-		if _, err := q.EnableEndpoint(ctx, id, now); err != nil {
+		if _, err := q.Endpoints().Enable(ctx, id, now); err != nil {
 			return err
 		}
 		e.Status, e.DisabledReason, e.DisabledAt, e.FailingSince, e.UpdatedAt = Enabled, nil, nil, nil, now
@@ -119,7 +119,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 
 // schedule makes settled deliveries due again and, where missed is set, owes what never was.
 func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
-	n, err := q.RequeueDeliveries(ctx, e.ID, f, s.Clock.Now(), MaxReplay)
+	n, err := q.Deliveries().Requeue(ctx, e.ID, f, s.Clock.Now(), MaxReplay)
 	if err != nil || !missed {
 		return n, err
 	}
@@ -134,7 +134,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 			types = append(types, t)
 		}
 	}
-	rows, err := q.UndeliveredEvents(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, e.ID, types, f, limit)
+	rows, err := q.Deliveries().UndeliveredEvents(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, e.ID, types, f, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -145,7 +145,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 	if len(owed) == 0 {
 		return 0, nil
 	}
-	return int64(len(owed)), q.InsertDeliveries(ctx, owed)
+	return int64(len(owed)), q.Deliveries().Insert(ctx, owed)
 }
 
 // TestResult is what an endpoint answered to a test.
@@ -156,12 +156,12 @@ type TestResult struct {
 
 // Test sends a webhook.test to an endpoint, enabled or not, and waits for its answer. It is tried once and is in no log.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
-	e, err := s.Store.Endpoint(ctx, p.Store(), id)
+	e, err := s.Store.Endpoints().Get(ctx, p.Store(), id)
 	if err != nil {
 		return TestResult{}, err
 	}
 	now := s.Clock.Now()
-	rows, err := s.Store.EndpointSecrets(ctx, id, now)
+	rows, err := s.Store.Endpoints().Secrets(ctx, id, now)
 	if err != nil {
 		return TestResult{}, err
 	}

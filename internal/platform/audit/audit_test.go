@@ -43,7 +43,7 @@ func (b *bundle) environment(tenant, env string) store.Scope {
 	ctx := b.t.Context()
 	_, err := b.st.Pool().Exec(ctx, "insert into tenants values ($1, 'Test', $2) on conflict do nothing", tenant, noon)
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.CreateEnvironment(ctx, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b.t, b.st.Environments().Create(ctx, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
 	return store.Scope{Tenant: tenant, Environment: env}
 }
@@ -160,7 +160,7 @@ func TestAnEntrySlippedInIsFound(t *testing.T) {
 	b.log(5)
 	row, err := events.Row(b.entry(9))
 	require.NoError(t, err)
-	require.NoError(t, b.st.AppendEvent(t.Context(), row, false))
+	require.NoError(t, b.st.Events().Append(t.Context(), row, false))
 	b.exec("update events set txid = '1' where id = $1", row.ID)
 	r := b.verify(nil)
 	require.Len(t, r.Findings, 1)
@@ -184,7 +184,7 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 		require.NoError(t, events.Append(t.Context(), b.st.Q, e))
 	}
 	b.seal()
-	n, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", done, 10)
+	n, err := b.st.Erasures().EraseEvents(t.Context(), "sub_3", done, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	r := b.verify(nil)
@@ -198,7 +198,7 @@ func TestAnEntryMadeToLookErasedIsFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.log(5)
-	_, err := b.st.EraseEventsOfSubject(t.Context(), "sub_3", noon, 10)
+	_, err := b.st.Erasures().EraseEvents(t.Context(), "sub_3", noon, 10)
 	require.NoError(t, err)
 	r := b.verify(nil)
 	require.NotEmpty(t, r.Findings)

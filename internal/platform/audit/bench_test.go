@@ -20,7 +20,7 @@ func BenchmarkSealAndVerify(b *testing.B) {
 	scope := store.Scope{Tenant: "tnt_1", Environment: "env_1"}
 	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
 	require.NoError(b, err)
-	require.NoError(b, st.CreateEnvironment(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b, st.Environments().Create(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
 	require.NoError(b, st.Write(b.Context(), func(q *store.Q) error {
 		for range b.N {

@@ -10,14 +10,14 @@ import (
 // that completes an erasure is stored with the same counts, and nothing lost its personal part but by an erasure or by
 // retention that the log has.
 func (r *reconciliation) erasures(ctx context.Context) error {
-	unproven, err := r.q.UnprovenErasures(ctx, r.scope, maxFindings)
+	unproven, err := r.q.Audit().UnprovenErasures(ctx, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
 	for _, e := range unproven {
 		r.found(Finding{Kind: Unsupported, Target: e.ID, Detail: "the erasure is stored as completed and no entry of the log completes it"})
 	}
-	doubtful, err := r.q.DoubtfulErasures(ctx, r.scope, maxFindings)
+	doubtful, err := r.q.Audit().DoubtfulErasures(ctx, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func (r *reconciliation) erasures(ctx context.Context) error {
 
 // erased looks for entries that were made to look erased.
 func (r *reconciliation) erased(ctx context.Context) error {
-	ids, err := r.q.UnprovenErased(ctx, r.scope, maxFindings)
+	ids, err := r.q.Audit().UnprovenErased(ctx, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		r.found(Finding{Kind: Unsupported, Event: id, Detail: "the entry's personal part is gone, and no erasure and no retention in the log removed it"})
 	}
-	counts, err := r.q.ErasedCounts(ctx, r.scope)
+	counts, err := r.q.Audit().ErasedCounts(ctx, r.scope)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func Export(ctx context.Context, st *store.Store, s store.Scope, r Range, w io.W
 	enc.SetEscapeHTML(false)
 	var written, from int64
 	for from = 1; ; {
-		links, err := st.AuditChain(ctx, s, from, walkBatch)
+		links, err := st.Audit().Chain(ctx, s, from, walkBatch)
 		if err != nil {
 			return written, err
 		}

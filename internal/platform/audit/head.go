@@ -32,7 +32,7 @@ type Signer interface {
 
 // SignedHead reads and signs an environment's head. An environment with nothing sealed has the head 0, its genesis.
 func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c clock.Clock) (Head, error) {
-	row, err := q.AuditHead(ctx, s)
+	row, err := q.Audit().Head(ctx, s)
 	if errors.Is(err, store.ErrNotFound) {
 		row = store.AuditHead{Hash: Genesis(s.Environment)}
 	} else if err != nil {

@@ -47,7 +47,7 @@ var (
 
 // restoredSince reports whether an environment's log must be re-anchored, and how many entries wait for it.
 func restoredSince(ctx context.Context, q *store.Q, s store.Scope, head store.AuditHead) (restored bool, late int64, err error) {
-	c, err := q.LogClock(ctx)
+	c, err := q.Audit().LogClock(ctx)
 	if err != nil {
 		return false, 0, err
 	}
@@ -55,7 +55,7 @@ func restoredSince(ctx context.Context, q *store.Q, s store.Scope, head store.Au
 	if !ahead && !c.Moved() {
 		return false, 0, nil
 	}
-	late, err = q.LateEntries(ctx, s)
+	late, err = q.Audit().LateEntries(ctx, s)
 	return ahead || late > 0, late, err
 }
 
@@ -73,7 +73,7 @@ type Reanchoring struct {
 // of each.
 func (r Reanchoring) Run(ctx context.Context) ([]Result, error) {
 	st := r.Verifier.Store
-	scopes, err := st.EveryEnvironment(ctx)
+	scopes, err := st.Environments().All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,16 +125,16 @@ func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results 
 }
 
 func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope, anchors []signedAnchor) error {
-	if err := q.Unhurried(ctx); err != nil {
+	if err := q.Audit().WithoutTimeout(ctx); err != nil {
 		return err
 	}
 	now := r.Clock.Now()
-	shifted, err := q.Reanchor(ctx, now)
+	shifted, err := q.Audit().Reanchor(ctx, now)
 	if err != nil {
 		return err
 	}
 	for i, s := range scopes {
-		head, err := q.AuditHead(ctx, s)
+		head, err := q.Audit().Head(ctx, s)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -163,7 +163,7 @@ func (w *walk) anchored(ctx context.Context, q *store.Q, e models.Event) error {
 	sequence, _ := f["sequence"].(float64)
 	adopted, _ := f["adopted"].(float64)
 	a.Sequence, out.Sequence, out.Adopted = int64(sequence), int64(sequence), int64(adopted)
-	hash, err := q.AuditHashAt(ctx, w.scope, a.Sequence)
+	hash, err := q.Audit().HashAt(ctx, w.scope, a.Sequence)
 	if errors.Is(err, store.ErrNotFound) && a.Sequence == 0 {
 		hash, err = Genesis(w.scope.Environment), nil
 	}

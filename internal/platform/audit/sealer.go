@@ -49,11 +49,11 @@ const stuckEvery = 60
 
 // warnOfRestore says in the service's log that nothing can be sealed until the log is re-anchored.
 func (s *Sealer) warnOfRestore(ctx context.Context) {
-	c, err := s.Store.LogClock(ctx)
+	c, err := s.Store.Audit().LogClock(ctx)
 	if err != nil {
 		return // sealing fails too, and says so
 	}
-	if last, err := s.Store.LastNumber(ctx); err == nil && last >= c.Next {
+	if last, err := s.Store.Audit().LastNumber(ctx); err == nil && last >= c.Next {
 		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
 			"and nothing new is sealed or streamed; stop the service and run countersign audit reanchor")
 	}
@@ -61,7 +61,7 @@ func (s *Sealer) warnOfRestore(ctx context.Context) {
 
 // SealAll seals everything that can be sealed now, in every environment, and answers how many events that were.
 func (s *Sealer) SealAll(ctx context.Context) (int, error) {
-	environments, err := s.Store.UnsealedEnvironments(ctx)
+	environments, err := s.Store.Audit().UnsealedEnvironments(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -84,17 +84,17 @@ func (s *Sealer) SealAll(ctx context.Context) (int, error) {
 // Seal links at most one batch of an environment's events to its chain. It answers 0 where another sealer is at work.
 func (s *Sealer) Seal(ctx context.Context, environment string) (sealed int, err error) {
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		head, mine, err := q.LockAuditHead(ctx, environment, Genesis(environment))
+		head, mine, err := q.Audit().LockHead(ctx, environment, Genesis(environment))
 		if err != nil || !mine {
 			return err
 		}
-		rows, err := q.EventsAfter(ctx, []string{environment}, head.Position(), sealBatch)
+		rows, err := q.Events().After(ctx, []string{environment}, head.Position(), sealBatch)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		links := link(&head, rows, s.Clock.Now())
 		sealed = len(links)
-		return q.AppendAuditLinks(ctx, head, links)
+		return q.Audit().AppendLinks(ctx, head, links)
 	})
 	return sealed, err
 }

@@ -57,10 +57,10 @@ func (r *reconciliation) found(f Finding) {
 
 func (r *reconciliation) run(ctx context.Context) error {
 	var err error
-	if r.retained, err = r.q.RetainedFrom(ctx, r.scope, store.ExpiringAuthorizations, shortestRetention); err != nil {
+	if r.retained, err = r.q.Audit().RetainedFrom(ctx, r.scope, store.ExpiringAuthorizations, shortestRetention); err != nil {
 		return err
 	}
-	if r.silent, err = r.q.RetainedFrom(ctx, r.scope, store.ExpiringEvents, shortestRetention); err != nil {
+	if r.silent, err = r.q.Audit().RetainedFrom(ctx, r.scope, store.ExpiringEvents, shortestRetention); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.subjects, r.erasures} {
@@ -75,7 +75,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 func (r *reconciliation) decisions(ctx context.Context) error {
 	var after store.Place
 	for !r.full() {
-		page, err := r.q.DecisionRecords(ctx, r.scope, after, statePage)
+		page, err := r.q.Audit().DecisionRecords(ctx, r.scope, after, statePage)
 		if err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 	erasing := map[string]bool{}
 	var err error
 	if len(uids) > 0 {
-		if erasing, err = r.q.Erasing(ctx, r.scope, uids); err != nil {
+		if erasing, err = r.q.Audit().Erasing(ctx, r.scope, uids); err != nil {
 			return err
 		}
 	}
-	byRetention, err := r.q.RetentionRuns(ctx, r.scope, times)
+	byRetention, err := r.q.Audit().RetentionRuns(ctx, r.scope, times)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (r *reconciliation) compare(d store.DecisionRecord) {
 }
 
 func (r *reconciliation) unlogged(ctx context.Context) error {
-	ids, err := r.q.UnloggedDecisions(ctx, r.scope, maxFindings)
+	ids, err := r.q.Audit().UnloggedDecisions(ctx, r.scope, maxFindings)
 	for _, id := range ids {
 		r.found(Finding{Kind: Unsupported, Target: id, Detail: "the decision is stored and no entry of the log tells of it"})
 	}

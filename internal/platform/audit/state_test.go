@@ -146,7 +146,7 @@ func BenchmarkVerifyState(b *testing.B) {
 	st := testenv.TamperedStore(b)
 	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
 	require.NoError(b, err)
-	require.NoError(b, st.CreateEnvironment(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b, st.Environments().Create(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
 	conn, err := st.Pool().Acquire(b.Context())
 	require.NoError(b, err)

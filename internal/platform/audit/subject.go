@@ -22,7 +22,7 @@ var subjectTypes = []string{
 func (r *reconciliation) subjects(ctx context.Context) error {
 	var after store.Place
 	for !r.full() {
-		page, err := r.q.SubjectRecords(ctx, r.scope, subjectTypes, after, statePage)
+		page, err := r.q.Audit().SubjectRecords(ctx, r.scope, subjectTypes, after, statePage)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 		last := page[len(page)-1].Subject
 		after = store.Place{At: last.CreatedAt, ID: last.UID}
 	}
-	lost, err := r.q.LostSubjects(ctx, r.scope, maxFindings)
+	lost, err := r.q.Audit().LostSubjects(ctx, r.scope, maxFindings)
 	for _, l := range lost {
 		r.found(Finding{Kind: Missing, Event: l.Event, Target: l.UID, Detail: "the subject is in the log and stored no more, and no erasure removed it"})
 	}

@@ -166,7 +166,7 @@ func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h H
 		return t, err
 	}
 	err = st.Read(ctx, func(q *store.Q) error {
-		rows, err := q.Trail(ctx, s, id)
+		rows, err := q.Audit().Trail(ctx, s, id)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func histories(ctx context.Context, h Histories, decisions []Decision) ([]Workfl
 
 // contradictions holds what is stored of one decision against the log.
 func contradictions(ctx context.Context, q *store.Q, s store.Scope, id string) ([]Finding, error) {
-	d, err := q.RecordOf(ctx, s, id)
+	d, err := q.Audit().RecordOf(ctx, s, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return []Finding{{Kind: Unsupported, Target: id, Detail: "the decision is stored and no entry of the log tells of it"}}, nil
 	}
@@ -229,7 +229,7 @@ type sealedLog struct {
 // checkLog holds entries against their links: an entry that was altered is no witness.
 func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Event) (sealedLog, error) {
 	out := sealedLog{sequence: map[string]int64{}}
-	links, err := q.AuditLinksOf(ctx, s, rows)
+	links, err := q.Audit().LinksOf(ctx, s, rows)
 	for _, l := range links {
 		out.sequence[l.Event.ID] = l.Seq
 		digest, err := events.Digest(*l.Event)

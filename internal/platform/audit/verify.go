@@ -80,7 +80,7 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	w := walk{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
 		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
-		if err := q.Unhurried(ctx); err != nil {
+		if err := q.Audit().WithoutTimeout(ctx); err != nil {
 			return err
 		}
 		if err := w.run(ctx, q); err != nil {
@@ -110,14 +110,14 @@ type walk struct {
 func (w *walk) run(ctx context.Context, q *store.Q) error {
 	w.hash = Genesis(w.scope.Environment)
 	w.matched = w.earlier == nil || w.earlier.Sequence == 0
-	head, err := q.AuditHead(ctx, w.scope)
+	head, err := q.Audit().Head(ctx, w.scope)
 	if errors.Is(err, store.ErrNotFound) {
 		head = store.AuditHead{EnvironmentID: w.scope.Environment, Hash: w.hash}
 	} else if err != nil {
 		return err
 	}
 	for len(w.result.Findings) < maxFindings {
-		links, err := q.AuditChain(ctx, w.scope, w.seq+1, walkBatch)
+		links, err := q.Audit().Chain(ctx, w.scope, w.seq+1, walkBatch)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (w *walk) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error
 	if err != nil {
 		return err
 	}
-	unlinked, waiting, err := q.AuditGaps(ctx, w.scope, head, restored, maxFindings)
+	unlinked, waiting, err := q.Audit().Gaps(ctx, w.scope, head, restored, maxFindings)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func Append(ctx context.Context, q *store.Q, e Entry) error {
 	if err != nil {
 		return err
 	}
-	return q.AppendEvent(ctx, row, e.Type.Public())
+	return q.Events().Append(ctx, row, e.Type.Public())
 }
 
 // saltSize is the length in bytes of the random salt that keeps a digest from being guessed once the data is erased.

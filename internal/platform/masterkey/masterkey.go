@@ -59,7 +59,7 @@ func At(setting string, err error) error {
 // Compare returns a Mismatch if the keys are not those of the database. It changes nothing, and a database that no process
 // has used yet has nothing to compare with.
 func Compare(ctx context.Context, q *store.Q, keys *keyring.Keyring) error {
-	rows, err := q.MasterKeys(ctx)
+	rows, err := q.MasterKeys().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ type Confirmation struct {
 // Confirm compares as Compare does, and records the active key if the database does not know it. Of any number of processes
 // with different keys that come to a new database at once, the first one's keys become the database's.
 func Confirm(ctx context.Context, c Confirmation) error {
-	rows, err := c.Store.MasterKeys(ctx)
+	rows, err := c.Store.MasterKeys().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func Confirm(ctx context.Context, c Confirmation) error {
 		return err
 	}
 	return c.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.LockMasterKeys(ctx); err != nil {
+		if err := q.MasterKeys().Lock(ctx); err != nil {
 			return err
 		}
-		rows, err := q.MasterKeys(ctx) // another process may have recorded its own meanwhile
+		rows, err := q.MasterKeys().List(ctx) // another process may have recorded its own meanwhile
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func Confirm(ctx context.Context, c Confirmation) error {
 			}
 		}
 		for _, f := range record {
-			if err := q.RecordMasterKey(ctx, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
+			if err := q.MasterKeys().Record(ctx, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
 				return err
 			}
 		}
@@ -168,7 +168,7 @@ func (c Confirmation) known(recorded []models.MasterKey) (bool, error) {
 // key. At least half of the signing keys in use must open: a few may have been sealed with a wrong key while nothing
 // compared them.
 func (c Confirmation) proven(ctx context.Context, q *store.Q, held []keyring.Fingerprint) ([]keyring.Fingerprint, error) {
-	rows, err := q.SigningKeysInUse(ctx)
+	rows, err := q.SigningKeys().InUse(ctx)
 	if err != nil {
 		return nil, err
 	}

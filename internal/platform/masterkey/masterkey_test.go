@@ -57,7 +57,7 @@ func (d database) environment(keys ...string) store.Scope {
 
 func (d database) recorded() []string {
 	d.Helper()
-	rows, err := d.st.MasterKeys(d.Context())
+	rows, err := d.st.MasterKeys().List(d.Context())
 	require.NoError(d, err)
 	ids := make([]string, 0, len(rows))
 	for _, r := range rows {

@@ -28,10 +28,10 @@ type Retirement struct {
 // must be held, so that a process with a wrong key cannot retire the right one, and nothing may still need it.
 func Retire(ctx context.Context, r Retirement) error {
 	return r.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.LockMasterKeys(ctx); err != nil {
+		if err := q.MasterKeys().Lock(ctx); err != nil {
 			return err
 		}
-		rows, err := q.MasterKeys(ctx)
+		rows, err := q.MasterKeys().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func Retire(ctx context.Context, r Retirement) error {
 				return err
 			}
 		}
-		_, err = q.RetireMasterKey(ctx, r.ID, r.Now)
+		_, err = q.MasterKeys().Retire(ctx, r.ID, r.Now)
 		return err
 	})
 }
@@ -65,7 +65,7 @@ func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.Master
 	if err != nil {
 		return errors.New("the id of a master key is hexadecimal")
 	}
-	sealed, err := q.SealedBy(ctx, id)
+	sealed, err := q.MasterKeys().SealedBy(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.Master
 		if row.ID != r.Keys.ActiveID() {
 			continue
 		}
-		n, err := q.CredentialKeysBefore(ctx, row.RecordedAt, r.Now)
+		n, err := q.MasterKeys().CredentialKeysBefore(ctx, row.RecordedAt, r.Now)
 		if err != nil {
 			return err
 		}

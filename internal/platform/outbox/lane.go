@@ -61,7 +61,7 @@ func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 	if idle == 0 {
 		return false
 	}
-	rows, err := l.relay.Store.ClaimOutbox(ctx, l.topics, idle, l.relay.Clock.Now(), or(l.relay.Timeout, defaultTimeout)+leaseMargin)
+	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle, l.relay.Clock.Now(), or(l.relay.Timeout, defaultTimeout)+leaseMargin)
 	if err != nil && ctx.Err() == nil {
 		l.relay.Log.Warn("outbox cannot be read", "error", err)
 	}
@@ -102,7 +102,7 @@ func (l *lane) work(ctx context.Context, row models.Outbox) {
 		return
 	}
 	until := l.relay.Clock.Now().Add(backoff(row.Attempts))
-	if err := l.relay.Store.DelayOutbox(ctx, row.ID, until, err.Error()); err != nil {
+	if err := l.relay.Store.Outbox().Delay(ctx, row.ID, until, err.Error()); err != nil {
 		l.relay.Log.Warn("outbox row cannot be put off; its lease will end by itself", "id", row.ID, "error", err)
 	}
 }
@@ -121,7 +121,7 @@ func (l *lane) settle(ctx context.Context) {
 				more = false
 			}
 		}
-		if err := l.relay.Store.DeleteOutbox(context.WithoutCancel(ctx), ids); err != nil {
+		if err := l.relay.Store.Outbox().Delete(context.WithoutCancel(ctx), ids); err != nil {
 			// The rows come back when their lease is over; handlers are safe to repeat.
 			l.relay.Log.Warn("outbox rows cannot be deleted", "rows", len(ids), "error", err)
 		}

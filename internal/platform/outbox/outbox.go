@@ -45,7 +45,7 @@ func Add(ctx context.Context, q *store.Q, i Item) error {
 		}
 		payload = raw
 	}
-	return q.InsertOutbox(ctx, models.Outbox{
+	return q.Outbox().Insert(ctx, models.Outbox{
 		Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: i.At,
 	})
 }

@@ -193,7 +193,7 @@ func TestRelayDoesNotTrustTheWritersClock(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(context.Context, models.Outbox) error { return nil })
 	b.add(t, "ahead", now.Add(5*time.Minute))
-	require.NoError(t, b.store.InsertOutbox(t.Context(), models.Outbox{
+	require.NoError(t, b.store.Outbox().Insert(t.Context(), models.Outbox{
 		Topic: "test", EnvironmentID: "env_1", Ref: "later", Payload: models.JSON("{}"), CreatedAt: now, AvailableAt: now.Add(time.Hour),
 	}))
 	b.run(t)
@@ -209,14 +209,14 @@ func TestALeaseEnds(t *testing.T) {
 	b := setup(t, nil)
 	b.add(t, "a", now)
 	claim := func(at time.Duration) int {
-		rows, err := b.store.ClaimOutbox(t.Context(), []string{"test"}, 10, now.Add(at), time.Minute)
+		rows, err := b.store.Outbox().Claim(t.Context(), []string{"test"}, 10, now.Add(at), time.Minute)
 		require.NoError(t, err)
 		return len(rows)
 	}
 	require.Equal(t, 1, claim(0))
 	require.Equal(t, 0, claim(time.Minute-time.Microsecond))
 	require.Equal(t, 1, claim(time.Minute))
-	rows, err := b.store.ClaimOutbox(t.Context(), []string{"another"}, 10, now.Add(time.Hour), time.Minute)
+	rows, err := b.store.Outbox().Claim(t.Context(), []string{"another"}, 10, now.Add(time.Hour), time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, rows, "a lane takes its own topics only")
 }
@@ -249,7 +249,7 @@ func TestBacklog(t *testing.T) {
 	b := setup(t, nil)
 	b.add(t, "a", now.Add(time.Minute))
 	b.add(t, "b", now)
-	queues, err := b.store.Queues(t.Context(), now.Add(30*time.Second))
+	queues, err := b.store.Console().Queues(t.Context(), now.Add(30*time.Second))
 	require.NoError(t, err)
 	i := slices.IndexFunc(queues, func(q store.Queue) bool { return q.Kind == "outbox" })
 	require.NotEqual(t, -1, i)

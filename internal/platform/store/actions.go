@@ -7,41 +7,41 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateAction inserts an action. The key is unique among those not archived (index actions_key).
-func (q *Q) CreateAction(ctx context.Context, a models.Action) error {
+// Create inserts an action. The key is unique among those not archived (index actions_key).
+func (q Actions) Create(ctx context.Context, a models.Action) error {
 	return q.with(ctx).Create(&a).Error
 }
 
-// Action is one action that is not archived.
-func (q *Q) Action(ctx context.Context, s Scope, id string) (models.Action, error) {
+// Get is one action that is not archived.
+func (q Actions) Get(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
 	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
 		s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
-// AnyAction is one action, archived or not: what was decided once is decided again under it.
-func (q *Q) AnyAction(ctx context.Context, s Scope, id string) (models.Action, error) {
+// Any is one action, archived or not: what was decided once is decided again under it.
+func (q Actions) Any(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
 	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
-// ActionByKey is one action that is not archived.
-func (q *Q) ActionByKey(ctx context.Context, s Scope, key string) (models.Action, error) {
+// ByKey is one action that is not archived.
+func (q Actions) ByKey(ctx context.Context, s Scope, key string) (models.Action, error) {
 	var a models.Action
 	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
 		s.Tenant, s.Environment, key).Take(&a).Error)
 }
 
-// ActionsByKeys are the actions, not archived, that have the keys.
-func (q *Q) ActionsByKeys(ctx context.Context, s Scope, keys []string) ([]models.Action, error) {
+// ByKeys are the actions, not archived, that have the keys.
+func (q Actions) ByKeys(ctx context.Context, s Scope, keys []string) ([]models.Action, error) {
 	var rows []models.Action
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and key in ? and archived_at is null",
 		s.Tenant, s.Environment, keys).Find(&rows).Error
 	return rows, err
 }
 
-// Actions lists the actions that are not archived, newest first.
-func (q *Q) Actions(ctx context.Context, s Scope, p Page) ([]models.Action, string, error) {
+// List lists the actions that are not archived, newest first.
+func (q Actions) List(ctx context.Context, s Scope, p Page) ([]models.Action, string, error) {
 	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
 		p, "created_at", "id")
 	if err != nil {
@@ -62,8 +62,8 @@ type ActionChange struct {
 	Mode        *models.ActionMode
 }
 
-// UpdateAction changes an action that is not archived; false where there is none.
-func (q *Q) UpdateAction(ctx context.Context, s Scope, id string, c ActionChange, at time.Time) (bool, error) {
+// Update changes an action that is not archived; false where there is none.
+func (q Actions) Update(ctx context.Context, s Scope, id string, c ActionChange, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update actions set name = coalesce($4, name), consequence = coalesce($5, consequence),
 		mode = coalesce($6, mode), updated_at = $7
 		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`,
@@ -71,41 +71,41 @@ func (q *Q) UpdateAction(ctx context.Context, s Scope, id string, c ActionChange
 	return n == 1, err
 }
 
-// ArchiveAction ends an action; false where it is archived already or there is none.
-func (q *Q) ArchiveAction(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+// Archive ends an action; false where it is archived already or there is none.
+func (q Actions) Archive(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update actions set archived_at = $4, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`, s.Tenant, s.Environment, id, at)
 	return n == 1, err
 }
 
-// LockAction takes the action's row for the transaction, so that versions are numbered and activated one at a time.
-func (q *Q) LockAction(ctx context.Context, s Scope, id string) (models.Action, error) {
+// Lock takes the action's row for the transaction, so that versions are numbered and activated one at a time.
+func (q Actions) Lock(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
 	return one(a, q.with(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
 		and archived_at is null for update`, s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
 // NextPolicyVersion is the number after the action's newest version. Hold the action's lock.
-func (q *Q) NextPolicyVersion(ctx context.Context, action string) (int, error) {
+func (q Actions) NextPolicyVersion(ctx context.Context, action string) (int, error) {
 	var n int
 	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from policy_versions where action_id = $1", action).Scan(&n)
 	return n, err
 }
 
 // CreatePolicyVersion inserts a draft.
-func (q *Q) CreatePolicyVersion(ctx context.Context, v models.PolicyVersion) error {
+func (q Actions) CreatePolicyVersion(ctx context.Context, v models.PolicyVersion) error {
 	return q.with(ctx).Create(&v).Error
 }
 
 // PolicyVersion is one version of an action.
-func (q *Q) PolicyVersion(ctx context.Context, s Scope, action string, version int) (models.PolicyVersion, error) {
+func (q Actions) PolicyVersion(ctx context.Context, s Scope, action string, version int) (models.PolicyVersion, error) {
 	var v models.PolicyVersion
 	return one(v, q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
 		s.Tenant, s.Environment, action, version).Take(&v).Error)
 }
 
 // PolicyVersions lists an action's versions, newest first.
-func (q *Q) PolicyVersions(ctx context.Context, s Scope, action string, p Page) ([]models.PolicyVersion, string, error) {
+func (q Actions) PolicyVersions(ctx context.Context, s Scope, action string, p Page) ([]models.PolicyVersion, string, error) {
 	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
 		p, "created_at", "id")
 	if err != nil {
@@ -121,7 +121,7 @@ func (q *Q) PolicyVersions(ctx context.Context, s Scope, action string, p Page) 
 
 // ActivatePolicyVersion makes a draft the action's one active version and retires the one before. It reports false, and
 // changes nothing, where the version is no draft. Hold the action's lock.
-func (q *Q) ActivatePolicyVersion(ctx context.Context, s Scope, action string, version int, by string, at time.Time) (bool, error) {
+func (q Actions) ActivatePolicyVersion(ctx context.Context, s Scope, action string, version int, by string, at time.Time) (bool, error) {
 	var draft bool
 	if err := q.queryRow(ctx, `select status = 'draft' from policy_versions
 		where tenant_id = $1 and environment_id = $2 and action_id = $3 and version = $4`,

@@ -26,7 +26,7 @@ type ActivityFilter struct {
 const fewTypes = 12
 
 // Activity lists events of an environment, newest first.
-func (q *Q) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
+func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
 	tx := q.with(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
 		// By uid, which is indexed. An event that names a subject always has it.
@@ -69,15 +69,15 @@ func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
 	return tx
 }
 
-// Event finds one event.
-func (q *Q) Event(ctx context.Context, s Scope, id string) (models.Event, error) {
+// Get finds one event.
+func (q Events) Get(ctx context.Context, s Scope, id string) (models.Event, error) {
 	var e models.Event
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
 	return one(e, err)
 }
 
-// EventsOfAuthorization lists what the log says of one authorization, in order.
-func (q *Q) EventsOfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
+// OfAuthorization lists what the log says of one authorization, in order.
+func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
 		Order("txid, seq").Find(&rows).Error
@@ -102,7 +102,7 @@ func (p Position) Before(o Position) bool {
 func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
 
 // Horizon is the position behind every event that can be read now.
-func (q *Q) Horizon(ctx context.Context) (Position, error) {
+func (q Events) Horizon(ctx context.Context) (Position, error) {
 	var text string
 	if err := q.queryRow(ctx, "select "+horizon+"::text").Scan(&text); err != nil {
 		return Position{}, err
@@ -111,8 +111,8 @@ func (q *Q) Horizon(ctx context.Context) (Position, error) {
 	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
 }
 
-// EventsAfter reads at most limit events of the environments behind a position, in order.
-func (q *Q) EventsAfter(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
+// After reads at most limit events of the environments behind a position, in order.
+func (q Events) After(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.with(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
 		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error

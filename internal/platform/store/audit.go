@@ -31,7 +31,7 @@ type AuditLink struct {
 }
 
 // UnsealedEnvironments names environments whose log reaches beyond their head.
-func (q *Q) UnsealedEnvironments(ctx context.Context) ([]string, error) {
+func (q Audit) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
 		where exists (select 1 from events v where v.environment_id = e.id
@@ -40,9 +40,9 @@ func (q *Q) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// LockAuditHead locks an environment's head for the rest of the transaction, making it where there is none. It reports
+// LockHead locks an environment's head for the rest of the transaction, making it where there is none. It reports
 // false where another sealer holds it.
-func (q *Q) LockAuditHead(ctx context.Context, environment string, genesis []byte) (AuditHead, bool, error) {
+func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte) (AuditHead, bool, error) {
 	if _, err := q.exec(ctx, `insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)
 		on conflict do nothing`, environment, genesis); err != nil {
 		return AuditHead{}, false, err
@@ -56,8 +56,8 @@ func (q *Q) LockAuditHead(ctx context.Context, environment string, genesis []byt
 	return h, err == nil, err
 }
 
-// AppendAuditLinks adds links to the chain and moves the head.
-func (q *Q) AppendAuditLinks(ctx context.Context, h AuditHead, links []AuditLink) error {
+// AppendLinks adds links to the chain and moves the head.
+func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) error {
 	seqs, ids := make([]int64, len(links)), make([]string, len(links))
 	previous, hashes := make([][]byte, len(links)), make([][]byte, len(links))
 	var sealedAt time.Time
@@ -74,25 +74,25 @@ func (q *Q) AppendAuditLinks(ctx context.Context, h AuditHead, links []AuditLink
 	return err
 }
 
-// AuditHead reads an environment's head; ErrNotFound where nothing was ever sealed.
-func (q *Q) AuditHead(ctx context.Context, s Scope) (AuditHead, error) {
+// Head reads an environment's head; ErrNotFound where nothing was ever sealed.
+func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 	var h AuditHead
 	err := q.with(ctx).Raw(`select h.* from audit_heads h join environments e on e.id = h.environment_id
 		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Take(&h).Error
 	return one(h, err)
 }
 
-// AuditChain reads at most limit links from a number on, in order, with their events.
-func (q *Q) AuditChain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
+// Chain reads at most limit links from a number on, in order, with their events.
+func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
 	var links []AuditLink
 	if err := q.with(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
 		where environment_id = ? and seq >= ? order by seq limit ?`, s.Environment, from, limit).Scan(&links).Error; err != nil {
 		return nil, err
 	}
-	return links, q.attachEvents(ctx, s, links)
+	return links, q.Audit().attachEvents(ctx, s, links)
 }
 
-func (q *Q) attachEvents(ctx context.Context, s Scope, links []AuditLink) error {
+func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) error {
 	ids := make([]string, len(links))
 	for i, l := range links {
 		ids[i] = l.EventID
@@ -111,9 +111,9 @@ func (q *Q) attachEvents(ctx context.Context, s Scope, links []AuditLink) error 
 	return nil
 }
 
-// AuditGaps compares the log with the chain up to the head: events that stand in the log before the head and in no link
+// Gaps compares the log with the chain up to the head: events that stand in the log before the head and in no link
 // (at most limit ids), and how many events wait behind the head. Late leaves out what LateEntries counts.
-func (q *Q) AuditGaps(ctx context.Context, s Scope, h AuditHead, late bool, limit int) (unlinked []string, waiting int64, err error) {
+func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, late bool, limit int) (unlinked []string, waiting int64, err error) {
 	query := `select v.id from events v where v.environment_id = ? and (v.txid, v.seq) <= (?::xid8, ?)
 		and not exists (select 1 from audit_chain c where c.event_id = v.id)`
 	if late {
@@ -128,8 +128,8 @@ func (q *Q) AuditGaps(ctx context.Context, s Scope, h AuditHead, late bool, limi
 	return unlinked, waiting, err
 }
 
-// AuditHashAt is the hash of a link; ErrNotFound if the chain has none of this number.
-func (q *Q) AuditHashAt(ctx context.Context, s Scope, seq int64) ([]byte, error) {
+// HashAt is the hash of a link; ErrNotFound if the chain has none of this number.
+func (q Audit) HashAt(ctx context.Context, s Scope, seq int64) ([]byte, error) {
 	var hash []byte
 	err := q.queryRow(ctx, "select hash from audit_chain where environment_id = $1 and seq = $2", s.Environment, seq).Scan(&hash)
 	return one(hash, err)
@@ -143,8 +143,8 @@ type AuditFilter struct {
 	Until *time.Time
 }
 
-// Audit lists sealed entries, newest first.
-func (q *Q) Audit(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditLink, string, error) {
+// Entries lists sealed entries, newest first.
+func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditLink, string, error) {
 	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Where("exists (select 1 from audit_chain c where c.event_id = events.id)")
 	if f.Actor != "" {
@@ -163,12 +163,12 @@ func (q *Q) Audit(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditL
 		return nil, "", err
 	}
 	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
-	links, err := q.AuditLinksOf(ctx, s, rows)
+	links, err := q.Audit().LinksOf(ctx, s, rows)
 	return links, next, err
 }
 
-// AuditLinksOf are the links of those of the events that are sealed, each with its event.
-func (q *Q) AuditLinksOf(ctx context.Context, s Scope, rows []models.Event) ([]AuditLink, error) {
+// LinksOf are the links of those of the events that are sealed, each with its event.
+func (q Audit) LinksOf(ctx context.Context, s Scope, rows []models.Event) ([]AuditLink, error) {
 	ids := make([]string, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID

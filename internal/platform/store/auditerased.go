@@ -13,7 +13,7 @@ type UnprovenErasure struct {
 
 // UnprovenErasures are erasures that are stored as completed and that the log has not: no subject.erased of that time which
 // names them. At most limit of them.
-func (q *Q) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]UnprovenErasure, error) {
+func (q Audit) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]UnprovenErasure, error) {
 	var rows []UnprovenErasure
 	err := q.with(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
 		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
@@ -33,7 +33,7 @@ type ErasureClaim struct {
 }
 
 // DoubtfulErasures are completed erasures in the log that are not stored as completed, or with other counts.
-func (q *Q) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]ErasureClaim, error) {
+func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]ErasureClaim, error) {
 	var rows []ErasureClaim
 	err := q.with(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
 			coalesce((e.data->>'removed')::bigint, 0) as removed, (e.data->>'events')::bigint as entries,
@@ -50,7 +50,7 @@ func (q *Q) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]Erasure
 const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at)`
 
 // UnprovenErased are entries without their personal part that no erasure and no retention in the log has removed it from.
-func (q *Q) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string, error) {
+func (q Audit) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
 		and not exists (select 1 from erasures r where r.environment_id = e.environment_id and r.requested_at <= e.erased_at
@@ -68,7 +68,7 @@ type ErasedCounts struct {
 }
 
 // ErasedCounts counts. What retention erased is left out: it is proven entry by entry.
-func (q *Q) ErasedCounts(ctx context.Context, s Scope) (ErasedCounts, error) {
+func (q Audit) ErasedCounts(ctx context.Context, s Scope) (ErasedCounts, error) {
 	var c ErasedCounts
 	err := q.queryRow(ctx, `select
 		(select count(*) from events e where e.tenant_id = $1 and e.environment_id = $2 and e.erased_at is not null and not `+byRetention+`),

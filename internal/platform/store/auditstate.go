@@ -10,9 +10,9 @@ import (
 // Readings for an audit that compares what is stored with the log. Each returns a page or at most limit rows, so that an
 // audit of a large environment needs no more memory than one of a small.
 
-// Unhurried lifts the statement timeout to the end of the transaction: an audit reads a whole environment, and no request
+// WithoutTimeout lifts the statement timeout to the end of the transaction: an audit reads a whole environment, and no request
 // waits for it.
-func (q *Q) Unhurried(ctx context.Context) error {
+func (q Audit) WithoutTimeout(ctx context.Context) error {
 	_, err := q.exec(ctx, "select set_config('statement_timeout', '0', true)")
 	return err
 }
@@ -36,7 +36,7 @@ type Place struct {
 }
 
 // DecisionRecords reads the decisions that the log names behind a place, newest first, at most limit of them.
-func (q *Q) DecisionRecords(ctx context.Context, s Scope, after Place, limit int) ([]DecisionRecord, error) {
+func (q Audit) DecisionRecords(ctx context.Context, s Scope, after Place, limit int) ([]DecisionRecord, error) {
 	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id is not null",
 		s.Tenant, s.Environment)
 	if after.ID != "" {
@@ -46,10 +46,10 @@ func (q *Q) DecisionRecords(ctx context.Context, s Scope, after Place, limit int
 	if err := tx.Order("at desc, id desc").Limit(limit).Find(&decided).Error; err != nil {
 		return nil, err
 	}
-	return q.recordsOf(ctx, s, decided)
+	return q.Audit().recordsOf(ctx, s, decided)
 }
 
-func (q *Q) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]DecisionRecord, error) {
+func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]DecisionRecord, error) {
 	ids, place := make([]string, len(decided)), make(map[string]int, len(decided))
 	out := make([]DecisionRecord, len(decided))
 	for i, e := range decided {
@@ -89,7 +89,7 @@ func (q *Q) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]D
 		d := &out[place[r.AuthorizationID]]
 		d.Reviews = append(d.Reviews, r)
 	}
-	entries, err := q.EventsOfAuthorization(ctx, s, ids)
+	entries, err := q.Events().OfAuthorization(ctx, s, ids)
 	for _, e := range entries {
 		d := &out[place[*e.AuthorizationID]]
 		d.Events = append(d.Events, e)
@@ -98,7 +98,7 @@ func (q *Q) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]D
 }
 
 // RecordOf is DecisionRecords for one authorization; ErrNotFound if the log has no such decision.
-func (q *Q) RecordOf(ctx context.Context, s Scope, authorization string) (DecisionRecord, error) {
+func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (DecisionRecord, error) {
 	var decided []models.Event
 	if err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
 		s.Tenant, s.Environment, authorization).Order("txid, seq").Limit(1).Find(&decided).Error; err != nil {
@@ -107,7 +107,7 @@ func (q *Q) RecordOf(ctx context.Context, s Scope, authorization string) (Decisi
 	if len(decided) == 0 {
 		return DecisionRecord{}, ErrNotFound
 	}
-	found, err := q.recordsOf(ctx, s, decided)
+	found, err := q.Audit().recordsOf(ctx, s, decided)
 	if err != nil {
 		return DecisionRecord{}, err
 	}
@@ -115,7 +115,7 @@ func (q *Q) RecordOf(ctx context.Context, s Scope, authorization string) (Decisi
 }
 
 // UnloggedDecisions are stored decisions that the log does not name, at most limit ids.
-func (q *Q) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]string, error) {
+func (q Audit) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
 		(select 1 from events e where e.authorization_id = a.id and e.environment_id = a.environment_id and e.type = 'authorization.decided')
@@ -132,7 +132,7 @@ type SubjectRecord struct {
 }
 
 // SubjectRecords reads the subjects behind a place, newest first, at most limit of them, with their entries of the types.
-func (q *Q) SubjectRecords(ctx context.Context, s Scope, types []string, after Place, limit int) ([]SubjectRecord, error) {
+func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, after Place, limit int) ([]SubjectRecord, error) {
 	tx := q.with(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if after.ID != "" {
 		tx = tx.Where("(created_at, uid) < (?, ?)", after.At, after.ID)
@@ -179,7 +179,7 @@ type LostSubject struct {
 }
 
 // LostSubjects are subjects whose creation is in the log, not erased, and which are not stored; at most limit of them.
-func (q *Q) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubject, error) {
+func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubject, error) {
 	var rows []LostSubject
 	err := q.with(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
 		and e.type = 'subject.created' and e.subject_uid is not null
@@ -189,7 +189,7 @@ func (q *Q) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubject
 }
 
 // Erasing says which of the subjects are being erased, by an erasure whose request the log has.
-func (q *Q) Erasing(ctx context.Context, s Scope, uids []string) (map[string]bool, error) {
+func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]bool, error) {
 	var found []string
 	err := q.with(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
 		and r.subject_uid in ? and exists (select 1 from events e where e.environment_id = r.environment_id
@@ -203,7 +203,7 @@ func (q *Q) Erasing(ctx context.Context, s Scope, uids []string) (map[string]boo
 }
 
 // RetentionRuns are the times, of those given, at which the log says that retention was executed.
-func (q *Q) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (map[time.Time]bool, error) {
+func (q Audit) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (map[time.Time]bool, error) {
 	out := map[time.Time]bool{}
 	if len(times) == 0 {
 		return out, nil
@@ -220,7 +220,7 @@ func (q *Q) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (map[
 // RetainedFrom is the time before which retention, as far as the log says, has removed what is of a class; the zero time if
 // it never did. An entry from before entries named that time, or whose data is gone, speaks for the shortest retention that
 // can be set.
-func (q *Q) RetainedFrom(ctx context.Context, s Scope, class Expiring, shortest time.Duration) (time.Time, error) {
+func (q Audit) RetainedFrom(ctx context.Context, s Scope, class Expiring, shortest time.Duration) (time.Time, error) {
 	var at *time.Time
 	err := q.queryRow(ctx, `select max(coalesce((data->>'older_than')::timestamptz, at - make_interval(secs => $4))) from events
 		where tenant_id = $1 and environment_id = $2 and type = 'retention.executed' and (data is null or data->>'class' = $3)`,

@@ -7,20 +7,20 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Backgrounds are all backgrounds that are or were in force, oldest first.
-func (q *Q) Backgrounds(ctx context.Context) ([]models.Background, error) {
+// List are all backgrounds that are or were in force, oldest first.
+func (q Backgrounds) List(ctx context.Context) ([]models.Background, error) {
 	var rows []models.Background
 	err := q.with(ctx).Order("activated_at, version").Find(&rows).Error
 	return rows, err
 }
 
-// ActivateBackground puts a background in force in place of the one of its modality, and tells every process. Of two
+// Activate puts a background in force in place of the one of its modality, and tells every process. Of two
 // activations at once the second waits for the first. A version that was in force before may come back as it was.
-func (q *Q) ActivateBackground(ctx context.Context, b models.Background) error {
+func (q Backgrounds) Activate(ctx context.Context, b models.Background) error {
 	if _, err := q.exec(ctx, "select pg_advisory_xact_lock(hashtext('backgrounds'))"); err != nil {
 		return err
 	}
-	if err := q.RetireBackground(ctx, b.Modality, b.ActivatedAt); err != nil {
+	if err := q.Backgrounds().Retire(ctx, b.Modality, b.ActivatedAt); err != nil {
 		return err
 	}
 	_, err := q.exec(ctx, `insert into backgrounds (version, modality, status, body, digest, comparison, activated_by, activated_at)
@@ -34,8 +34,8 @@ func (q *Q) ActivateBackground(ctx context.Context, b models.Background) error {
 	return q.Notify(ctx, ChannelBackground, b.Version)
 }
 
-// RetireBackground takes the background of a modality out of force: the one embedded in the binary stands again.
-func (q *Q) RetireBackground(ctx context.Context, modality string, at time.Time) error {
+// Retire takes the background of a modality out of force: the one embedded in the binary stands again.
+func (q Backgrounds) Retire(ctx context.Context, modality string, at time.Time) error {
 	if _, err := q.exec(ctx, "update backgrounds set status = 'retired', retired_at = $2 where modality = $1 and status = 'active'", modality, at); err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Challenge is one challenge of the environment.
-func (q *Q) Challenge(ctx context.Context, s Scope, id string) (models.Challenge, error) {
+// Get is one challenge of the environment.
+func (q Challenges) Get(ctx context.Context, s Scope, id string) (models.Challenge, error) {
 	var row models.Challenge
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
 	return one(row, err)
@@ -21,8 +21,8 @@ type ChallengeCase struct {
 	Subject   string // the relying party's own id of the subject
 }
 
-// ChallengeCase is looked up by id alone: a run knows the challenge it was started for, and nobody else asks.
-func (q *Q) ChallengeCase(ctx context.Context, id string) (ChallengeCase, error) {
+// Case is looked up by id alone: a run knows the challenge it was started for, and nobody else asks.
+func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) {
 	var c ChallengeCase
 	if err := q.with(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
 		return one(c, err)
@@ -35,8 +35,8 @@ func (q *Q) ChallengeCase(ctx context.Context, id string) (ChallengeCase, error)
 	return c, err
 }
 
-// EnvironmentOfChallenge is the environment that a challenge belongs to, found by its id alone.
-func (q *Q) EnvironmentOfChallenge(ctx context.Context, id string) (models.Environment, error) {
+// Environment is the environment that a challenge belongs to, found by its id alone.
+func (q Challenges) Environment(ctx context.Context, id string) (models.Environment, error) {
 	var e models.Environment
 	return one(e, q.with(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
 }
@@ -59,37 +59,37 @@ type Completion struct {
 	At       time.Time
 }
 
-// CompleteChallenge moves an open challenge that is not yet due to completed and reports whether it did.
-func (q *Q) CompleteChallenge(ctx context.Context, id string, c Completion) (bool, error) {
+// Complete moves an open challenge that is not yet due to completed and reports whether it did.
+func (q Challenges) Complete(ctx context.Context, id string, c Completion) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'completed', settled_at = $2, method_used = $3, strength = $4,
 		completion_hash = $5 where id = $1 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
 		id, c.At, c.Method, c.Strength, c.Digest)
 	return n == 1, err
 }
 
-// SetChallengeChild records the authorization that a completion led to.
-func (q *Q) SetChallengeChild(ctx context.Context, id, child string) error {
+// SetFollowUp records the authorization that a completion led to.
+func (q Challenges) SetFollowUp(ctx context.Context, id, child string) error {
 	_, err := q.exec(ctx, "update challenges set child_authorization_id = $2 where id = $1", id, child)
 	return err
 }
 
-// CancelChallenge moves an open challenge that is not yet due to cancelled and reports whether it did.
-func (q *Q) CancelChallenge(ctx context.Context, id string, at time.Time) (bool, error) {
+// Cancel moves an open challenge that is not yet due to cancelled and reports whether it did.
+func (q Challenges) Cancel(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'cancelled', settled_at = $2
 		where id = $1 and status = 'open' and expires_at > $2`, id, at)
 	return n == 1, err
 }
 
-// ExpireChallenge moves an open challenge that is due to expired and reports whether it did.
-func (q *Q) ExpireChallenge(ctx context.Context, id string, at time.Time) (bool, error) {
+// Expire moves an open challenge that is due to expired and reports whether it did.
+func (q Challenges) Expire(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'expired', settled_at = $2
 		where id = $1 and status = 'open' and expires_at <= $2`, id, at)
 	return n == 1, err
 }
 
-// FailChallenge counts a refused assertion against an open challenge; the one that reaches the limit fails it. It
+// Fail counts a refused assertion against an open challenge; the one that reaches the limit fails it. It
 // reports the failures so far and whether this one settled it; zero failures mean that the challenge was not open.
-func (q *Q) FailChallenge(ctx context.Context, s Scope, id string, limit int, at time.Time) (failures int, failed bool, err error) {
+func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at time.Time) (failures int, failed bool, err error) {
 	var rows []struct {
 		Failures int
 		Status   models.ChallengeStatus
@@ -110,23 +110,23 @@ func (q *Q) FailChallenge(ctx context.Context, s Scope, id string, limit int, at
 // SpendAssertion raises a passkey's counter to that of the assertion and reports whether it could: not for a passkey
 // that is revoked, and not for a counter that another assertion has reached meanwhile. Authenticators without a counter
 // always say zero.
-func (q *Q) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
+func (q Challenges) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
 		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
 		passkey, signCount, backedUp, at)
 	return n == 1, err
 }
 
-// InsertChallengeLink keeps the MAC of a link's ticket.
-func (q *Q) InsertChallengeLink(ctx context.Context, l models.ChallengeLink) error {
+// InsertLink keeps the MAC of a link's ticket.
+func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) error {
 	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5)",
 		l.MAC, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
 	return err
 }
 
-// ChallengeByLink is a live link with the challenge that it opens; macs are those of its ticket under each key of the
+// ByLink is a live link with the challenge that it opens; macs are those of its ticket under each key of the
 // keyring.
-func (q *Q) ChallengeByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
+func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
 	var link models.ChallengeLink
 	var row models.Challenge
 	if err := q.with(ctx).Where("mac in ? and expires_at > ?", macs, at).Take(&link).Error; err != nil {
@@ -138,8 +138,8 @@ func (q *Q) ChallengeByLink(ctx context.Context, macs [][]byte, at time.Time) (m
 	return link, row, err
 }
 
-// InsertMoveRequest keeps what was asked; the same request again changes nothing.
-func (q *Q) InsertMoveRequest(ctx context.Context, m models.MoveRequest) error {
+// Insert keeps what was asked; the same request again changes nothing.
+func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
 		passkey_id, sign_count, backup_state, note_digest, requested_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
@@ -148,15 +148,15 @@ func (q *Q) InsertMoveRequest(ctx context.Context, m models.MoveRequest) error {
 	return err
 }
 
-// MoveRequest is what was asked of a challenge or a hold.
-func (q *Q) MoveRequest(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
+// Get is what was asked of a challenge or a hold.
+func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
 	var row models.MoveRequest
 	err := q.with(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
 	return one(row, err)
 }
 
-// AuthorizationDecision is the decision of an authorization, for an outcome that is told again.
-func (q *Q) AuthorizationDecision(ctx context.Context, id string) (string, error) {
+// Effect is the decision of an authorization, for an outcome that is told again.
+func (q Decisions) Effect(ctx context.Context, id string) (string, error) {
 	var decision string
 	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
 	return one(decision, err)

@@ -8,14 +8,14 @@ import (
 )
 
 // ActionOf is the action that an authorization of the environment was about, archived or not.
-func (q *Q) ActionOf(ctx context.Context, s Scope, authorization string) (models.Action, error) {
+func (q Console) ActionOf(ctx context.Context, s Scope, authorization string) (models.Action, error) {
 	var a models.Action
 	return one(a, q.with(ctx).Raw(`select c.* from actions c join authorizations a on a.action_id = c.id
 		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, authorization).Take(&a).Error)
 }
 
 // OutboxOf counts the rows of each topic that wait for the environment and tells the age of the oldest.
-func (q *Q) OutboxOf(ctx context.Context, s Scope) ([]Backlog, error) {
+func (q Console) OutboxOf(ctx context.Context, s Scope) ([]Backlog, error) {
 	var rows []Backlog
 	err := q.with(ctx).Raw(`select o.topic, count(*) as waiting, min(o.created_at) as oldest from outbox o
 		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? group by o.topic order by o.topic`,
@@ -31,7 +31,7 @@ type EndpointBacklog struct {
 }
 
 // EndpointBacklogs counts what each webhook endpoint of the environment is still owed.
-func (q *Q) EndpointBacklogs(ctx context.Context, s Scope) (map[string]EndpointBacklog, error) {
+func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]EndpointBacklog, error) {
 	var rows []EndpointBacklog
 	err := q.with(ctx).Raw(`select d.endpoint_id, count(*) as waiting, min(d.created_at) as oldest from webhook_deliveries d
 		join webhook_endpoints p on p.id = d.endpoint_id
@@ -52,7 +52,7 @@ type Chain struct {
 }
 
 // AuditReach reads how far the environment's audit chain reaches.
-func (q *Q) AuditReach(ctx context.Context, s Scope) (Chain, error) {
+func (q Console) AuditReach(ctx context.Context, s Scope) (Chain, error) {
 	var c Chain
 	err := q.with(ctx).Raw(`select coalesce(max(h.seq), 0) as links, count(v.id) as unsealed, min(v.at) as oldest from environments e
 		left join audit_heads h on h.environment_id = e.id
@@ -62,7 +62,7 @@ func (q *Q) AuditReach(ctx context.Context, s Scope) (Chain, error) {
 }
 
 // OpenChallenges counts the environment's challenges that can still be completed.
-func (q *Q) OpenChallenges(ctx context.Context, s Scope, now time.Time) (int64, error) {
+func (q Console) OpenChallenges(ctx context.Context, s Scope, now time.Time) (int64, error) {
 	var n int64
 	err := q.queryRow(ctx, `select count(*) from challenges where tenant_id = $1 and environment_id = $2 and status = 'open'
 		and expires_at > $3`, s.Tenant, s.Environment, now).Scan(&n)

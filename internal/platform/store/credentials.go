@@ -7,25 +7,25 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateTenant inserts a tenant.
-func (q *Q) CreateTenant(ctx context.Context, t models.Tenant) error {
+// Create inserts a tenant.
+func (q Tenants) Create(ctx context.Context, t models.Tenant) error {
 	return q.with(ctx).Create(&t).Error
 }
 
-// Tenants lists the tenants, oldest first.
-func (q *Q) Tenants(ctx context.Context) ([]models.Tenant, error) {
+// List lists the tenants, oldest first.
+func (q Tenants) List(ctx context.Context) ([]models.Tenant, error) {
 	var rows []models.Tenant
 	err := q.with(ctx).Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
 
-// CreateEnvironment inserts an environment.
-func (q *Q) CreateEnvironment(ctx context.Context, e models.Environment) error {
+// Create inserts an environment.
+func (q Environments) Create(ctx context.Context, e models.Environment) error {
 	return q.with(ctx).Create(&e).Error
 }
 
-// Environments lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
-func (q *Q) Environments(ctx context.Context, tenant string) ([]models.Environment, error) {
+// List lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
+func (q Environments) List(ctx context.Context, tenant string) ([]models.Environment, error) {
 	var rows []models.Environment
 	tx := q.with(ctx).Order("created_at, id")
 	if tenant != "" {
@@ -35,36 +35,36 @@ func (q *Q) Environments(ctx context.Context, tenant string) ([]models.Environme
 	return rows, err
 }
 
-// Environment is the scope's own row.
-func (q *Q) Environment(ctx context.Context, s Scope) (models.Environment, error) {
+// Get is the scope's own row.
+func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, error) {
 	var e models.Environment
 	return one(e, q.with(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
 }
 
-// SetEnvironmentRP changes the relying party's WebAuthn settings.
-func (q *Q) SetEnvironmentRP(ctx context.Context, s Scope, rpID string, origins []string) error {
+// SetRP changes the relying party's WebAuthn settings.
+func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins []string) error {
 	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
 		s.Tenant, s.Environment, rpID, models.Strings(origins))
-	return q.environmentChanged(ctx, s.Environment, err)
+	return q.Environments().changed(ctx, s.Environment, err)
 }
 
-// SetEnvironmentSettings changes what a relying party may set of its environment to what e has.
-func (q *Q) SetEnvironmentSettings(ctx context.Context, e models.Environment) error {
+// SetSettings changes what a relying party may set of its environment to what e has.
+func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
 		enrollment_grant_required = $7, bar_self_review = $8 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins,
 		e.ChallengeTTLSeconds, e.HoldTTLSeconds, e.EnrollmentGrantRequired, e.BarSelfReview)
-	return q.environmentChanged(ctx, e.ID, err)
+	return q.Environments().changed(ctx, e.ID, err)
 }
 
-// SetEnvironmentPages changes the settings of the hosted pages to those of e.
-func (q *Q) SetEnvironmentPages(ctx context.Context, e models.Environment) error {
+// SetPages changes the settings of the hosted pages to those of e.
+func (q Environments) SetPages(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
 		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
-	return q.environmentChanged(ctx, e.ID, err)
+	return q.Environments().changed(ctx, e.ID, err)
 }
 
-// environmentChanged tells the caches, unless the change failed.
-func (q *Q) environmentChanged(ctx context.Context, id string, err error) error {
+// changed tells the caches, unless the change failed.
+func (q Environments) changed(ctx context.Context, id string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -72,22 +72,22 @@ func (q *Q) environmentChanged(ctx context.Context, id string, err error) error 
 }
 
 // SetRateLimitCeiling sets the most requests an hour that a key of the environment may be given; nil is the default of its kind.
-func (q *Q) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
+func (q Tenants) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
 	_, err := q.exec(ctx, "update environments set rate_limit_ceiling = $3 where tenant_id = $1 and id = $2", s.Tenant, s.Environment, ceiling)
 	return err
 }
 
-// CreateCredential inserts a credential with its first key.
-func (q *Q) CreateCredential(ctx context.Context, c models.Credential, k models.CredentialKey) error {
+// Create inserts a credential with its first key.
+func (q Credentials) Create(ctx context.Context, c models.Credential, k models.CredentialKey) error {
 	if err := q.with(ctx).Create(&c).Error; err != nil {
 		return err
 	}
 	return q.with(ctx).Create(&k).Error
 }
 
-// CredentialByMAC finds the credential, with its environment, that one of the MACs belongs to. Expired and revoked ones
+// ByMAC finds the credential, with its environment, that one of the MACs belongs to. Expired and revoked ones
 // are found too: the caller tells them apart.
-func (q *Q) CredentialByMAC(ctx context.Context, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
+func (q Credentials) ByMAC(ctx context.Context, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
 	var k models.CredentialKey
 	if err := q.with(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
 		_, err = one(k, err)
@@ -98,18 +98,18 @@ func (q *Q) CredentialByMAC(ctx context.Context, macs [][]byte) (models.Credenti
 		_, err = one(c, err)
 		return c, models.Environment{}, k, err
 	}
-	e, err := q.Environment(ctx, Scope{c.TenantID, c.EnvironmentID})
+	e, err := q.Environments().Get(ctx, Scope{c.TenantID, c.EnvironmentID})
 	return c, e, k, err
 }
 
-// Credential is one credential of the scope.
-func (q *Q) Credential(ctx context.Context, s Scope, id string) (models.Credential, error) {
+// Get is one credential of the scope.
+func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Credential, error) {
 	var c models.Credential
 	return one(c, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
-// Credentials lists the scope's credentials, newest first.
-func (q *Q) Credentials(ctx context.Context, s Scope, p Page) ([]models.Credential, string, error) {
+// List lists the scope's credentials, newest first.
+func (q Credentials) List(ctx context.Context, s Scope, p Page) ([]models.Credential, string, error) {
 	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -122,8 +122,8 @@ func (q *Q) Credentials(ctx context.Context, s Scope, p Page) ([]models.Credenti
 	return rows, next, nil
 }
 
-// RevokeCredential ends a credential and tells the caches; false where it was revoked before.
-func (q *Q) RevokeCredential(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+// Revoke ends a credential and tells the caches; false where it was revoked before.
+func (q Credentials) Revoke(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update credentials set revoked_at = $4
 		where tenant_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`, s.Tenant, s.Environment, id, at)
 	if err != nil || n == 0 {
@@ -132,9 +132,9 @@ func (q *Q) RevokeCredential(ctx context.Context, s Scope, id string, at time.Ti
 	return true, q.Notify(ctx, ChannelCredential, id)
 }
 
-// RotateCredentialKey adds a key and lets the others end at overlapEnds. It reports false, and changes nothing, while an
+// RotateKey adds a key and lets the others end at overlapEnds. It reports false, and changes nothing, while an
 // earlier rotation still overlaps.
-func (q *Q) RotateCredentialKey(ctx context.Context, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
+func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
 	if _, err := q.exec(ctx, "delete from credential_keys where credential_id = $1 and expires_at <= $2", k.CredentialID, k.CreatedAt); err != nil {
 		return false, err
 	}
@@ -153,41 +153,41 @@ func (q *Q) RotateCredentialKey(ctx context.Context, k models.CredentialKey, pre
 	return true, q.Notify(ctx, ChannelCredential, k.CredentialID)
 }
 
-// TouchCredential notes the use of a credential, at most once in 15 minutes.
-func (q *Q) TouchCredential(ctx context.Context, id string, at time.Time) error {
+// Touch notes the use of a credential, at most once in 15 minutes.
+func (q Credentials) Touch(ctx context.Context, id string, at time.Time) error {
 	_, err := q.exec(ctx, `update credentials set last_used_at = $2
 		where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '15 minutes')`, id, at)
 	return err
 }
 
 // SetRateLimit overrides a credential's quota (requests an hour).
-func (q *Q) SetRateLimit(ctx context.Context, s Scope, id string, limit int) error {
+func (q Credentials) SetRateLimit(ctx context.Context, s Scope, id string, limit int) error {
 	_, err := q.exec(ctx, "update credentials set rate_limit = $4 where tenant_id = $1 and environment_id = $2 and id = $3",
 		s.Tenant, s.Environment, id, limit)
 	return err
 }
 
-// CreateClientToken inserts a client token.
-func (q *Q) CreateClientToken(ctx context.Context, t models.ClientToken) error {
+// Create inserts a client token.
+func (q ClientTokens) Create(ctx context.Context, t models.ClientToken) error {
 	return q.with(ctx).Create(&t).Error
 }
 
-// ClientTokenByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
-func (q *Q) ClientTokenByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
+// ByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
+func (q ClientTokens) ByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
 	if t, err = one(t, q.with(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
 		return t, issuer, e, err
 	}
 	scope := Scope{t.TenantID, t.EnvironmentID}
-	if issuer, err = q.Credential(ctx, scope, t.CredentialID); err != nil {
+	if issuer, err = q.Credentials().Get(ctx, scope, t.CredentialID); err != nil {
 		return t, issuer, e, err
 	}
-	e, err = q.Environment(ctx, scope)
+	e, err = q.Environments().Get(ctx, scope)
 	return t, issuer, e, err
 }
 
-// TakeQuota takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it
+// Take takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it
 // was granted and how much of the window is used.
-func (q *Q) TakeQuota(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
+func (q Quotas) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
 	err = q.queryRow(ctx, `with took as (
 			insert into rate_windows as w (bucket, window_start, used) values ($1, $2, $3)
 			on conflict (bucket, window_start) do update set used = w.used + $3 where w.used + $3 <= $4
@@ -199,13 +199,13 @@ func (q *Q) TakeQuota(ctx context.Context, bucket string, window time.Time, n, l
 	return granted, used, err
 }
 
-// ReturnQuota gives back what was taken and not used.
-func (q *Q) ReturnQuota(ctx context.Context, bucket string, window time.Time, n int) error {
+// Return gives back what was taken and not used.
+func (q Quotas) Return(ctx context.Context, bucket string, window time.Time, n int) error {
 	_, err := q.exec(ctx, "update rate_windows set used = greatest(used - $3, 0) where bucket = $1 and window_start = $2", bucket, window, n)
 	return err
 }
 
-// DropQuotas forgets windows that ended before t.
-func (q *Q) DropQuotas(ctx context.Context, t time.Time) (int64, error) {
+// Drop forgets windows that ended before t.
+func (q Quotas) Drop(ctx context.Context, t time.Time) (int64, error) {
 	return q.exec(ctx, "delete from rate_windows where window_start < $1", t)
 }

@@ -46,7 +46,7 @@ const factSession = `left join lateral (select id, device_class, status, last_ac
 // idempotency key. Without subject and prior answer it is ErrNotFound; Session is nil where the pinned one is not the
 // subject's. The prior answer's environment is compared in a form that no index has: of a young table, which it has no
 // statistics of, the planner else takes an index that begins with the environment and walks all of its decisions.
-func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
+func (q Decisions) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
 	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response,
 		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
 		from (values (1)) one
@@ -61,8 +61,8 @@ func (q *Q) FactsFor(ctx context.Context, s Scope, subject string, session *stri
 	return f, err
 }
 
-// FactsAgain reads what deciding again about a subject (by our id) needs.
-func (q *Q) FactsAgain(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
+// FactsForFollowUp reads what deciding again about a subject (by our id) needs.
+func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
 	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, subjectUID, session)
 	f, err := scanFacts(row, s)
@@ -126,10 +126,10 @@ type Decision struct {
 	SubjectAsOf time.Time
 }
 
-// InsertDecision writes a decision in one statement: all of it or nothing. It reports false where the subject has changed
+// Insert writes a decision in one statement: all of it or nothing. It reports false where the subject has changed
 // since SubjectAsOf (it may have been revoked): the caller reads and decides again. A reused idempotency key or nonce is
 // a violation of authorizations_idempotency or authorizations_nonce.
-func (q *Q) InsertDecision(ctx context.Context, d Decision) (bool, error) {
+func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	var s statement
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
 	s.insertAuthorization(d.Authorization)

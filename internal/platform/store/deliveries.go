@@ -7,16 +7,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ListeningEndpoints reads the enabled endpoints of an environment.
-func (q *Q) ListeningEndpoints(ctx context.Context, environment string) ([]models.WebhookEndpoint, error) {
+// Listening reads the enabled endpoints of an environment.
+func (q Endpoints) Listening(ctx context.Context, environment string) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
 	err := q.with(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
 	return rows, err
 }
 
-// EventWithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
+// WithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
 // precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
-func (q *Q) EventWithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
+func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.with(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
 		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
@@ -28,8 +28,8 @@ func (q *Q) EventWithCauses(ctx context.Context, environment, id string, limit i
 	return rows, err
 }
 
-// InsertDeliveries owes each event to its endpoint; what is owed or was delivered already is left as it is.
-func (q *Q) InsertDeliveries(ctx context.Context, rows []models.WebhookDelivery) error {
+// Insert owes each event to its endpoint; what is owed or was delivered already is left as it is.
+func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) error {
 	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
 	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
 	due := make([]time.Time, len(rows))
@@ -44,7 +44,7 @@ func (q *Q) InsertDeliveries(ctx context.Context, rows []models.WebhookDelivery)
 }
 
 // ClaimWake answers which of the endpoints nobody is about to look at, and says for them that somebody is, until a time.
-func (q *Q) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
+func (q Endpoints) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
 		returning id`, until, endpoints, now).Scan(&ids).Error
@@ -53,13 +53,13 @@ func (q *Q) ClaimWake(ctx context.Context, endpoints []string, now, until time.T
 
 // Quiet says until when an endpoint need not be woken, because its sender looks by itself; nil ends that. It reports
 // whether the endpoint is there and enabled.
-func (q *Q) Quiet(ctx context.Context, endpoint string, until *time.Time) (bool, error) {
+func (q Endpoints) Quiet(ctx context.Context, endpoint string, until *time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update webhook_endpoints set quiet_until = $2 where id = $1 and status = 'enabled' and deleted_at is null", endpoint, until)
 	return n > 0, err
 }
 
-// OverdueEndpoints finds enabled endpoints with a delivery due before t that nobody has looked at since.
-func (q *Q) OverdueEndpoints(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
+// Overdue finds enabled endpoints with a delivery due before t that nobody has looked at since.
+func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
 	err := q.with(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
 		and (e.quiet_until is null or e.quiet_until < ?)
@@ -74,10 +74,10 @@ type DueDelivery struct {
 	Event *models.Event `gorm:"-"`
 }
 
-// DueDeliveries reads what is due to an endpoint, leaving out the deliveries under way, the oldest first. With probe set the
+// Due reads what is due to an endpoint, leaving out the deliveries under way, the oldest first. With probe set the
 // one tried least comes first, and what is not due yet may be taken too: a broken endpoint is asked whether it is back
 // however long its deliveries have been put off.
-func (q *Q) DueDeliveries(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
+func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
 	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
 		tx := q.with(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
 		if len(underWay) > 0 {
@@ -115,8 +115,8 @@ func (q *Q) DueDeliveries(ctx context.Context, endpoint string, now time.Time, u
 	return rows, nil
 }
 
-// NextDelivery is when the endpoint's next delivery is due; nil where none is owed.
-func (q *Q) NextDelivery(ctx context.Context, endpoint string) (*time.Time, error) {
+// Next is when the endpoint's next delivery is due; nil where none is owed.
+func (q Deliveries) Next(ctx context.Context, endpoint string) (*time.Time, error) {
 	var at *time.Time
 	err := q.queryRow(ctx, "select min(next_attempt_at) from webhook_deliveries where endpoint_id = $1 and status = 'pending'", endpoint).Scan(&at)
 	return at, err
@@ -124,7 +124,7 @@ func (q *Q) NextDelivery(ctx context.Context, endpoint string) (*time.Time, erro
 
 // RecordAttempt logs a try and moves its delivery on. A delivery that somebody else has moved meanwhile stays as it is.
 // Next is when to try again, for a delivery that stays pending.
-func (q *Q) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status models.DeliveryStatus, next *time.Time) error {
+func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status models.DeliveryStatus, next *time.Time) error {
 	if err := q.with(ctx).Create(&a).Error; err != nil {
 		return err
 	}
@@ -137,28 +137,28 @@ func (q *Q) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status m
 	return err
 }
 
-// DiscardDelivery settles a delivery whose event can no longer be told.
-func (q *Q) DiscardDelivery(ctx context.Context, id string, at time.Time) error {
+// Discard settles a delivery whose event can no longer be told.
+func (q Deliveries) Discard(ctx context.Context, id string, at time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where id = $1 and status = 'pending'", id, at)
 	return err
 }
 
-// NoteSuccess ends an endpoint's time of failing.
-func (q *Q) NoteSuccess(ctx context.Context, endpoint string) error {
+// RecordSuccess ends an endpoint's time of failing.
+func (q Endpoints) RecordSuccess(ctx context.Context, endpoint string) error {
 	_, err := q.exec(ctx, "update webhook_endpoints set failing_since = null where id = $1 and failing_since is not null", endpoint)
 	return err
 }
 
-// NoteFailure answers since when an endpoint fails; from at on, where it did not fail before.
-func (q *Q) NoteFailure(ctx context.Context, endpoint string, at time.Time) (time.Time, error) {
+// RecordFailure answers since when an endpoint fails; from at on, where it did not fail before.
+func (q Endpoints) RecordFailure(ctx context.Context, endpoint string, at time.Time) (time.Time, error) {
 	var since time.Time
 	err := q.queryRow(ctx, "update webhook_endpoints set failing_since = least(failing_since, $2) where id = $1 returning failing_since",
 		endpoint, at).Scan(&since)
 	return one(since, err)
 }
 
-// HastenDeliveries makes everything owed to an endpoint due now: it answers again.
-func (q *Q) HastenDeliveries(ctx context.Context, endpoint string, now time.Time) error {
+// Hasten makes everything owed to an endpoint due now: it answers again.
+func (q Deliveries) Hasten(ctx context.Context, endpoint string, now time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set next_attempt_at = $2 where endpoint_id = $1 and status = 'pending' and next_attempt_at > $2",
 		endpoint, now)
 	return err
@@ -174,8 +174,8 @@ type ReplayFilter struct {
 	SettledSince *time.Time
 }
 
-// RequeueDeliveries makes settled deliveries due again, the oldest first, at most limit of them.
-func (q *Q) RequeueDeliveries(ctx context.Context, endpoint string, f ReplayFilter, now time.Time, limit int) (int64, error) {
+// Requeue makes settled deliveries due again, the oldest first, at most limit of them.
+func (q Deliveries) Requeue(ctx context.Context, endpoint string, f ReplayFilter, now time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null where id in (
 		select d.id from webhook_deliveries d left join events e on e.id = d.event_id
 			where d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
@@ -195,7 +195,7 @@ func statuses(in []models.DeliveryStatus) []string {
 
 // UndeliveredEvents reads events of the given types that an endpoint was never owed, the oldest first. Erased ones are
 // left out: there is nothing left to tell.
-func (q *Q) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
+func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
 	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
 		Where("not exists (select 1 from webhook_deliveries d where d.endpoint_id = ? and d.event_id = events.id)", endpoint)
 	if f.Event != "" {
@@ -208,12 +208,12 @@ func (q *Q) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, typ
 }
 
 // DropAttempts forgets attempts made before t, at most limit of them.
-func (q *Q) DropAttempts(ctx context.Context, t time.Time, limit int) (int64, error) {
+func (q Deliveries) DropAttempts(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, "delete from webhook_attempts where id in (select id from webhook_attempts where at < $1 limit $2)", t, limit)
 }
 
-// DropDeliveries forgets settled deliveries made before t, and their attempts, at most limit of them.
-func (q *Q) DropDeliveries(ctx context.Context, t time.Time, limit int) (int64, error) {
+// Drop forgets settled deliveries made before t, and their attempts, at most limit of them.
+func (q Deliveries) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from webhook_deliveries where id in
 		(select id from webhook_deliveries where created_at < $1 and status <> 'pending' limit $2)`, t, limit)
 }

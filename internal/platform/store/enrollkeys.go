@@ -9,10 +9,10 @@ type EnrollKeys struct {
 	Uncounted []byte // the vector of a frame whose keys were not counted when it was stored
 }
 
-// EnrollKeys adds up the keys of the frames that EnrollFrames would return if one more were stored, without that one. Each
+// Keys adds up the keys of the frames that EnrollFrames would return if one more were stored, without that one. Each
 // frame was counted when it was stored: no vector is read but of frames that an earlier release stored, each of which is a
 // row of its own.
-func (q *Q) EnrollKeys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
+func (q Enrollments) Keys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
 	var rows []EnrollKeys
 	err := q.with(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
 		select f.session_id, f.keys, case when f.keys is null then f.vector end as uncounted

@@ -7,26 +7,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateEnrollment inserts an enrollment.
-func (q *Q) CreateEnrollment(ctx context.Context, e models.Enrollment) error {
+// Create inserts an enrollment.
+func (q Enrollments) Create(ctx context.Context, e models.Enrollment) error {
 	return q.with(ctx).Create(&e).Error
 }
 
-// EnrollmentByID is for the run of an enrollment, which knows its id alone.
-func (q *Q) EnrollmentByID(ctx context.Context, id string) (models.Enrollment, error) {
+// ByID is for the run of an enrollment, which knows its id alone.
+func (q Enrollments) ByID(ctx context.Context, id string) (models.Enrollment, error) {
 	var row models.Enrollment
 	return one(row, q.with(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
-// EnrollmentOf is the newest enrollment of a subject that the session ended.
-func (q *Q) EnrollmentOf(ctx context.Context, s Scope, subjectUID, session string) (models.Enrollment, error) {
+// Get is the newest enrollment of a subject that the session ended.
+func (q Enrollments) Get(ctx context.Context, s Scope, subjectUID, session string) (models.Enrollment, error) {
 	var row models.Enrollment
 	return one(row, q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
 		s.Tenant, s.Environment, subjectUID, session).Order("created_at desc, id desc").Limit(1).Take(&row).Error)
 }
 
-// Enrollments lists the enrollments of a subject, newest first.
-func (q *Q) Enrollments(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Enrollment, string, error) {
+// List lists the enrollments of a subject, newest first.
+func (q Enrollments) List(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Enrollment, string, error) {
 	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
 		p, "created_at", "id")
 	if err != nil {
@@ -40,15 +40,15 @@ func (q *Q) Enrollments(ctx context.Context, s Scope, subjectUID string, p Page)
 	return rows, next, nil
 }
 
-// SettleEnrollment ends a pending enrollment as e says at a time; false where it is not pending.
-func (q *Q) SettleEnrollment(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
+// Settle ends a pending enrollment as e says at a time; false where it is not pending.
+func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, refused_sessions = $5, completed_at = $6
 		where id = $1 and status = 'pending'`, e.ID, string(e.Status), e.WindowsAccepted, e.Limitations, e.RefusedSessions, at)
 	return n > 0, err
 }
 
 // OpenAnchor is the anchor of the subject's recovery that a new enrollment completes; none where there is no recovery.
-func (q *Q) OpenAnchor(ctx context.Context, subjectUID string) (string, error) {
+func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string, error) {
 	var anchors []string
 	err := q.with(ctx).Raw("select anchor from recoveries where subject_uid = ? and status not in ('completed', 'expired') order by created_at desc limit 1",
 		subjectUID).Scan(&anchors).Error

@@ -10,37 +10,37 @@ import (
 )
 
 // HideSubject begins an erasure: nothing finds the subject from here on, and its external id is free at once.
-func (q *Q) HideSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+func (q Erasures) HideSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing'`, s.Tenant, s.Environment, uid, at)
 	return n == 1, err
 }
 
-// CreateErasure inserts an erasure.
-func (q *Q) CreateErasure(ctx context.Context, e models.Erasure) error {
+// Create inserts an erasure.
+func (q Erasures) Create(ctx context.Context, e models.Erasure) error {
 	return q.with(ctx).Create(&e).Error
 }
 
-// Erasure finds an erasure by id alone: a run knows the erasure it was started for, and nobody else asks.
-func (q *Q) Erasure(ctx context.Context, id string) (models.Erasure, error) {
+// Get finds an erasure by id alone: a run knows the erasure it was started for, and nobody else asks.
+func (q Erasures) Get(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
 	return one(e, q.with(ctx).Where("id = ?", id).Take(&e).Error)
 }
 
-// LockErasure is Erasure with the row locked to the end of the transaction.
-func (q *Q) LockErasure(ctx context.Context, id string) (models.Erasure, error) {
+// Lock is Erasure with the row locked to the end of the transaction.
+func (q Erasures) Lock(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
 	return one(e, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
 }
 
-// CountErased keeps how much an erasure has removed so far.
-func (q *Q) CountErased(ctx context.Context, id string, removed models.JSON) error {
+// Count keeps how much an erasure has removed so far.
+func (q Erasures) Count(ctx context.Context, id string, removed models.JSON) error {
 	_, err := q.exec(ctx, "update erasures set removed = $2 where id = $1", id, removed)
 	return err
 }
 
-// FinishErasure leaves the receipt, which names nobody.
-func (q *Q) FinishErasure(ctx context.Context, id string, at time.Time) (bool, error) {
+// Finish leaves the receipt, which names nobody.
+func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update erasures set status = 'completed', completed_at = $2, subject_uid = null, subject = null
 		where id = $1 and status = 'erasing'`, id, at)
 	return n == 1, err
@@ -55,7 +55,7 @@ var subjectTables = []string{
 
 // EraseRows removes at most limit rows of each table that holds rows of the subject. It answers how many went, by table,
 // and whether there may be more.
-func (q *Q) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
+func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
 		n, err := q.exec(ctx, `delete from `+table+` where ctid = any (array(
@@ -71,8 +71,8 @@ func (q *Q) EraseRows(ctx context.Context, uid string, limit int) (removed map[s
 	return removed, more, nil
 }
 
-// Answers lists the answers kept for the Idempotency-Key header in an environment, behind after, by credential and key.
-func (q *Q) Answers(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
+// StoredResponses lists the answers kept for the Idempotency-Key header in an environment, behind after, by credential and key.
+func (q Erasures) StoredResponses(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
 	var rows []models.IdempotencyKey
 	err := q.with(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
 		where c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
@@ -82,21 +82,21 @@ func (q *Q) Answers(ctx context.Context, environment string, after models.Idempo
 	return rows, err
 }
 
-// DeleteAnswer removes one kept answer.
-func (q *Q) DeleteAnswer(ctx context.Context, k models.IdempotencyKey) error {
+// DeleteStoredResponse removes one kept answer.
+func (q Erasures) DeleteStoredResponse(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2", k.CredentialID, k.Key)
 	return err
 }
 
-// EraseEventsOfSubject removes the personal part of at most limit of the subject's events. The rows stay, and with them
+// EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, and with them
 // the audit chain.
-func (q *Q) EraseEventsOfSubject(ctx context.Context, uid string, at time.Time, limit int) (int64, error) {
+func (q Erasures) EraseEvents(ctx context.Context, uid string, at time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
 		where id in (select id from events where subject_uid = $1 limit $3)`, uid, at, limit)
 }
 
 // DeleteSubject removes the row of a subject that is being erased.
-func (q *Q) DeleteSubject(ctx context.Context, uid string) error {
+func (q Erasures) DeleteSubject(ctx context.Context, uid string) error {
 	_, err := q.exec(ctx, "delete from subjects where uid = $1 and status = 'erasing'", uid)
 	return err
 }
@@ -107,8 +107,8 @@ type RunRef struct {
 	ID   string
 }
 
-// RunsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
-func (q *Q) RunsOfSubject(ctx context.Context, uid string, after RunRef, limit int) ([]RunRef, error) {
+// WorkflowsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
+func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after RunRef, limit int) ([]RunRef, error) {
 	var rows []RunRef
 	err := q.with(ctx).Raw(`select kind, id from (
 			select 'challenge' as kind, id from challenges where subject_uid = @uid
@@ -121,8 +121,8 @@ func (q *Q) RunsOfSubject(ctx context.Context, uid string, after RunRef, limit i
 	return rows, err
 }
 
-// UnfinishedErasures are erasures requested before t that are not completed, oldest first.
-func (q *Q) UnfinishedErasures(ctx context.Context, t time.Time, limit int) ([]models.Erasure, error) {
+// Unfinished are erasures requested before t that are not completed, oldest first.
+func (q Erasures) Unfinished(ctx context.Context, t time.Time, limit int) ([]models.Erasure, error) {
 	var rows []models.Erasure
 	err := q.with(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error
 	return rows, err

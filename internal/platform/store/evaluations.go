@@ -9,8 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ActionIDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
-func (q *Q) ActionIDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
+// IDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
+func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
 	var rows []struct{ Key, ID string }
 	err := q.with(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
 		s.Tenant, s.Environment, keys).Scan(&rows).Error
@@ -21,28 +21,28 @@ func (q *Q) ActionIDs(ctx context.Context, s Scope, keys []string) (map[string]s
 	return out, err
 }
 
-// InsertEvaluation adds an evaluation.
-func (q *Q) InsertEvaluation(ctx context.Context, e models.Evaluation) error {
+// Insert adds an evaluation.
+func (q Evaluations) Insert(ctx context.Context, e models.Evaluation) error {
 	return q.with(ctx).Create(&e).Error
 }
 
-// Evaluation is one evaluation of the environment.
-func (q *Q) Evaluation(ctx context.Context, s Scope, id string) (models.Evaluation, error) {
+// Get is one evaluation of the environment.
+func (q Evaluations) Get(ctx context.Context, s Scope, id string) (models.Evaluation, error) {
 	var row models.Evaluation
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
 	return one(row, err)
 }
 
-// LockEvaluation locks the row for the rest of the transaction; it is looked up by id alone, by the run started for it.
-func (q *Q) LockEvaluation(ctx context.Context, id string) (models.Evaluation, error) {
+// Lock locks the row for the rest of the transaction; it is looked up by id alone, by the run started for it.
+func (q Evaluations) Lock(ctx context.Context, id string) (models.Evaluation, error) {
 	var row models.Evaluation
 	err := q.with(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
 	return one(row, err)
 }
 
-// Evaluations lists evaluations, newest first. Status, where not empty, is the effective one at now: an evaluation past
+// List lists evaluations, newest first. Status, where not empty, is the effective one at now: an evaluation past
 // its end is closed even where its run has not said so yet.
-func (q *Q) Evaluations(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
+func (q Evaluations) List(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
 	tx := q.with(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	switch status {
 	case models.EvaluationOpen:
@@ -62,8 +62,8 @@ func (q *Q) Evaluations(ctx context.Context, s Scope, status models.EvaluationSt
 	return rows, next, nil
 }
 
-// CloseEvaluation moves an open evaluation to closed, keeps its report and reports whether it did.
-func (q *Q) CloseEvaluation(ctx context.Context, id string, report models.JSON, at time.Time) (bool, error) {
+// Close moves an open evaluation to closed, keeps its report and reports whether it did.
+func (q Evaluations) Close(ctx context.Context, id string, report models.JSON, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update evaluations set status = 'closed', closed_at = $2, report = $3 where id = $1 and status = 'open'",
 		id, at, report)
 	return n == 1, err

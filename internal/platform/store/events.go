@@ -18,10 +18,10 @@ const announceEvent = `insert into outbox (topic, environment_id, ref, payload, 
 	select 'event', $1, $2, '{}', $3, $3 where exists
 	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
 
-// AppendEvent writes one entry of the log and, where announce is set and the environment has an enabled webhook
+// Append writes one entry of the log and, where announce is set and the environment has an enabled webhook
 // endpoint, the outbox row that fans it out. It sends no notification: a transaction that notifies commits under a lock of
 // the whole server. Write wakes the relays after the commit, and event streams read the log every tenth of a second.
-func (q *Q) AppendEvent(ctx context.Context, e models.Event, announce bool) error {
+func (q Events) Append(ctx context.Context, e models.Event, announce bool) error {
 	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
 		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
 		return err
@@ -53,9 +53,9 @@ const (
 // Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.
 const Reanchored = "reanchored"
 
-// InsertOutbox adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
+// Insert adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
 // find the row when they next look.
-func (q *Q) InsertOutbox(ctx context.Context, o models.Outbox) error {
+func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
 	q.queue()

@@ -70,7 +70,7 @@ const observe = `select ses.id, ses.tenant_id, ses.environment_id, ses.subject_u
 // what is known of the frame. Whoever waited for the lock sees the session as it is then, and frames as they were before:
 // a frame that came twice at once is the violation of frames_pkey, or of frame_digests_pkey from two sessions, and is to be
 // taken again. Templates are a statement of their own: as JSON in the same row, their data cost more.
-func (q *Q) Observe(ctx context.Context, s Scope, id string, f FrameLookup) (Observed, error) {
+func (q Sessions) Observe(ctx context.Context, s Scope, id string, f FrameLookup) (Observed, error) {
 	var o Observed
 	b := &pgx.Batch{}
 	b.Queue(observe, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
@@ -161,9 +161,9 @@ const takeFrame = `with taken as (insert into frames (session_id, frame_id, envi
 	active_seconds = $23, modalities = $24, enrollment_ready = $25, trust_state = $26, state = $27
 	where id = $1 and status = 'active'`
 
-// TakeFrame stores a frame and what it changed of its session, in one statement, which is sent with what comes next: inside
+// SaveFrame stores a frame and what it changed of its session, in one statement, which is sent with what comes next: inside
 // a transaction the violation of frames_pkey or frame_digests_pkey is the commit's error.
-func (q *Q) TakeFrame(ctx context.Context, f TakenFrame, r models.Session) error {
+func (q Sessions) SaveFrame(ctx context.Context, f TakenFrame, r models.Session) error {
 	var block, forgotten *int
 	var sealed []byte
 	if p := f.Passages; p != nil {

@@ -71,9 +71,9 @@ type ExportSink interface {
 	Row(row json.RawMessage) error
 }
 
-// ExportSubject reads everything held under the subject's uid, section by section in the order of their names, and keeps no
+// Export reads everything held under the subject's uid, section by section in the order of their names, and keeps no
 // more than a row of it. Call it in Read, so that all sections are of one moment; limit is how long one section may take.
-func (q *Q) ExportSubject(ctx context.Context, uid string, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
+func (q Subjects) Export(ctx context.Context, uid string, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
 	_, err := q.exec(ctx, `select set_config('statement_timeout', $1, true),
 		set_config('idle_in_transaction_session_timeout', $1, true)`, strconv.FormatInt(limit.Milliseconds(), 10))
 	if err != nil {
@@ -87,14 +87,14 @@ func (q *Q) ExportSubject(ctx context.Context, uid string, pseudonyms [][]byte, 
 		if err := sink.Section(s.name); err != nil {
 			return err
 		}
-		if err := q.exportSection(ctx, s.query(), arg, sink.Row); err != nil {
+		if err := q.Subjects().exportSection(ctx, s.query(), arg, sink.Row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (q *Q) exportSection(ctx context.Context, query string, arg any, row func(json.RawMessage) error) error {
+func (q Subjects) exportSection(ctx context.Context, query string, arg any, row func(json.RawMessage) error) error {
 	rows, err := q.plain.Query(ctx, query, arg)
 	if err != nil {
 		return err

@@ -42,8 +42,8 @@ type QueuedHold struct {
 	OwnResolution     *string // of the reviewer who asks
 }
 
-// HoldQueue lists holds, newest first or soonest due first.
-func (q *Q) HoldQueue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
+// Queue lists holds, newest first or soonest due first.
+func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
 	tx := f.narrow(q.with(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
@@ -140,9 +140,9 @@ select jsonb_build_object(
 		(select action_key k, count(*) n from waiting group by 1 order by n desc, k limit 200) a))
 from waiting`
 
-// CountHolds counts the pending holds of the environment that are not due at now; action and risk narrow it where not
+// Count counts the pending holds of the environment that are not due at now; action and risk narrow it where not
 // empty. By action, the 200 with the most holds are told apart.
-func (q *Q) CountHolds(ctx context.Context, s Scope, action, risk string, now time.Time) (HoldCounts, error) {
+func (q Holds) Count(ctx context.Context, s Scope, action, risk string, now time.Time) (HoldCounts, error) {
 	var c HoldCounts
 	var raw []byte
 	if err := q.queryRow(ctx, countHolds, s.Tenant, s.Environment, now, action, risk).Scan(&raw); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Hold is the hold of an authorization of the environment.
-func (q *Q) Hold(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
+// Get is the hold of an authorization of the environment.
+func (q Holds) Get(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
 	var row models.Hold
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
 		Take(&row).Error
@@ -22,8 +22,8 @@ type AuthorizationKey struct {
 	CredentialID string
 }
 
-// AuthorizationKey looks an authorization of the environment up.
-func (q *Q) AuthorizationKey(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
+// Key looks an authorization of the environment up.
+func (q Decisions) Key(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
 	var k AuthorizationKey
 	err := q.queryRow(ctx, `select action_key, credential_id from authorizations
 		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
@@ -37,9 +37,9 @@ type HoldCase struct {
 	Subject string // the relying party's own id of the subject
 }
 
-// LockHoldCase locks the hold's row for the rest of the transaction. It is looked up by id alone: a run knows the hold it
+// LockCase locks the hold's row for the rest of the transaction. It is looked up by id alone: a run knows the hold it
 // was started for, and nobody else asks.
-func (q *Q) LockHoldCase(ctx context.Context, authorization string) (HoldCase, error) {
+func (q Holds) LockCase(ctx context.Context, authorization string) (HoldCase, error) {
 	var c HoldCase
 	if err := q.with(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
 		return one(c, err)
@@ -52,35 +52,35 @@ func (q *Q) LockHoldCase(ctx context.Context, authorization string) (HoldCase, e
 	return c, err
 }
 
-// ResolveHold moves a pending hold that is not yet due to approved or rejected and reports whether it did.
-func (q *Q) ResolveHold(ctx context.Context, authorization string, to models.HoldStatus, by string, at time.Time) (bool, error) {
+// Resolve moves a pending hold that is not yet due to approved or rejected and reports whether it did.
+func (q Holds) Resolve(ctx context.Context, authorization string, to models.HoldStatus, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set status = $2, resolved_at = $3, resolved_by = $4
 		where authorization_id = $1 and status = 'pending' and due_at > $3`, authorization, string(to), at, by)
 	return n == 1, err
 }
 
-// ExpireHold moves a pending hold that is due to expired and reports whether it did.
-func (q *Q) ExpireHold(ctx context.Context, authorization string, at time.Time) (bool, error) {
+// Expire moves a pending hold that is due to expired and reports whether it did.
+func (q Holds) Expire(ctx context.Context, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set status = 'expired', resolved_at = $2
 		where authorization_id = $1 and status = 'pending' and due_at <= $2`, authorization, at)
 	return n == 1, err
 }
 
-// RemindHold marks a pending hold as reminded of and reports whether it did.
-func (q *Q) RemindHold(ctx context.Context, authorization string, at time.Time) (bool, error) {
+// Remind marks a pending hold as reminded of and reports whether it did.
+func (q Holds) Remind(ctx context.Context, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set reminded_at = $2
 		where authorization_id = $1 and status = 'pending' and reminded_at is null`, authorization, at)
 	return n == 1, err
 }
 
-// SetHoldChild records the authorization that an approval led to.
-func (q *Q) SetHoldChild(ctx context.Context, authorization, child string) error {
+// SetFollowUp records the authorization that an approval led to.
+func (q Holds) SetFollowUp(ctx context.Context, authorization, child string) error {
 	_, err := q.exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1", authorization, child)
 	return err
 }
 
 // PutReview records what a reviewer said of a hold; a reviewer has one say, and the later replaces the earlier.
-func (q *Q) PutReview(ctx context.Context, r models.Review) error {
+func (q Holds) PutReview(ctx context.Context, r models.Review) error {
 	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal)
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (authorization_id, reviewer)
 		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
@@ -89,7 +89,7 @@ func (q *Q) PutReview(ctx context.Context, r models.Review) error {
 }
 
 // ReviewedBy is the resolution a reviewer gave of a hold; empty for none.
-func (q *Q) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
+func (q Holds) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
 	var resolutions []string
 	err := q.with(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
 		Scan(&resolutions).Error
@@ -107,7 +107,7 @@ type StoredReceipt struct {
 }
 
 // ReviewReceipt is the receipt of a settled hold.
-func (q *Q) ReviewReceipt(ctx context.Context, authorization string) (StoredReceipt, error) {
+func (q Holds) ReviewReceipt(ctx context.Context, authorization string) (StoredReceipt, error) {
 	var r StoredReceipt
 	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p where p.authorization_id = h.child_authorization_id)
 		from reviews r join holds h on h.authorization_id = r.authorization_id
@@ -116,7 +116,7 @@ func (q *Q) ReviewReceipt(ctx context.Context, authorization string) (StoredRece
 }
 
 // RecordRejection records the outcome of a rejected hold on its authorization.
-func (q *Q) RecordRejection(ctx context.Context, authorization string, noteDigest *string, at time.Time) error {
+func (q Holds) RecordRejection(ctx context.Context, authorization string, noteDigest *string, at time.Time) error {
 	_, err := q.exec(ctx, `update authorizations set outcome = 'manually_rejected', outcome_reported_at = $2,
 		outcome_note_digest = $3 where id = $1`, authorization, at, noteDigest)
 	return err

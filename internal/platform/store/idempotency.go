@@ -7,9 +7,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ReserveIdempotencyKey inserts the row of a request that begins. It reports false where the key is taken, unless by a
+// Reserve inserts the row of a request that begins. It reports false where the key is taken, unless by a
 // request that began before abandoned and never finished, which it replaces.
-func (q *Q) ReserveIdempotencyKey(ctx context.Context, k models.IdempotencyKey, abandoned time.Time) (bool, error) {
+func (q Idempotency) Reserve(ctx context.Context, k models.IdempotencyKey, abandoned time.Time) (bool, error) {
 	n, err := q.exec(ctx, `insert into idempotency_keys as k (credential_id, key, operation, request_hash, created_at)
 		values ($1, $2, $3, $4, $5)
 		on conflict (credential_id, key) do update set operation = $3, request_hash = $4, created_at = $5
@@ -18,28 +18,28 @@ func (q *Q) ReserveIdempotencyKey(ctx context.Context, k models.IdempotencyKey, 
 	return n == 1, err
 }
 
-// FinishIdempotencyKey keeps the answer with the reservation; a reservation that was taken over keeps the other's.
-func (q *Q) FinishIdempotencyKey(ctx context.Context, k models.IdempotencyKey) error {
+// Finish keeps the answer with the reservation; a reservation that was taken over keeps the other's.
+func (q Idempotency) Finish(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, `update idempotency_keys set status = $3, headers = $4, body = $5
 		where credential_id = $1 and key = $2 and status is null and created_at = $6`,
 		k.CredentialID, k.Key, k.Status, k.Headers, k.Body, k.CreatedAt)
 	return err
 }
 
-// FreeIdempotencyKey drops the reservation of a request that failed on our side.
-func (q *Q) FreeIdempotencyKey(ctx context.Context, k models.IdempotencyKey) error {
+// Release drops the reservation of a request that failed on our side.
+func (q Idempotency) Release(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, `delete from idempotency_keys where credential_id = $1 and key = $2 and status is null and created_at = $3`,
 		k.CredentialID, k.Key, k.CreatedAt)
 	return err
 }
 
-// IdempotencyKey reads what is kept for a key.
-func (q *Q) IdempotencyKey(ctx context.Context, credential, key string) (models.IdempotencyKey, error) {
+// Get reads what is kept for a key.
+func (q Idempotency) Get(ctx context.Context, credential, key string) (models.IdempotencyKey, error) {
 	var k models.IdempotencyKey
 	return one(k, q.with(ctx).Where("credential_id = ? and key = ?", credential, key).Take(&k).Error)
 }
 
-// DropIdempotencyKeys forgets answers kept since before t.
-func (q *Q) DropIdempotencyKeys(ctx context.Context, t time.Time) (int64, error) {
+// Drop forgets answers kept since before t.
+func (q Idempotency) Drop(ctx context.Context, t time.Time) (int64, error) {
 	return q.exec(ctx, "delete from idempotency_keys where created_at < $1", t)
 }

@@ -24,7 +24,7 @@ func TestAReservationOutlivedByItsSuccessor(t *testing.T) {
 	}
 	reserve := func(k models.IdempotencyKey) bool {
 		t.Helper()
-		got, err := st.ReserveIdempotencyKey(ctx, k, k.CreatedAt.Add(-time.Minute))
+		got, err := st.Idempotency().Reserve(ctx, k, k.CreatedAt.Add(-time.Minute))
 		require.NoError(t, err)
 		return got
 	}
@@ -34,18 +34,18 @@ func TestAReservationOutlivedByItsSuccessor(t *testing.T) {
 	heir := row(storetest.Epoch.Add(time.Minute+time.Microsecond), "of the heir")
 	require.True(t, reserve(heir))
 
-	require.NoError(t, st.FinishIdempotencyKey(ctx, dead))
-	require.NoError(t, st.FreeIdempotencyKey(ctx, dead))
-	kept, err := st.IdempotencyKey(ctx, "crd_1", "k")
+	require.NoError(t, st.Idempotency().Finish(ctx, dead))
+	require.NoError(t, st.Idempotency().Release(ctx, dead))
+	kept, err := st.Idempotency().Get(ctx, "crd_1", "k")
 	require.NoError(t, err)
 	require.Nil(t, kept.Status, "the first came back too late")
 
-	require.NoError(t, st.FinishIdempotencyKey(ctx, heir))
+	require.NoError(t, st.Idempotency().Finish(ctx, heir))
 	heir.Body = []byte("written twice")
-	require.NoError(t, st.FinishIdempotencyKey(ctx, heir))
-	require.NoError(t, st.FreeIdempotencyKey(ctx, heir))
+	require.NoError(t, st.Idempotency().Finish(ctx, heir))
+	require.NoError(t, st.Idempotency().Release(ctx, heir))
 	require.False(t, reserve(row(storetest.Epoch.Add(time.Hour), "")), "an answer is not abandoned, however old")
-	kept, err = st.IdempotencyKey(ctx, "crd_1", "k")
+	kept, err = st.Idempotency().Get(ctx, "crd_1", "k")
 	require.NoError(t, err)
 	require.Equal(t, "of the heir", string(kept.Body))
 }
@@ -54,7 +54,7 @@ func TestOneOfManyReservesAKey(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	abandoned := models.IdempotencyKey{CredentialID: "crd_1", Key: "abandoned", RequestHash: []byte{1}, CreatedAt: storetest.Epoch.Add(-time.Hour)}
-	_, err := st.ReserveIdempotencyKey(t.Context(), abandoned, storetest.Epoch)
+	_, err := st.Idempotency().Reserve(t.Context(), abandoned, storetest.Epoch)
 	require.NoError(t, err)
 	for _, key := range []string{"new", "abandoned"} {
 		var won atomic.Int32
@@ -62,7 +62,7 @@ func TestOneOfManyReservesAKey(t *testing.T) {
 		for i := range 50 {
 			k := models.IdempotencyKey{CredentialID: "crd_1", Key: key, RequestHash: []byte{byte(i)}, CreatedAt: storetest.Epoch}
 			all.Go(func() {
-				if got, err := st.ReserveIdempotencyKey(t.Context(), k, storetest.Epoch.Add(-time.Minute)); err == nil && got {
+				if got, err := st.Idempotency().Reserve(t.Context(), k, storetest.Epoch.Add(-time.Minute)); err == nil && got {
 					won.Add(1)
 				}
 			})

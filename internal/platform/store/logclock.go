@@ -28,7 +28,7 @@ type LogClock struct {
 func (c LogClock) Moved() bool { return c.Server != "" && c.Here != "" && c.Server != c.Here }
 
 // LogClock reads the clock of the log.
-func (q *Q) LogClock(ctx context.Context) (LogClock, error) {
+func (q Audit) LogClock(ctx context.Context) (LogClock, error) {
 	var c LogClock
 	var oldest, next string
 	if err := q.queryRow(ctx, `select shift, coalesce(server, ''), anchored_at, pg_snapshot_xmin(pg_current_snapshot())::text,
@@ -43,13 +43,13 @@ func (q *Q) LogClock(ctx context.Context) (LogClock, error) {
 	if c.Next, err = strconv.ParseUint(next, 10, 64); err != nil {
 		return c, err
 	}
-	c.Here, err = q.server(ctx)
+	c.Here, err = q.Audit().server(ctx)
 	return c, err
 }
 
 // server is the identity of the server's data. A role that may not read it gets none. That is asked ahead of reading: a
 // refusal would end the transaction.
-func (q *Q) server(ctx context.Context) (string, error) {
+func (q Audit) server(ctx context.Context) (string, error) {
 	var may bool
 	if err := q.queryRow(ctx, "select has_function_privilege('pg_control_system()', 'execute')").Scan(&may); err != nil || !may {
 		return "", err
@@ -60,7 +60,7 @@ func (q *Q) server(ctx context.Context) (string, error) {
 }
 
 // LastNumber is the highest number of a transaction in the log of any environment, or in a head; 0 in an empty log.
-func (q *Q) LastNumber(ctx context.Context) (uint64, error) {
+func (q Audit) LastNumber(ctx context.Context) (uint64, error) {
 	var text string
 	if err := q.queryRow(ctx, `select coalesce(max(last::text::bigint), 0)::text from (
 		select v.txid as last from environments e cross join lateral
@@ -79,7 +79,7 @@ const lateHere = `v.environment_id = h.environment_id and (v.txid, v.seq) <= (h.
 	and v.xmin::text::bigint = (v.txid::text::bigint - (select shift from log_clock)) & 4294967295`
 
 // LateEntries counts the entries of an environment that a restore left before the head.
-func (q *Q) LateEntries(ctx context.Context, s Scope) (int64, error) {
+func (q Audit) LateEntries(ctx context.Context, s Scope) (int64, error) {
 	var n int64
 	err := q.queryRow(ctx, `select count(*) from audit_heads h, events v where h.environment_id = $1 and v.tenant_id = $2 and `+lateHere,
 		s.Environment, s.Tenant).Scan(&n)
@@ -97,20 +97,20 @@ var ErrMayNotShift = errors.New("store: the role of the connection does not own 
 
 // Reanchor lets the order of the log go on behind all that is in it, whatever this server's transaction ids, and moves the
 // entries that were written on this server since the restore there. It locks the log to the end of the transaction.
-func (q *Q) Reanchor(ctx context.Context, at time.Time) (Shifted, error) {
+func (q Audit) Reanchor(ctx context.Context, at time.Time) (Shifted, error) {
 	out := Shifted{Adopted: map[string]int64{}}
 	if _, err := q.exec(ctx, "lock table events in access exclusive mode"); err != nil {
 		return out, mayNot(err)
 	}
-	c, err := q.LogClock(ctx)
+	c, err := q.Audit().LogClock(ctx)
 	if err != nil {
 		return out, err
 	}
-	last, err := q.LastNumber(ctx)
+	last, err := q.Audit().LastNumber(ctx)
 	if err != nil {
 		return out, err
 	}
-	top, err := q.adopt(ctx, last, out.Adopted)
+	top, err := q.Audit().adopt(ctx, last, out.Adopted)
 	if err != nil {
 		return out, err
 	}
@@ -124,7 +124,7 @@ func (q *Q) Reanchor(ctx context.Context, at time.Time) (Shifted, error) {
 }
 
 // adopt moves late entries behind the last number, in their order, and returns the new last number.
-func (q *Q) adopt(ctx context.Context, last uint64, moved map[string]int64) (top uint64, err error) {
+func (q Audit) adopt(ctx context.Context, last uint64, moved map[string]int64) (top uint64, err error) {
 	var first, until *int64
 	if err := q.queryRow(ctx, `select min(v.txid::text::bigint), max(v.txid::text::bigint) from audit_heads h, events v where `+lateHere).
 		Scan(&first, &until); err != nil || first == nil {
@@ -157,8 +157,8 @@ func mayNot(err error) error {
 	return err
 }
 
-// EveryEnvironment lists the scopes of the database, by id.
-func (q *Q) EveryEnvironment(ctx context.Context) ([]Scope, error) {
+// All lists the scopes of the database, by id.
+func (q Environments) All(ctx context.Context) ([]Scope, error) {
 	var rows []Scope
 	err := q.with(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
 	return rows, err

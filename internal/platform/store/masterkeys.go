@@ -8,29 +8,29 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MasterKeys are the master keys that sealed this database, oldest first, retired ones too.
-func (q *Q) MasterKeys(ctx context.Context) ([]models.MasterKey, error) {
+// List are the master keys that sealed this database, oldest first, retired ones too.
+func (q MasterKeys) List(ctx context.Context) ([]models.MasterKey, error) {
 	var rows []models.MasterKey
 	err := q.with(ctx).Order("recorded_at, id").Find(&rows).Error
 	return rows, err
 }
 
-// LockMasterKeys lets no other transaction record or retire a master key until this one ends. Reading goes on.
-func (q *Q) LockMasterKeys(ctx context.Context) error {
+// Lock lets no other transaction record or retire a master key until this one ends. Reading goes on.
+func (q MasterKeys) Lock(ctx context.Context) error {
 	_, err := q.exec(ctx, "lock table master_keys in share row exclusive mode")
 	return err
 }
 
-// RecordMasterKey adds a master key, or takes one that was retired back into use.
-func (q *Q) RecordMasterKey(ctx context.Context, k models.MasterKey) error {
+// Record adds a master key, or takes one that was retired back into use.
+func (q MasterKeys) Record(ctx context.Context, k models.MasterKey) error {
 	_, err := q.exec(ctx, `insert into master_keys (id, fingerprint, recorded_at) values ($1, $2, $3)
 		on conflict (id) do update set recorded_at = excluded.recorded_at, retired_at = null
 		where master_keys.retired_at is not null and master_keys.fingerprint = excluded.fingerprint`, k.ID, k.Fingerprint, k.RecordedAt)
 	return err
 }
 
-// RetireMasterKey marks a master key as no longer needed; false if there is none in use with the id.
-func (q *Q) RetireMasterKey(ctx context.Context, id string, at time.Time) (bool, error) {
+// Retire marks a master key as no longer needed; false if there is none in use with the id.
+func (q MasterKeys) Retire(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update master_keys set retired_at = $2 where id = $1 and retired_at is null", id, at)
 	return n == 1, err
 }
@@ -51,7 +51,7 @@ var sealedColumns = []struct{ table, column, where string }{
 
 // SealedBy counts, by table, the rows that a master key sealed and that are still needed. It reads whole tables: it is for
 // the operator's command alone.
-func (q *Q) SealedBy(ctx context.Context, id []byte) (map[string]int64, error) {
+func (q MasterKeys) SealedBy(ctx context.Context, id []byte) (map[string]int64, error) {
 	if _, err := q.exec(ctx, "set local statement_timeout = '10min'"); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (q *Q) SealedBy(ctx context.Context, id []byte) (map[string]int64, error) {
 
 // CredentialKeysBefore counts the API keys in use that were made before t. The keyed hash of one does not say which master
 // key it was made with; its age does.
-func (q *Q) CredentialKeysBefore(ctx context.Context, t, at time.Time) (int64, error) {
+func (q MasterKeys) CredentialKeysBefore(ctx context.Context, t, at time.Time) (int64, error) {
 	var n int64
 	err := q.queryRow(ctx, `select count(*) from credential_keys k join credentials c on c.id = k.credential_id
 		where k.created_at < $1 and c.revoked_at is null and (k.expires_at is null or k.expires_at > $2)

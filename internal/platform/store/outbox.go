@@ -7,10 +7,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ClaimOutbox takes up to limit due rows of the topics and hides them from other relays until lease is over: a relay
+// Claim takes up to limit due rows of the topics and hides them from other relays until lease is over: a relay
 // that dies gives them back by itself. A row never tried before is due at once, whatever the clock of the replica that
 // wrote it says.
-func (q *Q) ClaimOutbox(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
+func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
 	err := q.with(ctx).Raw(`with due as (select id from outbox where topic in @topics and available_at <= @now
 			order by available_at, id limit @limit for update skip locked),
@@ -24,13 +24,13 @@ func (q *Q) ClaimOutbox(ctx context.Context, topics []string, limit int, now tim
 	return rows, err
 }
 
-// DeleteOutbox removes rows whose work is done.
-func (q *Q) DeleteOutbox(ctx context.Context, ids []int64) error {
+// Delete removes rows whose work is done.
+func (q Outbox) Delete(ctx context.Context, ids []int64) error {
 	return q.with(ctx).Exec("delete from outbox where id in ?", ids).Error
 }
 
-// DelayOutbox puts a row off until its next try and keeps why.
-func (q *Q) DelayOutbox(ctx context.Context, id int64, until time.Time, reason string) error {
+// Delay puts a row off until its next try and keeps why.
+func (q Outbox) Delay(ctx context.Context, id int64, until time.Time, reason string) error {
 	_, err := q.exec(ctx, "update outbox set available_at = $2, last_error = $3 where id = $1", id, until, reason)
 	return err
 }

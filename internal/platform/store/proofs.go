@@ -7,49 +7,49 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateSigningKey inserts a key and notifies every process.
-func (q *Q) CreateSigningKey(ctx context.Context, k models.SigningKey) error {
+// Create inserts a key and notifies every process.
+func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
 	if err := q.with(ctx).Create(&k).Error; err != nil {
 		return err
 	}
 	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
-// SigningKeys are the environment's keys that are not retired, newest first.
-func (q *Q) SigningKeys(ctx context.Context, s Scope) ([]models.SigningKey, error) {
+// List are the environment's keys that are not retired, newest first.
+func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
 		Order("created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
 
-// AllSigningKeys are the environment's keys, retired ones too, newest first.
-func (q *Q) AllSigningKeys(ctx context.Context, s Scope) ([]models.SigningKey, error) {
+// All are the environment's keys, retired ones too, newest first.
+func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Order("created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
 
-// PublishedKeys are the public keys of every environment that may still verify a proof.
-func (q *Q) PublishedKeys(ctx context.Context) ([]models.SigningKey, error) {
+// Published are the public keys of every environment that may still verify a proof.
+func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.with(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
 	return rows, err
 }
 
-// SigningKeysInUse are the keys of every environment that are not retired, by environment, newest first.
-func (q *Q) SigningKeysInUse(ctx context.Context) ([]models.SigningKey, error) {
+// InUse are the keys of every environment that are not retired, by environment, newest first.
+func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.with(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
 
-// MoveSigningKey is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
+// Move is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
 // another state.
-func (q *Q) MoveSigningKey(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
+func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update signing_keys set status = $5,
 		activated_at = case when $5 = 'active' then $6 else activated_at end,
 		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
@@ -62,29 +62,29 @@ func (q *Q) MoveSigningKey(ctx context.Context, k models.SigningKey, to models.K
 	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
-// LockSigningKeys takes the environment's row for the transaction, so that keys rotate one at a time.
-func (q *Q) LockSigningKeys(ctx context.Context, s Scope) error {
+// Lock takes the environment's row for the transaction, so that keys rotate one at a time.
+func (q SigningKeys) Lock(ctx context.Context, s Scope) error {
 	_, err := q.exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
 	return err
 }
 
-// Proof is one proof of the scope.
-func (q *Q) Proof(ctx context.Context, s Scope, jti string) (models.Proof, error) {
+// Get is one proof of the scope.
+func (q Proofs) Get(ctx context.Context, s Scope, jti string) (models.Proof, error) {
 	var p models.Proof
 	return one(p, q.with(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
 }
 
-// ConsumeProof uses a proof up; of any number of callers one gets true.
-func (q *Q) ConsumeProof(ctx context.Context, s Scope, jti, by string, at time.Time) (bool, error) {
+// Consume uses a proof up; of any number of callers one gets true.
+func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update proofs set status = 'consumed', consumed_at = $4, consumed_by = $5, compact = null
 		where tenant_id = $1 and environment_id = $2 and jti = $3 and status = 'active' and expires_at > $4`,
 		s.Tenant, s.Environment, jti, at, by)
 	return n == 1, err
 }
 
-// RevokeProofsOfKey voids open proofs that a signing key signed and that have not expired, at most limit of them, and says
+// RevokeOfKey voids open proofs that a signing key signed and that have not expired, at most limit of them, and says
 // which they were. A proof is no older than longest, by which it is found.
-func (q *Q) RevokeProofsOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
+func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
 	err := q.with(ctx).Raw(`with open as (
 			select p.jti from proofs p join authorizations a on a.id = p.authorization_id

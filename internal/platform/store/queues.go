@@ -15,7 +15,7 @@ type Queue struct {
 
 // Queues measures every kind over all environments: it is for the operator, who belongs to no tenant. A kind of which
 // nothing waits is there with zeros, but for topics of the outbox.
-func (q *Q) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
+func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 	var rows []struct {
 		Kind, Topic string
 		Count       int64

@@ -11,8 +11,8 @@ import (
 
 const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
-// CreateRecovery inserts a recovery; false where one of the subject is open.
-func (q *Q) CreateRecovery(ctx context.Context, r models.Recovery) (bool, error) {
+// Create inserts a recovery; false where one of the subject is open.
+func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error) {
 	res := q.with(ctx).Clauses(clause.OnConflict{
 		Columns:     []clause.Column{{Name: "subject_uid"}},
 		TargetWhere: clause.Where{Exprs: []clause.Expression{clause.Expr{SQL: openRecovery}}}, DoNothing: true,
@@ -20,54 +20,54 @@ func (q *Q) CreateRecovery(ctx context.Context, r models.Recovery) (bool, error)
 	return res.RowsAffected == 1, res.Error
 }
 
-// NewestRecovery is the subject's latest recovery.
-func (q *Q) NewestRecovery(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
+// Newest is the subject's latest recovery.
+func (q Recoveries) Newest(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
 	return one(r, q.with(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
 		Order("created_at desc, id desc").Take(&r).Error)
 }
 
-// LockOpenRecovery is the subject's recovery that is not over, locked to the end of the transaction.
-func (q *Q) LockOpenRecovery(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
+// LockOpen is the subject's recovery that is not over, locked to the end of the transaction.
+func (q Recoveries) LockOpen(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
 	return one(r, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
-// OpenRecovery is LockOpenRecovery without the lock.
-func (q *Q) OpenRecovery(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
+// Open is LockOpenRecovery without the lock.
+func (q Recoveries) Open(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
 	return one(r, q.with(ctx).
 		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
-// LockRecovery finds a recovery by id alone and locks it: a run knows the recovery it was started for, and nobody else asks.
-func (q *Q) LockRecovery(ctx context.Context, id string) (models.Recovery, error) {
+// Lock finds a recovery by id alone and locks it: a run knows the recovery it was started for, and nobody else asks.
+func (q Recoveries) Lock(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
 	return one(r, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
 }
 
-// Recovery is LockRecovery without the lock.
-func (q *Q) Recovery(ctx context.Context, id string) (models.Recovery, error) {
+// Get is LockRecovery without the lock.
+func (q Recoveries) Get(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
 	return one(r, q.with(ctx).Where("id = ?", id).Take(&r).Error)
 }
 
-// MoveRecovery moves a recovery from one state to the next and reports whether it did.
-func (q *Q) MoveRecovery(ctx context.Context, id string, from, to models.RecoveryStatus, at time.Time) (bool, error) {
+// Move moves a recovery from one state to the next and reports whether it did.
+func (q Recoveries) Move(ctx context.Context, id string, from, to models.RecoveryStatus, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update recoveries set status = $3, completed_at = case when $3 = 'completed' then $4::timestamptz end
 		where id = $1 and status = $2`, id, string(from), string(to), at)
 	return n == 1, err
 }
 
-// RetireTemplatesOfSubject ends every template version of the subject, the older ones kept for rollback too.
-func (q *Q) RetireTemplatesOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
+// RetireOfSubject ends every template version of the subject, the older ones kept for rollback too.
+func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
 	return q.exec(ctx, `update templates set status = 'retired', updated_at = $4
 		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
 }
 
-// OverdueRecoveries are recoveries that were due to move before t and have not.
-func (q *Q) OverdueRecoveries(ctx context.Context, t time.Time, limit int) ([]string, error) {
+// Overdue are recoveries that were due to move before t and have not.
+func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
 		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,

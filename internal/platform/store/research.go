@@ -8,7 +8,7 @@ import (
 )
 
 // RecordConsent writes one entry of the consent ledger and the subject's present state, and reports whether that changed.
-func (q *Q) RecordConsent(ctx context.Context, s Scope, c models.ResearchConsent) (bool, error) {
+func (q Research) RecordConsent(ctx context.Context, s Scope, c models.ResearchConsent) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set research_consent = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and research_consent <> $4`,
 		s.Tenant, s.Environment, c.SubjectUID, c.Consented, c.RecordedAt)
@@ -20,30 +20,30 @@ func (q *Q) RecordConsent(ctx context.Context, s Scope, c models.ResearchConsent
 	return n == 1, err
 }
 
-// ResearchPeriod is the period of the environment that is under way; ErrNotFound where there is none, or where research is
+// Period is the period of the environment that is under way; ErrNotFound where there is none, or where research is
 // not switched on for the environment.
-func (q *Q) ResearchPeriod(ctx context.Context, environment string) (models.ResearchPeriod, error) {
+func (q Research) Period(ctx context.Context, environment string) (models.ResearchPeriod, error) {
 	var row models.ResearchPeriod
 	return one(row, q.with(ctx).Where(`environment_id = ? and ended_at is null
 		and exists (select from environments e where e.id = environment_id and e.research_enabled)`, environment).Take(&row).Error)
 }
 
-// BeginResearchPeriod begins a period in an environment where research is switched on and none is under way.
-func (q *Q) BeginResearchPeriod(ctx context.Context, p models.ResearchPeriod) error {
+// BeginPeriod begins a period in an environment where research is switched on and none is under way.
+func (q Research) BeginPeriod(ctx context.Context, p models.ResearchPeriod) error {
 	_, err := q.exec(ctx, `insert into research_periods (id, environment_id, salt, started_at)
 		select $1, id, $3, $4 from environments where id = $2 and research_enabled
 		on conflict (environment_id) where ended_at is null do nothing`, p.ID, p.EnvironmentID, p.Salt, p.StartedAt)
 	return err
 }
 
-// EndResearchPeriod ends a period and destroys its salt; false where that was done before.
-func (q *Q) EndResearchPeriod(ctx context.Context, id string, at time.Time) (bool, error) {
+// EndPeriod ends a period and destroys its salt; false where that was done before.
+func (q Research) EndPeriod(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update research_periods set salt = null, ended_at = $2 where id = $1 and ended_at is null", id, at)
 	return n == 1, err
 }
 
-// ResearchPeriodsSince are periods under way that began at or before t, with their tenants, at most limit of them.
-func (q *Q) ResearchPeriodsSince(ctx context.Context, t time.Time, limit int) ([]OwnedPeriod, error) {
+// PeriodsSince are periods under way that began at or before t, with their tenants, at most limit of them.
+func (q Research) PeriodsSince(ctx context.Context, t time.Time, limit int) ([]OwnedPeriod, error) {
 	var rows []OwnedPeriod
 	err := q.with(ctx).Raw(`select p.id, p.environment_id as environment, e.tenant_id as tenant from research_periods p
 		join environments e on e.id = p.environment_id where p.ended_at is null and p.started_at <= ? order by p.started_at limit ?`, t, limit).
@@ -58,10 +58,10 @@ type OwnedPeriod struct {
 	Environment string
 }
 
-// KeepResearchVector keeps a vector if research is switched on for the environment and the subject's consent stands, and the
+// SaveVector keeps a vector if research is switched on for the environment and the subject's consent stands, and the
 // sealed link that a withdrawal finds it by; it reports whether it did. The lock on the subject makes a withdrawal wait for
 // the vector, and so remove it, or the vector see the withdrawal.
-func (q *Q) KeepResearchVector(ctx context.Context, s Scope, subjectUID string, v models.ResearchVector, l models.ResearchLink) (bool, error) {
+func (q Research) SaveVector(ctx context.Context, s Scope, subjectUID string, v models.ResearchVector, l models.ResearchLink) (bool, error) {
 	n, err := q.exec(ctx, `with consenting as (
 			select s.uid from subjects s join environments e on e.id = s.environment_id
 			where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3 and s.research_consent and s.status = 'active'
@@ -74,16 +74,16 @@ func (q *Q) KeepResearchVector(ctx context.Context, s Scope, subjectUID string, 
 	return n == 1, err
 }
 
-// ResearchLinks are the links of whoever the keyed hashes stand for.
-func (q *Q) ResearchLinks(ctx context.Context, environment string, holders [][]byte) ([]models.ResearchLink, error) {
+// Links are the links of whoever the keyed hashes stand for.
+func (q Research) Links(ctx context.Context, environment string, holders [][]byte) ([]models.ResearchLink, error) {
 	var rows []models.ResearchLink
 	err := q.with(ctx).Where("environment_id = ? and holder in ?", environment, holders).Order("period_id").Find(&rows).Error
 	return rows, err
 }
 
-// ForgetResearch removes the vectors kept under the pseudonyms, and the links of the holders. It answers how many vectors
+// Forget removes the vectors kept under the pseudonyms, and the links of the holders. It answers how many vectors
 // went.
-func (q *Q) ForgetResearch(ctx context.Context, environment string, holders, pseudonyms [][]byte) (int64, error) {
+func (q Research) Forget(ctx context.Context, environment string, holders, pseudonyms [][]byte) (int64, error) {
 	tx := q.with(ctx).Exec("delete from research_links where environment_id = ? and holder in ?", environment, holders)
 	if tx.Error != nil || len(pseudonyms) == 0 {
 		return 0, tx.Error
@@ -92,30 +92,30 @@ func (q *Q) ForgetResearch(ctx context.Context, environment string, holders, pse
 	return tx.RowsAffected, tx.Error
 }
 
-// SwitchResearch turns research on or off for an environment and answers what it was before.
-func (q *Q) SwitchResearch(ctx context.Context, s Scope, on bool) (before bool, err error) {
+// Switch turns research on or off for an environment and answers what it was before.
+func (q Research) Switch(ctx context.Context, s Scope, on bool) (before bool, err error) {
 	row := q.queryRow(ctx, `update environments e set research_enabled = $3 from (select id, research_enabled from environments
 		where tenant_id = $1 and id = $2 for update) old where e.id = old.id returning old.research_enabled`, s.Tenant, s.Environment, on)
 	return one(before, row.Scan(&before))
 }
 
-// EndResearchPeriods ends the period of an environment that is under way, if there is one.
-func (q *Q) EndResearchPeriods(ctx context.Context, environment string, at time.Time) error {
+// EndPeriods ends the period of an environment that is under way, if there is one.
+func (q Research) EndPeriods(ctx context.Context, environment string, at time.Time) error {
 	_, err := q.exec(ctx, "update research_periods set salt = null, ended_at = $2 where environment_id = $1 and ended_at is null", environment, at)
 	return err
 }
 
-// ClearResearch removes every vector of an environment.
-func (q *Q) ClearResearch(ctx context.Context, environment string) (int64, error) {
+// Clear removes every vector of an environment.
+func (q Research) Clear(ctx context.Context, environment string) (int64, error) {
 	if _, err := q.exec(ctx, "delete from research_links where environment_id = $1", environment); err != nil {
 		return 0, err
 	}
 	return q.exec(ctx, "delete from research_vectors where environment_id = $1", environment)
 }
 
-// DropResearchPeriods forgets periods that ended before t and of which no vector is left, with their links, at most limit of
+// DropPeriods forgets periods that ended before t and of which no vector is left, with their links, at most limit of
 // them.
-func (q *Q) DropResearchPeriods(ctx context.Context, t time.Time, limit int) (int64, error) {
+func (q Research) DropPeriods(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from research_periods where id in (select p.id from research_periods p where p.ended_at < $1
 		and not exists (select from research_vectors v where v.period_id = p.id) limit $2)`, t, limit)
 }
@@ -138,12 +138,12 @@ type ResearchSample struct {
 // researchPage is how many vectors are read at once.
 const researchPage = 1000
 
-// ResearchVectors hands every vector of the range to f, those of one pseudonym one after the other, until f fails. They are
+// Vectors hands every vector of the range to f, those of one pseudonym one after the other, until f fails. They are
 // read in pages: what is withdrawn meanwhile is not handed over.
-func (q *Q) ResearchVectors(ctx context.Context, r ResearchRange, f func(ResearchSample) error) error {
+func (q Research) Vectors(ctx context.Context, r ResearchRange, f func(ResearchSample) error) error {
 	last := researchRow{pseudonym: []byte{}}
 	for {
-		page, err := q.researchPage(ctx, r, last)
+		page, err := q.Research().page(ctx, r, last)
 		if err != nil {
 			return err
 		}
@@ -158,8 +158,8 @@ func (q *Q) ResearchVectors(ctx context.Context, r ResearchRange, f func(Researc
 	}
 }
 
-// ResearchCounts tells how many vectors of the range each environment has.
-func (q *Q) ResearchCounts(ctx context.Context, r ResearchRange) ([]Counted, error) {
+// Counts tells how many vectors of the range each environment has.
+func (q Research) Counts(ctx context.Context, r ResearchRange) ([]Counted, error) {
 	var out []Counted
 	err := q.with(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
 		join environments e on e.id = v.environment_id where (@environment = '' or v.environment_id = @environment)
@@ -173,7 +173,7 @@ type researchRow struct {
 	pseudonym, vector  []byte
 }
 
-func (q *Q) researchPage(ctx context.Context, r ResearchRange, after researchRow) ([]researchRow, error) {
+func (q Research) page(ctx context.Context, r ResearchRange, after researchRow) ([]researchRow, error) {
 	rows, err := q.plain.Query(ctx, `select id, coalesce(period_id, ''), device_class, pseudonym, vector from research_vectors
 		where (pseudonym, id) > ($1, $2) and ($3 = '' or environment_id = $3) and ($4::timestamptz is null or created_at >= $4)
 		and ($5::timestamptz is null or created_at < $5) order by pseudonym, id limit $6`,

@@ -13,22 +13,22 @@ type SubjectSession struct {
 	Subject models.Subject
 }
 
-// CreateSession inserts a session.
-func (q *Q) CreateSession(ctx context.Context, s models.Session) error {
+// Create inserts a session.
+func (q Sessions) Create(ctx context.Context, s models.Session) error {
 	return q.with(ctx).Create(&s).Error
 }
 
-// Session finds a session of the scope with its subject; sessions of an erased subject are not found.
-func (q *Q) Session(ctx context.Context, s Scope, id string) (SubjectSession, error) {
-	return q.session(ctx, s, id, "")
+// Get finds a session of the scope with its subject; sessions of an erased subject are not found.
+func (q Sessions) Get(ctx context.Context, s Scope, id string) (SubjectSession, error) {
+	return q.Sessions().lookup(ctx, s, id, "")
 }
 
-// LockSession is Session with the row locked until the transaction ends: frames of one session are taken one at a time.
-func (q *Q) LockSession(ctx context.Context, s Scope, id string) (SubjectSession, error) {
-	return q.session(ctx, s, id, " for update")
+// Lock is Session with the row locked until the transaction ends: frames of one session are taken one at a time.
+func (q Sessions) Lock(ctx context.Context, s Scope, id string) (SubjectSession, error) {
+	return q.Sessions().lookup(ctx, s, id, " for update")
 }
 
-func (q *Q) session(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
+func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
 	var row models.Session
 	tx := q.with(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Scan(&row)
 	if tx.Error != nil {
@@ -37,12 +37,12 @@ func (q *Q) session(ctx context.Context, s Scope, id, lock string) (SubjectSessi
 	if tx.RowsAffected == 0 {
 		return SubjectSession{}, ErrNotFound
 	}
-	subject, err := q.SubjectByUID(ctx, s, row.SubjectUID)
+	subject, err := q.Subjects().ByUID(ctx, s, row.SubjectUID)
 	return SubjectSession{Session: row, Subject: subject}, err
 }
 
-// Sessions lists sessions, newest first; subject uid and status narrow where not empty.
-func (q *Q) Sessions(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
+// List lists sessions, newest first; subject uid and status narrow where not empty.
+func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
 	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if subjectUID != "" {
 		tx = tx.Where("subject_uid = ?", subjectUID)
@@ -63,7 +63,7 @@ func (q *Q) Sessions(ctx context.Context, s Scope, subjectUID string, status mod
 }
 
 // ExternalIDs are the relying party's own ids of subjects, by uid.
-func (q *Q) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
+func (q Subjects) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
 	var rows []models.Subject
 	if err := q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
 		return nil, err
@@ -75,15 +75,15 @@ func (q *Q) ExternalIDs(ctx context.Context, uids []string) (map[string]string, 
 	return out, nil
 }
 
-// EndSession ends an active session; false where it is not active.
-func (q *Q) EndSession(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+// End ends an active session; false where it is not active.
+func (q Sessions) End(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set status = 'ended', ended_at = $4 where tenant_id = $1 and environment_id = $2 and id = $3
 		and status = 'active'`, s.Tenant, s.Environment, id, at)
 	return n > 0, err
 }
 
-// EndSessionsOfSubject ends the active sessions of a subject and returns their ids.
-func (q *Q) EndSessionsOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]string, error) {
+// EndOfSubject ends the active sessions of a subject and returns their ids.
+func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
 		and subject_uid = @uid and status = 'active' returning id`,
@@ -91,8 +91,8 @@ func (q *Q) EndSessionsOfSubject(ctx context.Context, s Scope, uid string, at ti
 	return ids, err
 }
 
-// SaveSession stores what a frame changed of an active session.
-func (q *Q) SaveSession(ctx context.Context, r models.Session) (bool, error) {
+// Save stores what a frame changed of an active session.
+func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
 		active_seconds = $6, modalities = $7, enrollment_ready = $8, trust_state = $9, state = $10
 		where id = $1 and status = 'active'`, r.ID, r.LastActivityAt, r.LastEvidenceAt, r.Coverage, r.EvidenceWindows,
@@ -123,7 +123,7 @@ const enrollFloor = `coalesce(greatest(
 
 // EnrollFrames are the accepted enrollment frames of a subject on a class of device above the floor, session by session in
 // order of arrival; of more than a thousand the newest.
-func (q *Q) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
+func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
 	err := q.with(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
 		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id

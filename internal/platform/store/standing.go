@@ -22,11 +22,11 @@ const chainOfIssue = `with recursive chain as (
 		where chain.depth < 64)
 	select distinct on (leaf) leaf, id, created_by from chain order by leaf, depth desc`
 
-// Principals are who stands behind credentials, by credential id: the credential at the root of the chain of issue, or the
+// List are who stands behind credentials, by credential id: the credential at the root of the chain of issue, or the
 // person who issued that. Keys that one key issued are one principal with it, however many they are; keys made at the
 // command line are each a principal of their own, because each is handed to one party. An unknown credential stands for
 // itself.
-func (q *Q) Principals(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
+func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
 	out := make(map[string]string, len(credentials))
 	for _, id := range credentials {
 		out[id] = actorCredential + id
@@ -48,13 +48,13 @@ func (q *Q) Principals(ctx context.Context, s Scope, credentials []string) (map[
 	return out, rows.Err()
 }
 
-// Principal is who stands behind an actor: the actor itself, unless it is a credential.
-func (q *Q) Principal(ctx context.Context, s Scope, actor string) (string, error) {
+// Get is who stands behind an actor: the actor itself, unless it is a credential.
+func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
 		return actor, nil
 	}
-	all, err := q.Principals(ctx, s, []string{id})
+	all, err := q.Principals().List(ctx, s, []string{id})
 	return all[id], err
 }
 
@@ -74,7 +74,7 @@ const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewe
 	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + standing + `)`
 
 // Approvals counts the distinct principals who approve of a hold and are in good standing at a time.
-func (q *Q) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
+func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
 	var n int
 	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1",
 		authorization, at).Scan(&n)

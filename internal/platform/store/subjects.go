@@ -12,43 +12,43 @@ import (
 // ofSubjects is the condition every lookup of a subject carries: the scope, and that nothing finds one being erased.
 const ofSubjects = "tenant_id = ? and environment_id = ? and status <> 'erasing'"
 
-// CreateSubject inserts a subject; false where the scope has one with its external id.
-func (q *Q) CreateSubject(ctx context.Context, s models.Subject) (bool, error) {
+// Create inserts a subject; false where the scope has one with its external id.
+func (q Subjects) Create(ctx context.Context, s models.Subject) (bool, error) {
 	res := q.with(ctx).Clauses(clause.OnConflict{
 		Columns: []clause.Column{{Name: "environment_id"}, {Name: "external_id"}}, DoNothing: true,
 	}).Create(&s)
 	return res.RowsAffected == 1, res.Error
 }
 
-// Subject finds a subject by the relying party's id.
-func (q *Q) Subject(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
+// Get finds a subject by the relying party's id.
+func (q Subjects) Get(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
 	return one(row, q.with(ctx).Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }
 
-// SubjectByUID finds a subject by our own id.
-func (q *Q) SubjectByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+// ByUID finds a subject by our own id.
+func (q Subjects) ByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
 	return one(row, q.with(ctx).Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
-// LockSubject is Subject with the row locked to the end of the transaction: whoever moves a subject goes one at a time.
-func (q *Q) LockSubject(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
+// Lock is Subject with the row locked to the end of the transaction: whoever moves a subject goes one at a time.
+func (q Subjects) Lock(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
 	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }
 
-// LockSubjectByUID is LockSubject by our own id.
-func (q *Q) LockSubjectByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+// LockByUID is LockSubject by our own id.
+func (q Subjects) LockByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
 	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
-// HoldSubject is the subject by our own id, kept from being revoked, recovered or erased until the transaction ends. Rows that
+// LockNoKey is the subject by our own id, kept from being revoked, recovered or erased until the transaction ends. Rows that
 // refer to it can still be written.
-func (q *Q) HoldSubject(ctx context.Context, s Scope, uid string) (models.Subject, error) {
+func (q Subjects) LockNoKey(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
 	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
@@ -60,8 +60,8 @@ type SubjectFilter struct {
 	Enrollment string
 }
 
-// Subjects lists the scope's subjects, newest first.
-func (q *Q) Subjects(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]models.Subject, string, error) {
+// List lists the scope's subjects, newest first.
+func (q Subjects) List(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]models.Subject, string, error) {
 	tx := q.with(ctx).Where(ofSubjects, s.Tenant, s.Environment)
 	if f.Status != "" {
 		tx = tx.Where("status = ?", f.Status)
@@ -82,36 +82,36 @@ func (q *Q) Subjects(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]m
 }
 
 // SetAdaptationFrozen freezes or thaws; false where it is so already.
-func (q *Q) SetAdaptationFrozen(ctx context.Context, s Scope, uid string, frozen bool, at time.Time) (bool, error) {
+func (q Subjects) SetAdaptationFrozen(ctx context.Context, s Scope, uid string, frozen bool, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set adaptation_frozen = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing' and adaptation_frozen <> $4`,
 		s.Tenant, s.Environment, uid, frozen, at)
 	return n == 1, err
 }
 
-// RevokeSubject moves an active subject to revoked; false where it was not active.
-func (q *Q) RevokeSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+// Revoke moves an active subject to revoked; false where it was not active.
+func (q Subjects) Revoke(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set status = 'revoked', revoked_at = $4, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and status = 'active'`, s.Tenant, s.Environment, uid, at)
 	return n == 1, err
 }
 
 // SetEnrollment notes how far the subject's enrollment has come.
-func (q *Q) SetEnrollment(ctx context.Context, s Scope, uid string, state models.EnrollmentState, at time.Time) error {
+func (q Subjects) SetEnrollment(ctx context.Context, s Scope, uid string, state models.EnrollmentState, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set enrollment = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment <> $4`, s.Tenant, s.Environment, uid, string(state), at)
 	return err
 }
 
 // AskEnrollment notes that the subject's next enrollment was asked for by name; the first time counts.
-func (q *Q) AskEnrollment(ctx context.Context, s Scope, uid string, at time.Time) error {
+func (q Subjects) AskEnrollment(ctx context.Context, s Scope, uid string, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set enrollment_asked_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
 	return err
 }
 
 // EndEnrollmentGrant ends what AskEnrollment noted: the enrollment is over, or a recovery began.
-func (q *Q) EndEnrollmentGrant(ctx context.Context, s Scope, uid string) error {
+func (q Subjects) EndEnrollmentGrant(ctx context.Context, s Scope, uid string) error {
 	_, err := q.exec(ctx, `update subjects set enrollment_asked_at = null
 		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid)
 	return err
@@ -125,7 +125,7 @@ type EnrollmentTerms struct {
 }
 
 // EnrollmentTerms reads the terms of a subject.
-func (q *Q) EnrollmentTerms(ctx context.Context, s Scope, uid string) (EnrollmentTerms, error) {
+func (q Subjects) EnrollmentTerms(ctx context.Context, s Scope, uid string) (EnrollmentTerms, error) {
 	var t EnrollmentTerms
 	err := q.queryRow(ctx, `select e.enrollment_grant_required, s.enrollment_asked_at,
 		(select max(ready_at) from recoveries r where r.tenant_id = $1 and r.environment_id = $2 and r.subject_uid = $3)
@@ -136,7 +136,7 @@ func (q *Q) EnrollmentTerms(ctx context.Context, s Scope, uid string) (Enrollmen
 }
 
 // SetClaimCap caps the subject's claims until t; an earlier cap is never shortened.
-func (q *Q) SetClaimCap(ctx context.Context, s Scope, uid string, until, at time.Time) error {
+func (q Subjects) SetClaimCap(ctx context.Context, s Scope, uid string, until, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, until, at)
 	return err
@@ -150,8 +150,8 @@ type Voided struct {
 	Decision        string
 }
 
-// RevokeProofsOfSubject voids the subject's open proofs that have not expired and says which they were.
-func (q *Q) RevokeProofsOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
+// RevokeOfSubject voids the subject's open proofs that have not expired and says which they were.
+func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
 	var rows []Voided
 	err := q.with(ctx).Raw(`with voided as (
 			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
@@ -163,8 +163,8 @@ func (q *Q) RevokeProofsOfSubject(ctx context.Context, s Scope, uid, reason stri
 	return rows, err
 }
 
-// CancelChallengesOfSubject cancels the subject's open challenges that are not due and says which they were.
-func (q *Q) CancelChallengesOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
+// CancelOfSubject cancels the subject's open challenges that are not due and says which they were.
+func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
 	var rows []Voided
 	err := q.with(ctx).Raw(`with voided as (
 			update challenges set status = 'cancelled', settled_at = @at
@@ -176,8 +176,8 @@ func (q *Q) CancelChallengesOfSubject(ctx context.Context, s Scope, uid string, 
 	return rows, err
 }
 
-// RevokeClientTokensOfSubject ends the browsers' credentials of a subject, tells the caches, and answers how many still held.
-func (q *Q) RevokeClientTokensOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (held int, err error) {
+// RevokeOfSubject ends the browsers' credentials of a subject, tells the caches, and answers how many still held.
+func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (held int, err error) {
 	var issuers []struct {
 		CredentialID string
 		Held         int

@@ -18,8 +18,8 @@ const (
 	templatesOfSession = activeTemplates + "(select subject_uid from sessions where tenant_id = $1 and environment_id = $2 and id = $3)" + templateOrder
 )
 
-// ActiveTemplates are a subject's templates in force.
-func (q *Q) ActiveTemplates(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
+// Active are a subject's templates in force.
+func (q Templates) Active(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	rows, err := q.plain.Query(ctx, templatesOfSubject, s.Tenant, s.Environment, subjectUID)
 	if err != nil {
 		return nil, err
@@ -33,16 +33,16 @@ func scanTemplate(row pgx.CollectableRow) (t models.Template, err error) {
 	return t, err
 }
 
-// TemplateHeads are a subject's templates in force without their data, which judging does not need.
-func (q *Q) TemplateHeads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
+// Heads are a subject's templates in force without their data, which judging does not need.
+func (q Templates) Heads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	var rows []models.Template
 	err := q.with(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'",
 		s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
 	return rows, err
 }
 
-// ReplaceTemplate puts a new version of a template in force and keeps the one before for going back.
-func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
+// Replace puts a new version of a template in force and keeps the one before for going back.
+func (q Templates) Replace(ctx context.Context, t models.Template) error {
 	if _, err := q.exec(ctx, `update templates set status = 'superseded', updated_at = $4
 		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'active'`, t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (q *Q) ReplaceTemplate(ctx context.Context, t models.Template) error {
 	return q.with(ctx).Create(&t).Error
 }
 
-// Templates lists the versions of a subject's templates without their data, newest first.
-func (q *Q) Templates(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Template, string, error) {
+// List lists the versions of a subject's templates without their data, newest first.
+func (q Templates) List(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Template, string, error) {
 	tx, err := paginate(q.with(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
 		p, "created_at", "id")
 	if err != nil {
@@ -75,29 +75,29 @@ func (q *Q) Templates(ctx context.Context, s Scope, subjectUID string, p Page) (
 
 // AdaptedBy reports whether the session has adapted a template, and when the subject's templates of the class of device
 // were last adapted by any session; nil where never.
-func (q *Q) AdaptedBy(ctx context.Context, s Scope, subjectUID, device, session string) (did bool, last *time.Time, err error) {
+func (q Templates) AdaptedBy(ctx context.Context, s Scope, subjectUID, device, session string) (did bool, last *time.Time, err error) {
 	err = q.queryRow(ctx, `select coalesce(bool_or(origin_ref = $5), false), max(created_at) from templates
 		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and device_class = $4 and origin = 'adaptation'`,
 		s.Tenant, s.Environment, subjectUID, device, session).Scan(&did, &last)
 	return did, last, err
 }
 
-// SaveTemplateData replaces what a version in force holds without making a version of it; false where it is not in force.
-func (q *Q) SaveTemplateData(ctx context.Context, id string, data []byte, at time.Time) (bool, error) {
+// SaveData replaces what a version in force holds without making a version of it; false where it is not in force.
+func (q Templates) SaveData(ctx context.Context, id string, data []byte, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update templates set data = $2, updated_at = $3 where id = $1 and status = 'active'", id, data, at)
 	return n == 1, err
 }
 
-// DropTemplateVersions forgets superseded versions that no enrollment made, all but the newest keep of them.
-func (q *Q) DropTemplateVersions(ctx context.Context, t models.Template, keep int) (int64, error) {
+// DropVersions forgets superseded versions that no enrollment made, all but the newest keep of them.
+func (q Templates) DropVersions(ctx context.Context, t models.Template, keep int) (int64, error) {
 	return q.exec(ctx, `delete from templates where id in (select id from templates
 		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'superseded' and origin <> 'enrollment'
 		order by version desc offset $4)`, t.SubjectUID, t.Modality, t.DeviceClass, keep)
 }
 
-// RollBackTemplate puts a superseded version in force again and retires the one in force: the version given, or the newest
+// RollBack puts a superseded version in force again and retires the one in force: the version given, or the newest
 // before the one in force. ErrNotFound where there is no such version.
-func (q *Q) RollBackTemplate(ctx context.Context, s Scope, subjectUID, modality, device string, version *int, at time.Time) (from int, to models.Template, err error) {
+func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, device string, version *int, at time.Time) (from int, to models.Template, err error) {
 	var rows []models.Template
 	err = q.with(ctx).Omit("data").Where(`tenant_id = ? and environment_id = ? and subject_uid = ? and modality = ? and device_class = ?
 		and status <> 'retired'`, s.Tenant, s.Environment, subjectUID, modality, device).Order("version desc").Find(&rows).Error
@@ -124,23 +124,23 @@ func (q *Q) RollBackTemplate(ctx context.Context, s Scope, subjectUID, modality,
 	return active.Version, to, err
 }
 
-// ActiveSessionIDs are the sessions of a subject that are under way, newest first, at most limit.
-func (q *Q) ActiveSessionIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
+// ActiveIDs are the sessions of a subject that are under way, newest first, at most limit.
+func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
 	var ids []string
 	err := q.with(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
 		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Scan(&ids).Error
 	return ids, err
 }
 
-// SessionByID is for the run that follows a session's end, which knows its id alone.
-func (q *Q) SessionByID(ctx context.Context, id string) (models.Session, error) {
+// ByID is for the run that follows a session's end, which knows its id alone.
+func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
 	var row models.Session
 	return one(row, q.with(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
-// TemplatesOfOtherModels are templates in force of a modality that were learned with another background than the one
+// OfOtherModels are templates in force of a modality that were learned with another background than the one
 // named, among those of known versions, at most limit.
-func (q *Q) TemplatesOfOtherModels(ctx context.Context, modality string, known []string, limit int) ([]models.Template, error) {
+func (q Templates) OfOtherModels(ctx context.Context, modality string, known []string, limit int) ([]models.Template, error) {
 	if len(known) == 0 {
 		return nil, nil
 	}

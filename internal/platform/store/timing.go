@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// TimingTemplate is what /enrol learned of a subject, sealed; nil where nothing was.
-func (q *Q) TimingTemplate(ctx context.Context, s Scope, uid string) ([]byte, error) {
+// Get is what /enrol learned of a subject, sealed; nil where nothing was.
+func (q TimingTemplates) Get(ctx context.Context, s Scope, uid string) ([]byte, error) {
 	var sealed []byte
 	err := q.queryRow(ctx, "select timing_template from subjects where tenant_id = $1 and environment_id = $2 and uid = $3",
 		s.Tenant, s.Environment, uid).Scan(&sealed)
 	return one(sealed, err)
 }
 
-// DropTimingTemplate forgets what /enrol learned of a subject; false if there was nothing.
-func (q *Q) DropTimingTemplate(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
+// Drop forgets what /enrol learned of a subject; false if there was nothing.
+func (q TimingTemplates) Drop(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set timing_template = null, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and timing_template is not null`, s.Tenant, s.Environment, uid, at)
 	return n == 1, err
 }
 
-// SetTimingTemplate stores what /enrol learned of a subject, sealed.
-func (q *Q) SetTimingTemplate(ctx context.Context, s Scope, uid string, sealed []byte, at time.Time) error {
+// Set stores what /enrol learned of a subject, sealed.
+func (q TimingTemplates) Set(ctx context.Context, s Scope, uid string, sealed []byte, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set timing_template = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, sealed, at)
 	return err

@@ -30,13 +30,13 @@ type TraceFilter struct {
 }
 
 // Trace reads one decision of the scope.
-func (q *Q) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
+func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
 	var a models.Authorization
 	a, err := one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 	if err != nil {
 		return Trace{}, err
 	}
-	traces, err := q.follow(ctx, []models.Authorization{a})
+	traces, err := q.Decisions().follow(ctx, []models.Authorization{a})
 	if err != nil {
 		return Trace{}, err
 	}
@@ -44,7 +44,7 @@ func (q *Q) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
 }
 
 // Traces lists decisions, newest first.
-func (q *Q) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
+func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
 	tx, err := paginate(f.narrow(q.with(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
 	if err != nil {
 		return nil, "", err
@@ -54,7 +54,7 @@ func (q *Q) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace
 		return nil, "", err
 	}
 	rows, next := cut(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
-	traces, err := q.follow(ctx, rows)
+	traces, err := q.Decisions().follow(ctx, rows)
 	return traces, next, err
 }
 
@@ -88,7 +88,7 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 }
 
 // follow reads what followed from decisions, one query a kind however many there are.
-func (q *Q) follow(ctx context.Context, rows []models.Authorization) ([]Trace, error) {
+func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]Trace, error) {
 	traces := make([]Trace, len(rows))
 	byID := make(map[string]*Trace, len(rows))
 	var ids, uids []string
@@ -136,7 +136,7 @@ func (q *Q) follow(ctx context.Context, rows []models.Authorization) ([]Trace, e
 }
 
 // ReportOutcome records what became of a decision; false where the same or another outcome is recorded already.
-func (q *Q) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
+func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
 		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or outcome = 'unknown')`,
 		s.Tenant, s.Environment, id, outcome, noteDigest, at)

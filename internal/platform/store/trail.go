@@ -20,7 +20,7 @@ type Trail struct {
 }
 
 // Trail reads the record of an authorization; ErrNotFound where the scope has none.
-func (q *Q) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
+func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	var t Trail
 	if err := q.with(ctx).Raw(`with recursive up as (
 			select a.* from authorizations a where a.tenant_id = ? and a.environment_id = ? and a.id = ?
@@ -52,12 +52,12 @@ func (q *Q) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 		}
 	}
 	var err error
-	t.Events, err = q.EventsOfAuthorization(ctx, s, ids)
+	t.Events, err = q.Events().OfAuthorization(ctx, s, ids)
 	return t, err
 }
 
-// ScopeOfAuthorization is the environment of an authorization, for an operator of the whole database.
-func (q *Q) ScopeOfAuthorization(ctx context.Context, id string) (Scope, error) {
+// ScopeOf is the environment of an authorization, for an operator of the whole database.
+func (q Decisions) ScopeOf(ctx context.Context, id string) (Scope, error) {
 	var s Scope
 	err := q.queryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
 	return one(s, err)

@@ -31,7 +31,7 @@ func newTyping(t *testing.T, st *store.Store) typing {
 		ID: ids.New(ids.Session), TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: subject.UID, DeviceClass: "desktop",
 		Status: models.SessionActive, StartedAt: storetest.Epoch, LastActivityAt: storetest.Epoch, Coverage: "none", TrustState: "LEARNING",
 	}
-	require.NoError(t, st.CreateSession(t.Context(), s))
+	require.NoError(t, st.Sessions().Create(t.Context(), s))
 	return typing{st, storetest.Scope(env), s}
 }
 
@@ -43,7 +43,7 @@ func (y typing) frame(id string) models.Frame {
 // windows is how many windows of evidence the session has, as everybody sees it.
 func (y typing) windows(t *testing.T) int {
 	t.Helper()
-	v, err := y.Session(t.Context(), y.scope, y.session.ID)
+	v, err := y.Sessions().Get(t.Context(), y.scope, y.session.ID)
 	require.NoError(t, err)
 	return v.Session.EvidenceWindows
 }
@@ -60,17 +60,17 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			if err := q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // plain, and sent late
+			if err := q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // plain, and sent late
 				return err
 			}
-			if err := q.CreateSession(t.Context(), later); err != nil { // GORM
+			if err := q.Sessions().Create(t.Context(), later); err != nil { // GORM
 				return err
 			}
-			inside, err := q.Session(t.Context(), y.scope, y.session.ID)
+			inside, err := q.Sessions().Get(t.Context(), y.scope, y.session.ID)
 			require.NoError(t, err)
 			require.Equal(t, next.EvidenceWindows, inside.Session.EvidenceWindows, "what was sent late is there for what comes after")
 			require.Equal(t, next.EvidenceWindows-1, y.windows(t), "and for nobody else")
-			if _, err := q.EndSession(t.Context(), y.scope, later.ID, storetest.Epoch); err != nil { // plain
+			if _, err := q.Sessions().End(t.Context(), y.scope, later.ID, storetest.Epoch); err != nil { // plain
 				return err
 			}
 			return end
@@ -78,12 +78,12 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 	}
 	require.ErrorIs(t, work(errNoMore), errNoMore)
 	require.Zero(t, y.windows(t))
-	_, err := y.Session(t.Context(), y.scope, later.ID)
+	_, err := y.Sessions().Get(t.Context(), y.scope, later.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
 
 	require.NoError(t, work(nil))
 	require.Equal(t, 1, y.windows(t))
-	ended, err := y.Session(t.Context(), y.scope, later.ID)
+	ended, err := y.Sessions().Get(t.Context(), y.scope, later.ID)
 	require.NoError(t, err)
 	require.Equal(t, models.SessionEnded, ended.Session.Status)
 }
@@ -96,7 +96,7 @@ func TestTheLastStatementsErrorIsTheTransactions(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			return q.TakeFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next)
+			return q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next)
 		})
 	}
 	require.NoError(t, take())
@@ -112,10 +112,10 @@ func TestAFailedTransactionDoesNotCommit(t *testing.T) {
 	err := y.Write(t.Context(), func(q *store.Q) error {
 		next := y.session
 		next.EvidenceWindows = 1
-		if _, err := q.SaveSession(t.Context(), next); err != nil {
+		if _, err := q.Sessions().Save(t.Context(), next); err != nil {
 			return err
 		}
-		require.Error(t, q.CreateSession(t.Context(), y.session), "it is there already")
+		require.Error(t, q.Sessions().Create(t.Context(), y.session), "it is there already")
 		return nil
 	})
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
@@ -133,23 +133,23 @@ func TestAConnectionOutlivesItsTransactions(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	err = y.Write(ctx, func(q *store.Q) error {
-		_, err := q.EndSession(ctx, y.scope, y.session.ID, storetest.Epoch)
+		_, err := q.Sessions().End(ctx, y.scope, y.session.ID, storetest.Epoch)
 		cancel()
 		return err
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Panics(t, func() {
 		_ = y.Write(t.Context(), func(q *store.Q) error {
-			_, _ = q.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+			_, _ = q.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
 			panic("a fault")
 		})
 	})
 	require.ErrorIs(t, y.Write(t.Context(), func(q *store.Q) error {
-		_, err := q.SubjectByUID(t.Context(), y.scope, "nobody")
+		_, err := q.Subjects().ByUID(t.Context(), y.scope, "nobody")
 		return err
 	}), store.ErrNotFound)
 
-	ended, err := y.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+	ended, err := y.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
 	require.NoError(t, err)
 	require.True(t, ended, "none of them was committed")
 }
@@ -166,14 +166,14 @@ func TestAnIdleTransactionIsEnded(t *testing.T) {
 	t.Cleanup(patient.Close)
 	y := newTyping(t, st)
 	err = y.Write(t.Context(), func(q *store.Q) error {
-		if _, err := q.LockSession(t.Context(), y.scope, y.session.ID); err != nil {
+		if _, err := q.Sessions().Lock(t.Context(), y.scope, y.session.ID); err != nil {
 			return err
 		}
 		// Stopped here. Somebody else waits for the row, and gets it.
-		ended, err := patient.EndSession(t.Context(), y.scope, y.session.ID, storetest.Epoch)
+		ended, err := patient.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
 		require.NoError(t, err)
 		require.True(t, ended)
-		_, err = q.SaveSession(t.Context(), y.session)
+		_, err = q.Sessions().Save(t.Context(), y.session)
 		return err
 	})
 	require.Error(t, err)

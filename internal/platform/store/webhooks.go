@@ -7,9 +7,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateEndpoint inserts a webhook endpoint with its first secret. It reports false, and inserts nothing, where the
+// Create inserts a webhook endpoint with its first secret. It reports false, and inserts nothing, where the
 // environment has limit endpoints already.
-func (q *Q) CreateEndpoint(ctx context.Context, e models.WebhookEndpoint, secret models.WebhookSecret, limit int) (bool, error) {
+func (q Endpoints) Create(ctx context.Context, e models.WebhookEndpoint, secret models.WebhookSecret, limit int) (bool, error) {
 	// Locks the environment, so that of two at the limit one is refused.
 	if _, err := q.exec(ctx, "select 1 from environments where id = $1 for update", e.EnvironmentID); err != nil {
 		return false, err
@@ -28,30 +28,30 @@ func (q *Q) CreateEndpoint(ctx context.Context, e models.WebhookEndpoint, secret
 	return true, q.with(ctx).Create(&secret).Error
 }
 
-// Endpoint finds a webhook endpoint that is not deleted.
-func (q *Q) Endpoint(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
+// Get finds a webhook endpoint that is not deleted.
+func (q Endpoints) Get(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
 	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).
 		Take(&e).Error
 	return one(e, err)
 }
 
-// EndpointByID finds an endpoint for the sender, which knows no scope but the endpoint's own.
-func (q *Q) EndpointByID(ctx context.Context, id string) (models.WebhookEndpoint, error) {
+// ByID finds an endpoint for the sender, which knows no scope but the endpoint's own.
+func (q Endpoints) ByID(ctx context.Context, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
 	return one(e, q.with(ctx).Where("id = ? and deleted_at is null", id).Take(&e).Error)
 }
 
-// LockEndpoint finds an endpoint and locks it for the rest of the transaction.
-func (q *Q) LockEndpoint(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
+// Lock finds an endpoint and locks it for the rest of the transaction.
+func (q Endpoints) Lock(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
 	err := q.with(ctx).Raw(`select * from webhook_endpoints where tenant_id = ? and environment_id = ? and id = ? and deleted_at is null
 		for update`, s.Tenant, s.Environment, id).Take(&e).Error
 	return one(e, err)
 }
 
-// Endpoints lists the webhook endpoints that are not deleted.
-func (q *Q) Endpoints(ctx context.Context, s Scope, p Page) ([]models.WebhookEndpoint, string, error) {
+// List lists the webhook endpoints that are not deleted.
+func (q Endpoints) List(ctx context.Context, s Scope, p Page) ([]models.WebhookEndpoint, string, error) {
 	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and deleted_at is null", s.Tenant, s.Environment),
 		p, "created_at", "id")
 	if err != nil {
@@ -65,15 +65,15 @@ func (q *Q) Endpoints(ctx context.Context, s Scope, p Page) ([]models.WebhookEnd
 	return rows, next, nil
 }
 
-// ChangeEndpoint writes what an admin may change of an endpoint.
-func (q *Q) ChangeEndpoint(ctx context.Context, e models.WebhookEndpoint) error {
+// Change writes what an admin may change of an endpoint.
+func (q Endpoints) Change(ctx context.Context, e models.WebhookEndpoint) error {
 	_, err := q.exec(ctx, "update webhook_endpoints set url = $2, events = $3, description = $4, updated_at = $5 where id = $1",
 		e.ID, e.URL, e.Events, e.Description, e.UpdatedAt)
 	return err
 }
 
-// DeleteEndpoint marks an endpoint deleted, forgets its secrets and discards what it was still owed.
-func (q *Q) DeleteEndpoint(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
+// Delete marks an endpoint deleted, forgets its secrets and discards what it was still owed.
+func (q Endpoints) Delete(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update webhook_endpoints set deleted_at = $4, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and id = $3 and deleted_at is null`, s.Tenant, s.Environment, id, at)
 	if err != nil || n == 0 {
@@ -82,34 +82,34 @@ func (q *Q) DeleteEndpoint(ctx context.Context, s Scope, id string, at time.Time
 	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1", id); err != nil {
 		return false, err
 	}
-	return true, q.discardPending(ctx, id, at)
+	return true, q.Endpoints().discardPending(ctx, id, at)
 }
 
-// DisableEndpoint disables an enabled endpoint and discards what it was still owed; false where it was not enabled.
-func (q *Q) DisableEndpoint(ctx context.Context, id, reason string, at time.Time) (bool, error) {
+// Disable disables an enabled endpoint and discards what it was still owed; false where it was not enabled.
+func (q Endpoints) Disable(ctx context.Context, id, reason string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update webhook_endpoints set status = 'disabled', disabled_reason = $2, disabled_at = $3, updated_at = $3,
 		quiet_until = null where id = $1 and status = 'enabled' and deleted_at is null`, id, reason, at)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, q.discardPending(ctx, id, at)
+	return true, q.Endpoints().discardPending(ctx, id, at)
 }
 
-// EnableEndpoint enables a disabled endpoint with a clean record; false where it was not disabled.
-func (q *Q) EnableEndpoint(ctx context.Context, id string, at time.Time) (bool, error) {
+// Enable enables a disabled endpoint with a clean record; false where it was not disabled.
+func (q Endpoints) Enable(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update webhook_endpoints set status = 'enabled', disabled_reason = null, disabled_at = null,
 		failing_since = null, quiet_until = null, updated_at = $2 where id = $1 and status = 'disabled' and deleted_at is null`, id, at)
 	return n > 0, err
 }
 
-func (q *Q) discardPending(ctx context.Context, endpoint string, at time.Time) error {
+func (q Endpoints) discardPending(ctx context.Context, endpoint string, at time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where endpoint_id = $1 and status = 'pending'",
 		endpoint, at)
 	return err
 }
 
-// EndpointSecrets reads the secrets that sign now, newest first.
-func (q *Q) EndpointSecrets(ctx context.Context, endpoint string, now time.Time) ([]models.WebhookSecret, error) {
+// Secrets reads the secrets that sign now, newest first.
+func (q Endpoints) Secrets(ctx context.Context, endpoint string, now time.Time) ([]models.WebhookSecret, error) {
 	var rows []models.WebhookSecret
 	err := q.with(ctx).Where("endpoint_id = ? and (expires_at is null or expires_at > ?)", endpoint, now).
 		Order("created_at desc, id desc").Find(&rows).Error
@@ -118,7 +118,7 @@ func (q *Q) EndpointSecrets(ctx context.Context, endpoint string, now time.Time)
 
 // RotateSecret adds a secret and lets the others end at overlapEnds. It reports false, and changes nothing, while an
 // earlier rotation still overlaps. The caller holds the endpoint's lock.
-func (q *Q) RotateSecret(ctx context.Context, n models.WebhookSecret, overlapEnds time.Time) (bool, error) {
+func (q Endpoints) RotateSecret(ctx context.Context, n models.WebhookSecret, overlapEnds time.Time) (bool, error) {
 	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1 and expires_at <= $2", n.EndpointID, n.CreatedAt); err != nil {
 		return false, err
 	}
@@ -159,7 +159,7 @@ type AttemptRow struct {
 
 // Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
 // latest one of a delivery that is still owed.
-func (q *Q) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
+func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
 	rows := q.with(ctx).Table(`(
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
 			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,

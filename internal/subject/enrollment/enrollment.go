@@ -49,18 +49,18 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 	now := s.clock.Now()
 	var out View
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), subjectID))
+		sub, err := subject.RequireActive(q.Subjects().Lock(ctx, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
-		v, err := q.Session(ctx, p.Store(), session)
+		v, err := q.Sessions().Get(ctx, p.Store(), session)
 		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		prior, err := q.EnrollmentOf(ctx, p.Store(), sub.UID, session)
+		prior, err := q.Enrollments().Get(ctx, p.Store(), sub.UID, session)
 		if err == nil && prior.Status != models.EnrollmentFailed {
 			out = View{prior, sub.ExternalID}
 			return nil
@@ -78,7 +78,7 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, now); err != nil {
 		return View{}, err
 	}
-	anchor, err := q.OpenAnchor(ctx, sub.UID)
+	anchor, err := q.Enrollments().OpenAnchor(ctx, sub.UID)
 	if err != nil {
 		return View{}, err
 	}
@@ -86,7 +86,7 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: session,
 		Anchor: anchor, Status: models.EnrollmentPending, Force: force, Limitations: models.Strings{}, CreatedAt: now,
 	}
-	if err := q.CreateEnrollment(ctx, e); err != nil {
+	if err := q.Enrollments().Create(ctx, e); err != nil {
 		return View{}, err
 	}
 	err = events.Append(ctx, q, events.Entry{
@@ -103,20 +103,20 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 
 // Get answers an enrollment by its id, for whoever began it.
 func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
-	e, err := s.store.EnrollmentByID(ctx, id)
+	e, err := s.store.Enrollments().ByID(ctx, id)
 	return View{e, subject}, err
 }
 
 // List answers the enrollments of a subject, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
-	sub, err := s.store.Subject(ctx, scope, subjectID)
+	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, "", problem.Absent()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := s.store.Enrollments(ctx, scope, sub.UID, p)
+	rows, next, err := s.store.Enrollments().List(ctx, scope, sub.UID, p)
 	out := make([]View, len(rows))
 	for i, r := range rows {
 		out[i] = View{r, sub.ExternalID}
@@ -132,7 +132,7 @@ type Run struct {
 
 // Run looks up what the run is started with; false where the enrollment is settled.
 func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
-	e, err := s.store.EnrollmentByID(ctx, id)
+	e, err := s.store.Enrollments().ByID(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Run{}, false, nil
 	}
@@ -152,7 +152,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 	var trained store.Scope
 	var uid string
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.EnrollmentByID(ctx, step.ID)
+		e, err := q.Enrollments().ByID(ctx, step.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			status = models.EnrollmentFailed // its subject was erased
 			return nil
@@ -161,7 +161,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		scope := store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
-		sub, err := q.LockSubjectByUID(ctx, scope, e.SubjectUID)
+		sub, err := q.Subjects().LockByUID(ctx, scope, e.SubjectUID)
 		if errors.Is(err, store.ErrNotFound) {
 			status = models.EnrollmentFailed
 			return nil
@@ -169,7 +169,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 		if err != nil {
 			return err
 		}
-		if e, err = q.EnrollmentByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
+		if e, err = q.Enrollments().ByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
 			status = e.Status
 			return err
 		}
@@ -184,7 +184,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 }
 
 func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
-	session, err := q.Session(ctx, scope, e.SessionID)
+	session, err := q.Sessions().Get(ctx, scope, e.SessionID)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +210,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	} else if !granted {
 		e.Limitations = append(e.Limitations, scoring.ReasonNotGranted)
 	}
-	if _, err := q.SettleEnrollment(ctx, e, step.At); err != nil {
+	if _, err := q.Enrollments().Settle(ctx, e, step.At); err != nil {
 		return "", err
 	}
 	modalities := []string{}
@@ -231,10 +231,10 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 
 // enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.
 func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
-	if err := q.SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
+	if err := q.Subjects().SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
-	if err := q.EndEnrollmentGrant(ctx, scope, uid); err != nil {
+	if err := q.Subjects().EndEnrollmentGrant(ctx, scope, uid); err != nil {
 		return err
 	}
 	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
@@ -242,7 +242,7 @@ func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at
 
 // granted reports whether the enrollment was asked for by name, or need not be.
 func (s *Service) granted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
-	terms, err := q.EnrollmentTerms(ctx, scope, sub.UID)
+	terms, err := q.Subjects().EnrollmentTerms(ctx, scope, sub.UID)
 	return !terms.GrantRequired || terms.AskedAt != nil, err
 }
 
@@ -255,7 +255,7 @@ type collection struct {
 
 func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
 	var c collection
-	rows, err := q.EnrollFrames(ctx, uid, device)
+	rows, err := q.Sessions().EnrollFrames(ctx, uid, device)
 	if err != nil {
 		return c, err
 	}
@@ -299,7 +299,7 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, 
 	if err != nil {
 		return err
 	}
-	return q.ReplaceTemplate(ctx, models.Template{
+	return q.Templates().Replace(ctx, models.Template{
 		ID: id, TenantID: scope.Tenant, EnvironmentID: scope.Environment, SubjectUID: uid, Modality: string(t.Modality),
 		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
 		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,

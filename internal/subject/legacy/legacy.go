@@ -117,14 +117,14 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 
 // heads are the templates that the session was held against: none if a recovery retired them since it began.
 func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectSession) (scoring.Templates, error) {
-	r, err := s.Store.NewestRecovery(ctx, scope, v.Subject.UID)
+	r, err := s.Store.Recoveries().Newest(ctx, scope, v.Subject.UID)
 	if err == nil && v.Session.StartedAt.Before(r.CreatedAt) {
 		return nil, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	rows, err := s.Store.TemplateHeads(ctx, scope, v.Subject.UID)
+	rows, err := s.Store.Templates().Heads(ctx, scope, v.Subject.UID)
 	return s.Assessor.Heads(rows), err
 }
 
@@ -144,7 +144,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	}
 	var out Enrolled
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		sub, err := subject.RequireActive(q.LockSubject(ctx, p.Store(), user))
+		sub, err := subject.RequireActive(q.Subjects().Lock(ctx, p.Store(), user))
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 	now := s.Clock.Now()
 	var out Verdict
 	err := s.Store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.Subject(ctx, p.Store(), user)
+		sub, err := q.Subjects().Get(ctx, p.Store(), user)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -238,7 +238,7 @@ func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error
 
 func (s *Service) open(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
 	var f scoring.FixedText
-	sealed, err := q.TimingTemplate(ctx, scope, uid)
+	sealed, err := q.TimingTemplates().Get(ctx, scope, uid)
 	if err != nil || sealed == nil {
 		return f, err
 	}
@@ -258,7 +258,7 @@ func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid s
 	if err != nil {
 		return err
 	}
-	return q.SetTimingTemplate(ctx, scope, uid, sealed, at)
+	return q.TimingTemplates().Set(ctx, scope, uid, sealed, at)
 }
 
 // invalid says which list cannot be compared with those enrolled.

@@ -32,11 +32,11 @@ func ChallengeBytes(c models.Challenge) ([]byte, error) {
 
 // AssertionOptions are PublicKeyCredentialRequestOptions for the challenge, as long as the subject has a passkey.
 func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error) {
-	env, err := s.store.Environment(ctx, scope)
+	env, err := s.store.Environments().Get(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	passkeys, err := s.store.ActivePasskeys(ctx, scope, c.SubjectUID)
+	passkeys, err := s.store.Passkeys().Active(ctx, scope, c.SubjectUID)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +99,14 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	if out.rp, err = s.relyingPartyOf(ctx, s.store.Q, scope); err != nil {
 		return ceremony{}, err
 	}
-	sub, err := s.store.SubjectByUID(ctx, scope, c.SubjectUID)
+	sub, err := s.store.Subjects().ByUID(ctx, scope, c.SubjectUID)
 	if errors.Is(err, store.ErrNotFound) {
 		return ceremony{}, problem.Absent()
 	}
 	if err != nil {
 		return ceremony{}, err
 	}
-	passkeys, err := s.store.ActivePasskeys(ctx, scope, sub.UID)
+	passkeys, err := s.store.Passkeys().Active(ctx, scope, sub.UID)
 	out.user = user{sub, passkeys}
 	return out, err
 }
@@ -192,14 +192,14 @@ func (s *Service) cloned(ctx context.Context, c models.Challenge, sub models.Sub
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		// The counter is stored with the challenge's end: whoever has seen the one sees the other.
-		current, err := q.Challenge(ctx, scope, c.ID)
+		current, err := q.Challenges().Get(ctx, scope, c.ID)
 		if err == nil && current.Status != models.ChallengeOpen {
 			return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", current.Status)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err := q.WarnOfClone(ctx, scope, row.ID); err != nil {
+		if err := q.Passkeys().WarnOfClone(ctx, scope, row.ID); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

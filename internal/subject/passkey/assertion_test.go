@@ -215,7 +215,7 @@ func TestVerifyAssertionRefusesAClone(t *testing.T) {
 	c := b.challenge(t)
 	row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 7 }))
 	require.NoError(t, err)
-	spent, err := b.store.SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Challenges().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 
@@ -224,7 +224,7 @@ func TestVerifyAssertionRefusesAClone(t *testing.T) {
 		_, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = counter }))
 		requireCode(t, problem.AssertionCloned, err)
 	}
-	rows, err := b.store.ActivePasskeys(context.Background(), b.scope, b.subject.UID)
+	rows, err := b.store.Passkeys().Active(context.Background(), b.scope, b.subject.UID)
 	require.NoError(t, err)
 	require.True(t, rows[0].CloneWarning)
 	require.EqualValues(t, 7, rows[0].SignCount)
@@ -238,7 +238,7 @@ func TestAnAssertionThatHasSettledItsChallengeIsNoClone(t *testing.T) {
 	b := setup(t)
 	w := fixture.New(t, b.store, b.clock.Now())
 	b.scope, b.subject, b.principal = w.Scope, w.Subject, w.Principal("crd_1")
-	env, err := b.store.Environment(t.Context(), w.Scope)
+	env, err := b.store.Environments().Get(t.Context(), w.Scope)
 	require.NoError(t, err)
 	b.env = env
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -248,7 +248,7 @@ func TestAnAssertionThatHasSettledItsChallengeIsNoClone(t *testing.T) {
 	row, err := b.verify(c, sent)
 	require.NoError(t, err)
 
-	spent, err := b.store.SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Challenges().SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 	w.Exec("update challenges set status = 'completed' where id = $1", c.ID)
@@ -271,7 +271,7 @@ func TestVerifyAssertionAcceptsAnAuthenticatorWithoutCounter(t *testing.T) {
 		c := b.challenge(t)
 		row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 0 }))
 		require.NoError(t, err)
-		spent, err := b.store.SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+		spent, err := b.store.Challenges().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 		require.NoError(t, err)
 		require.True(t, spent)
 	}

@@ -34,7 +34,7 @@ func setupStepUp(t *testing.T) *stepUp {
 	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	w := fixture.New(t, st, c.Now())
-	env, err := st.Environment(context.Background(), w.Scope)
+	env, err := st.Environments().Get(context.Background(), w.Scope)
 	require.NoError(t, err)
 	b := &bundle{
 		store: st, env: env, scope: w.Scope, clock: c, service: passkey.New(st, ring, c), principal: w.Principal(fixture.Asker),
@@ -55,7 +55,7 @@ func (s *stepUp) open(t *testing.T) models.Challenge {
 	c := s.challenge(t)
 	c.AuthorizationID, c.ActionHash = a.ID, a.ActionHash
 	s.world.Write(store.Decision{Authorization: a, Challenge: &c})
-	stored, err := s.store.Challenge(context.Background(), s.scope, c.ID)
+	stored, err := s.store.Challenges().Get(context.Background(), s.scope, c.ID)
 	require.NoError(t, err)
 	return stored
 }
@@ -97,7 +97,7 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	out, err := s.complete(t, c, prepared)
 	require.NoError(t, err)
 	require.Equal(t, models.ChallengeCompleted, out.Status)
-	rows, err := s.store.ActivePasskeys(context.Background(), s.scope, s.subject.UID)
+	rows, err := s.store.Passkeys().Active(context.Background(), s.scope, s.subject.UID)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, rows[0].SignCount)
 	require.Equal(t, s.clock.Now(), rows[0].LastUsedAt.UTC())

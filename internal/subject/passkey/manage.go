@@ -13,35 +13,35 @@ import (
 
 // List answers the subject's passkeys, revoked ones too, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, page store.Page) ([]models.Passkey, string, error) {
-	sub, err := s.store.Subject(ctx, scope, subjectID)
+	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, "", problem.Absent()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Passkeys(ctx, scope, sub.UID, page)
+	return s.store.Passkeys().List(ctx, scope, sub.UID, page)
 }
 
 // Revoke ends a passkey: no assertion of it is accepted from here on. Revoking it again changes nothing.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, id string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.LockSubject(ctx, p.Store(), subjectID)
+		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		revoked, err := q.RevokePasskey(ctx, p.Store(), sub.UID, id, now)
+		revoked, err := q.Passkeys().Revoke(ctx, p.Store(), sub.UID, id, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil || !revoked {
 			return err
 		}
-		left, err := q.ActivePasskeys(ctx, p.Store(), sub.UID)
+		left, err := q.Passkeys().Active(ctx, p.Store(), sub.UID)
 		if err != nil {
 			return err
 		}

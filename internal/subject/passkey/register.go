@@ -47,7 +47,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		g.SubjectUID = sub.UID
-		if err := q.CreateRegistrationGrant(ctx, g); err != nil {
+		if err := q.RegistrationGrants().Create(ctx, g); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, sub, events.PasskeyRegistrationGranted, now, map[string]any{"grant": g.ID}))
@@ -77,7 +77,7 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 			return err
 		}
 		options = creation.Response
-		return q.SetCeremony(ctx, c.grant.MAC, ceremony)
+		return q.RegistrationGrants().SetCeremony(ctx, c.grant.MAC, ceremony)
 	})
 	return options, err
 }
@@ -95,7 +95,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 		made, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
-			return q.SetCeremony(ctx, c.grant.MAC, nil)
+			return q.RegistrationGrants().SetCeremony(ctx, c.grant.MAC, nil)
 		}
 		if err != nil {
 			return err
@@ -118,14 +118,14 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		UserVerified: made.Flags.UserVerified, BackupEligible: made.Flags.BackupEligible, BackupState: made.Flags.BackupState,
 		CreatedAt: now,
 	}
-	used, err := q.UseRegistrationGrant(ctx, c.grant.MAC, now)
+	used, err := q.RegistrationGrants().Use(ctx, c.grant.MAC, now)
 	if err != nil {
 		return row, err
 	}
 	if !used {
 		return row, errGrant()
 	}
-	created, err := q.CreatePasskey(ctx, row)
+	created, err := q.Passkeys().Create(ctx, row)
 	if err != nil {
 		return row, err
 	}
@@ -152,7 +152,7 @@ func (s *Service) candidate(ctx context.Context, q *store.Q, scope store.Scope, 
 	if err != nil {
 		return candidate{}, err
 	}
-	grant, err := q.LockRegistrationGrant(ctx, scope, s.keys.MACs(grantPurpose, []byte(token)))
+	grant, err := q.RegistrationGrants().Lock(ctx, scope, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, store.ErrNotFound) {
 		return candidate{}, errGrant()
 	}
@@ -162,12 +162,12 @@ func (s *Service) candidate(ctx context.Context, q *store.Q, scope store.Scope, 
 	if grant.SubjectUID != sub.UID || grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
 		return candidate{}, errGrant()
 	}
-	passkeys, err := q.ActivePasskeys(ctx, scope, sub.UID)
+	passkeys, err := q.Passkeys().Active(ctx, scope, sub.UID)
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
 }
 
 func (s *Service) relyingPartyOf(ctx context.Context, q *store.Q, scope store.Scope) (*webauthn.WebAuthn, error) {
-	env, err := q.Environment(ctx, scope)
+	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func refuseRegistration(detail string, cause error) error {
 }
 
 func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
-	sub, err := q.Subject(ctx, scope, id)
+	sub, err := q.Subjects().Get(ctx, scope, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return sub, problem.Absent()
@@ -216,7 +216,7 @@ func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string
 }
 
 func withinLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
-	passkeys, err := q.ActivePasskeys(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) >= MaxPasskeys {
 		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the most: revoke one first.", MaxPasskeys)
 	}

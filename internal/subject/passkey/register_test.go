@@ -151,7 +151,7 @@ func TestParallelCompletionsRegisterOnePasskey(t *testing.T) {
 		requireCode(t, problem.GrantInvalid, err)
 	}
 	require.Equal(t, 1, won)
-	rows, err := b.store.ActivePasskeys(context.Background(), b.scope, b.subject.UID)
+	rows, err := b.store.Passkeys().Active(context.Background(), b.scope, b.subject.UID)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 }
@@ -228,7 +228,7 @@ func TestRevokedSubjectRegistersNothing(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	token := b.grant(t)
-	_, err := b.store.RevokeSubject(ctx, b.scope, b.subject.UID, b.clock.Now())
+	_, err := b.store.Subjects().Revoke(ctx, b.scope, b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	_, err = b.service.Grant(ctx, b.principal, b.subject.ExternalID)
 	requireCode(t, problem.SubjectRevoked, err)

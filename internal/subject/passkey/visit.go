@@ -25,7 +25,7 @@ func (v Visit) Scope() store.Scope {
 // ByGrant finds what a grant's token alone opens; a token has 256 random bits. One that is unknown, used or over, or whose
 // subject is gone or revoked, is refused with the one answer for all of these.
 func (s *Service) ByGrant(ctx context.Context, token string) (Visit, error) {
-	grant, err := s.store.RegistrationGrant(ctx, s.keys.MACs(grantPurpose, []byte(token)))
+	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, store.ErrNotFound) {
 		return Visit{}, errGrant()
 	}
@@ -36,17 +36,17 @@ func (s *Service) ByGrant(ctx context.Context, token string) (Visit, error) {
 		return Visit{}, errGrant()
 	}
 	scope := store.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
-	sub, err := s.store.SubjectByUID(ctx, scope, grant.SubjectUID)
+	sub, err := s.store.Subjects().ByUID(ctx, scope, grant.SubjectUID)
 	if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 		return Visit{}, errGrant()
 	}
 	if err != nil {
 		return Visit{}, err
 	}
-	env, err := s.store.Environment(ctx, scope)
+	env, err := s.store.Environments().Get(ctx, scope)
 	if err != nil {
 		return Visit{}, err
 	}
-	passkeys, err := s.store.ActivePasskeys(ctx, scope, sub.UID)
+	passkeys, err := s.store.Passkeys().Active(ctx, scope, sub.UID)
 	return Visit{Environment: env, Subject: sub.ExternalID, Passkeys: len(passkeys), ExpiresAt: grant.ExpiresAt}, err
 }

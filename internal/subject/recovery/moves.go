@@ -20,7 +20,7 @@ type Run struct {
 
 // Run is looked up by id for the outbox relay; false where nothing is left to run for.
 func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
-	r, err := s.store.Recovery(ctx, id)
+	r, err := s.store.Recoveries().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Run{}, false, nil
 	}
@@ -44,11 +44,11 @@ type Standing struct {
 func (s *Service) Advance(ctx context.Context, step Step) (Standing, error) {
 	out := Standing{Status: Gone}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.LockRecovery(ctx, step.ID)
+		r, err := q.Recoveries().Lock(ctx, step.ID)
 		if err != nil {
 			return err
 		}
-		sub, err := q.SubjectByUID(ctx, store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
+		sub, err := q.Subjects().ByUID(ctx, store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ var told = map[models.RecoveryStatus]events.Type{
 }
 
 func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
-	moved, err := q.MoveRecovery(ctx, r.ID, r.Status, to, step.At)
+	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, to, step.At)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subj
 // Limitation is the reason code of what a recovery limits the subject by at a time: LimitationCooling, LimitationCap, or
 // nothing.
 func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
-	r, err := q.OpenRecovery(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	r, err := q.Recoveries().Open(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
@@ -107,7 +107,7 @@ func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Tim
 
 // EnsureEnrollable refuses an enrollment, with recovery_not_ready, while a recovery of the subject is cooling down.
 func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
-	r, err := q.OpenRecovery(ctx, scope, subjectUID)
+	r, err := q.Recoveries().Open(ctx, scope, subjectUID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func cooled(r models.Recovery, at time.Time) error {
 // does nothing where there is none or where it has run out, and refuses with recovery_not_ready one that is cooling down.
 // After a recovery with anchor none, claims stay capped for a while from here.
 func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
-	r, err := q.LockOpenRecovery(ctx, scope, subjectUID)
+	r, err := q.Recoveries().LockOpen(ctx, scope, subjectUID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -138,7 +138,7 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 	if err := cooled(r, at); err != nil || !at.Before(r.ExpiresAt) {
 		return err
 	}
-	moved, err := q.MoveRecovery(ctx, r.ID, r.Status, models.RecoveryCompleted, at)
+	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, models.RecoveryCompleted, at)
 	if err != nil || !moved {
 		return err
 	}
@@ -146,16 +146,16 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 }
 
 func completed(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
-	env, err := q.Environment(ctx, scope)
+	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
 		return err
 	}
-	sub, err := q.SubjectByUID(ctx, scope, r.SubjectUID)
+	sub, err := q.Subjects().ByUID(ctx, scope, r.SubjectUID)
 	if err != nil {
 		return err
 	}
 	if terms := TermsOf(env.Kind, r.Anchor); terms.Cap > 0 {
-		if err := q.SetClaimCap(ctx, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
+		if err := q.Subjects().SetClaimCap(ctx, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 	}
 	now, view := s.clock.Now(), View{Subject: subjectID}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.LockSubject(ctx, p.Store(), subjectID)
+		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -72,7 +72,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		view.Recovery = opened(p, sub, in, now)
-		created, err := q.CreateRecovery(ctx, view.Recovery)
+		created, err := q.Recoveries().Create(ctx, view.Recovery)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func permitted(ctx context.Context, q *store.Q, sub models.Subject, anchor strin
 	if anchor != AnchorPasskey {
 		return nil
 	}
-	passkeys, err := q.ActivePasskeys(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) == 0 {
 		return problem.New(problem.AnchorUnavailable, "The subject has no passkey to recover by.")
 	}
@@ -136,7 +136,7 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 		return err
 	}
 	if terms := TermsOf(p.Kind, r.Anchor); terms.Cap > 0 {
-		if err := q.SetClaimCap(ctx, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
+		if err := q.Subjects().SetClaimCap(ctx, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
 			return err
 		}
 	}
@@ -144,22 +144,22 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 }
 
 func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
-	retired, err := q.RetireTemplatesOfSubject(ctx, p.Store(), sub.UID, r.CreatedAt)
+	retired, err := q.Templates().RetireOfSubject(ctx, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	// What /enrol learned is a template too.
-	timing, err := q.DropTimingTemplate(ctx, p.Store(), sub.UID, r.CreatedAt)
+	timing, err := q.TimingTemplates().Drop(ctx, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	if timing {
 		retired++
 	}
-	if err := q.EndEnrollmentGrant(ctx, p.Store(), sub.UID); err != nil {
+	if err := q.Subjects().EndEnrollmentGrant(ctx, p.Store(), sub.UID); err != nil {
 		return err
 	}
-	if err := q.SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {
+	if err := q.Subjects().SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {
 		return err
 	}
 	e := entry(r, sub, events.TemplateReset, r.CreatedAt, p.Actor())
@@ -169,10 +169,10 @@ func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub m
 
 // Get answers the subject's newest recovery.
 func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) (View, error) {
-	sub, err := s.store.Subject(ctx, scope, subjectID)
+	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if err == nil {
 		var r models.Recovery
-		if r, err = s.store.NewestRecovery(ctx, scope, sub.UID); err == nil {
+		if r, err = s.store.Recoveries().Newest(ctx, scope, sub.UID); err == nil {
 			r.Status = Effective(r, s.clock.Now())
 			return View{Recovery: r, Subject: subjectID}, nil
 		}

@@ -79,7 +79,7 @@ func (b *bundle) enrollable() error {
 
 func (b *bundle) row(t *testing.T) models.Subject {
 	t.Helper()
-	s, err := b.store.SubjectByUID(context.Background(), b.scope, b.subject.UID)
+	s, err := b.store.Subjects().ByUID(context.Background(), b.scope, b.subject.UID)
 	require.NoError(t, err)
 	return s
 }
@@ -273,7 +273,7 @@ func TestBeginIsRefused(t *testing.T) {
 		requireCode(t, problem.RecoveryInProgress, err)
 	})
 	t.Run("for a revoked subject", func(t *testing.T) {
-		_, err := b.store.RevokeSubject(ctx, b.scope, b.subject.UID, b.clock.Now())
+		_, err := b.store.Subjects().Revoke(ctx, b.scope, b.subject.UID, b.clock.Now())
 		require.NoError(t, err)
 		_, err = b.begin(recovery.AnchorNone)
 		requireCode(t, problem.SubjectRevoked, err)
@@ -284,7 +284,7 @@ func TestAnchorPasskeyNeedsOneThatIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	keep := func(id string, revoked *time.Time) {
-		created, err := b.store.CreatePasskey(context.Background(), models.Passkey{
+		created, err := b.store.Passkeys().Create(context.Background(), models.Passkey{
 			ID: id, TenantID: b.env.TenantID, EnvironmentID: b.env.ID, SubjectUID: b.subject.UID, CredentialID: []byte(id),
 			PublicKey: []byte{1}, AttestationType: "none", AAGUID: []byte{}, CreatedAt: b.clock.Now(), RevokedAt: revoked,
 		})
@@ -348,7 +348,7 @@ func TestCompletionRacesExpiry(t *testing.T) {
 		})
 		all.Wait()
 		require.NoError(t, completion)
-		r, err := b.store.Recovery(context.Background(), v.ID)
+		r, err := b.store.Recoveries().Get(context.Background(), v.ID)
 		require.NoError(t, err)
 		require.Contains(t, []models.RecoveryStatus{models.RecoveryCompleted, models.RecoveryExpired}, r.Status)
 		told := b.texts(t, "select type from events where data->>'recovery' = '"+v.ID+"' and type in ('recovery.completed', 'recovery.expired')")
@@ -361,7 +361,7 @@ func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
 	b := setup(t, models.Sandbox)
 	v, err := b.begin(recovery.AnchorNone)
 	require.NoError(t, err)
-	_, err = b.store.HideSubject(context.Background(), b.scope, b.subject.UID, b.clock.Now())
+	_, err = b.store.Erasures().HideSubject(context.Background(), b.scope, b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, v.ID))
 	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))

@@ -15,7 +15,7 @@ const rotateBatch = 100
 // Rotate ends periods that began life or longer ago and destroys their salts; the next vector begins another. It reports how
 // many it ended and whether there may be more.
 func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, by string) (int, bool, error) {
-	due, err := s.store.ResearchPeriodsSince(ctx, at.Add(-life), rotateBatch)
+	due, err := s.store.Research().PeriodsSince(ctx, at.Add(-life), rotateBatch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -29,7 +29,7 @@ func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, 
 
 func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
-		ended, err := q.EndResearchPeriod(ctx, p.ID, at)
+		ended, err := q.Research().EndPeriod(ctx, p.ID, at)
 		if err != nil || !ended {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by
 // Learned says in the log of every environment whose vectors are in the range what was learned from them; data says what.
 func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
-		read, err := q.ResearchCounts(ctx, r)
+		read, err := q.Research().Counts(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[s
 func (s *Service) Switch(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
 	var removed int64
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.SwitchResearch(ctx, scope, on)
+		before, err := q.Research().Switch(ctx, scope, on)
 		if err != nil {
 			return err
 		}
@@ -77,10 +77,10 @@ func (s *Service) Switch(ctx context.Context, scope store.Scope, on, remove bool
 		if on {
 			return nil
 		}
-		if err := q.EndResearchPeriods(ctx, scope.Environment, at); err != nil || !remove {
+		if err := q.Research().EndPeriods(ctx, scope.Environment, at); err != nil || !remove {
 			return err
 		}
-		if removed, err = q.ClearResearch(ctx, scope.Environment); err != nil || removed == 0 {
+		if removed, err = q.Research().Clear(ctx, scope.Environment); err != nil || removed == 0 {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.ResearchVectorsRemoved, At: at, Actor: actor,

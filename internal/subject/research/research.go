@@ -74,14 +74,14 @@ func (s *Service) Keep(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 	if err != nil {
 		return false, err
 	}
-	return q.KeepResearchVector(ctx, scope, v.SubjectUID, models.ResearchVector{
+	return q.Research().SaveVector(ctx, scope, v.SubjectUID, models.ResearchVector{
 		ID: ids.Timeless(ids.Research), Pseudonym: pseudonym, DeviceClass: v.DeviceClass, Vector: v.Data, CreatedAt: day(v.At),
 	}, models.ResearchLink{Holder: holder, PeriodID: period.ID, Pseudonym: sealed})
 }
 
 // period is the one under way, begun where there is none. ErrNotFound where research is off for the environment.
 func (s *Service) period(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
-	p, err := q.ResearchPeriod(ctx, environment)
+	p, err := q.Research().Period(ctx, environment)
 	if !errors.Is(err, store.ErrNotFound) {
 		return p, err
 	}
@@ -89,10 +89,10 @@ func (s *Service) period(ctx context.Context, q *store.Q, environment string, at
 	if err != nil {
 		return p, err
 	}
-	if err := q.BeginResearchPeriod(ctx, fresh); err != nil {
+	if err := q.Research().BeginPeriod(ctx, fresh); err != nil {
 		return p, err
 	}
-	return q.ResearchPeriod(ctx, environment) // another's, where it was first
+	return q.Research().Period(ctx, environment) // another's, where it was first
 }
 
 func (s *Service) fresh(environment string, at time.Time) (models.ResearchPeriod, error) {
@@ -129,7 +129,7 @@ func (s *Service) Pseudonyms(ctx context.Context, q *store.Q, environment, subje
 // links opens the subject's links under every master key: those made before a rotation must be found too.
 func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID string) (pseudonyms, holders [][]byte, err error) {
 	holders = s.keys.MACs(holderPurpose, []byte(environment), []byte(subjectUID))
-	rows, err := q.ResearchLinks(ctx, environment, holders)
+	rows, err := q.Research().Links(ctx, environment, holders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,5 +148,5 @@ func (s *Service) Forget(ctx context.Context, q *store.Q, environment, subjectUI
 	if err != nil {
 		return 0, err
 	}
-	return q.ForgetResearch(ctx, environment, holders, pseudonyms)
+	return q.Research().Forget(ctx, environment, holders, pseudonyms)
 }

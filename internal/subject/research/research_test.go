@@ -67,7 +67,7 @@ func (b *bundle) forget(t *testing.T, s *research.Service) int64 {
 func (b *bundle) samples(t *testing.T, r store.ResearchRange) []store.ResearchSample {
 	t.Helper()
 	var out []store.ResearchSample
-	require.NoError(t, b.Store.ResearchVectors(t.Context(), r, func(s store.ResearchSample) error {
+	require.NoError(t, b.Store.Research().Vectors(t.Context(), r, func(s store.ResearchSample) error {
 		out = append(out, s)
 		return nil
 	}))

@@ -109,7 +109,7 @@ func (f incoming) lookup() store.FrameLookup {
 func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, err error) {
 	p := f.principal
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		o, err := q.Observe(ctx, p.Store(), id, f.lookup())
+		o, err := q.Sessions().Observe(ctx, p.Store(), id, f.lookup())
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 			return problem.Absent()
 		}
@@ -173,7 +173,7 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 		}
 	}
 	if !counts || !accepted {
-		return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
+		return answer(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 	}
 	var err error
 	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
@@ -184,7 +184,7 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	if err := s.collect(ctx, q, f, o.SubjectSession, &sess); err != nil {
 		return Ack{}, err
 	}
-	return answer(sess, status, reasons), q.TakeFrame(ctx, row, sess)
+	return answer(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 }
 
 // enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
@@ -192,13 +192,13 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 // made before the next one was asked for may not enroll. A server key asks by its first frame.
 func (s *Service) enrolling(ctx context.Context, q *store.Q, sub models.Subject, f incoming) (counts bool, err error) {
 	p := f.principal
-	terms, err := q.EnrollmentTerms(ctx, p.Store(), sub.UID)
+	terms, err := q.Subjects().EnrollmentTerms(ctx, p.Store(), sub.UID)
 	if err != nil {
 		return false, err
 	}
 	if p.Client == nil {
 		if terms.AskedAt == nil {
-			err = q.AskEnrollment(ctx, p.Store(), sub.UID, f.now)
+			err = q.Subjects().AskEnrollment(ctx, p.Store(), sub.UID, f.now)
 		}
 	} else if terms.GrantRequired {
 		switch {
@@ -277,14 +277,14 @@ func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v 
 func (s *Service) collect(ctx context.Context, q *store.Q, f incoming, v store.SubjectSession, sess *models.Session) error {
 	p := f.principal
 	if v.Subject.Enrollment == models.EnrollmentNone {
-		if err := q.SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
+		if err := q.Subjects().SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, f.now)); err != nil {
 			return err
 		}
 	}
-	stored, err := q.EnrollKeys(ctx, sess.SubjectUID, sess.DeviceClass)
+	stored, err := q.Enrollments().Keys(ctx, sess.SubjectUID, sess.DeviceClass)
 	if err != nil {
 		return err
 	}

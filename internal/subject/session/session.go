@@ -48,7 +48,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 	}
 	var out store.SubjectSession
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := subject.RequireActive(q.Subject(ctx, p.Store(), subjectID))
+		sub, err := subject.RequireActive(q.Subjects().Get(ctx, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 			Status: models.SessionActive, StartedAt: now, LastActivityAt: now, Coverage: "none", Modalities: models.Strings{},
 			TrustState: "LEARNING",
 		}}
-		if err := q.CreateSession(ctx, out.Session); err != nil {
+		if err := q.Sessions().Create(ctx, out.Session); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, out, events.SessionStarted, now))
@@ -74,7 +74,7 @@ func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.
 
 // Get answers a session as it stands now.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
-	v, err := s.store.Session(ctx, scope, id)
+	v, err := s.store.Sessions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return v, problem.Absent()
 	}
@@ -86,7 +86,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, status models.SessionStatus, p store.Page) ([]store.SubjectSession, string, error) {
 	uid := ""
 	if subjectID != "" {
-		sub, err := s.store.Subject(ctx, scope, subjectID)
+		sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, "", nil
 		}
@@ -95,7 +95,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 		}
 		uid = sub.UID
 	}
-	rows, next, err := s.store.Sessions(ctx, scope, uid, status, p)
+	rows, next, err := s.store.Sessions().List(ctx, scope, uid, status, p)
 	if err != nil || len(rows) == 0 {
 		return nil, next, err
 	}
@@ -103,7 +103,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	for i, r := range rows {
 		uids[i] = r.SubjectUID
 	}
-	names, err := s.store.ExternalIDs(ctx, uids)
+	names, err := s.store.Subjects().ExternalIDs(ctx, uids)
 	if err != nil {
 		return nil, "", err
 	}
@@ -120,7 +120,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 	now := s.clock.Now()
 	var out store.SubjectSession
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		v, err := q.LockSession(ctx, p.Store(), id)
+		v, err := q.Sessions().Lock(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
@@ -128,7 +128,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 			return err
 		}
 		out = v
-		moved, err := q.EndSession(ctx, p.Store(), id, now)
+		moved, err := q.Sessions().End(ctx, p.Store(), id, now)
 		if err != nil || !moved {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Service) Assess(ctx context.Context, scope store.Scope, id string) (ass
 	if err != nil {
 		return assurance.Profile{}, err
 	}
-	heads, err := s.store.TemplateHeads(ctx, scope, v.Subject.UID)
+	heads, err := s.store.Templates().Heads(ctx, scope, v.Subject.UID)
 	if err != nil {
 		return assurance.Profile{}, err
 	}

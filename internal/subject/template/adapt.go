@@ -48,7 +48,7 @@ type Run struct {
 
 // Run looks up what the run is started with; false where the session is gone.
 func (s *Service) Run(ctx context.Context, session string) (Run, bool, error) {
-	row, err := s.store.SessionByID(ctx, session)
+	row, err := s.store.Sessions().ByID(ctx, session)
 	if errors.Is(err, store.ErrNotFound) {
 		return Run{}, false, nil
 	}
@@ -75,7 +75,7 @@ type Outcome struct {
 func (s *Service) Adapt(ctx context.Context, step Step) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		session, err := q.SessionByID(ctx, step.Session)
+		session, err := q.Sessions().ByID(ctx, step.Session)
 		if errors.Is(err, store.ErrNotFound) {
 			out = unchanged(WhyGone)
 			return nil
@@ -84,7 +84,7 @@ func (s *Service) Adapt(ctx context.Context, step Step) (Outcome, error) {
 			return err
 		}
 		scope := store.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
-		sub, err := q.LockSubjectByUID(ctx, scope, session.SubjectUID)
+		sub, err := q.Subjects().LockByUID(ctx, scope, session.SubjectUID)
 		if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 			out = unchanged(WhyGone)
 			return nil
@@ -102,7 +102,7 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if session.Status == models.SessionActive {
 		return unchanged(WhyNotEnded), nil
 	}
-	did, last, err := q.AdaptedBy(ctx, scope, sub.UID, session.DeviceClass, session.ID)
+	did, last, err := q.Templates().AdaptedBy(ctx, scope, sub.UID, session.DeviceClass, session.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 // beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
 // recovery: nothing is learned from those.
 func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, session models.Session) (bool, error) {
-	r, err := q.NewestRecovery(ctx, scope, session.SubjectUID)
+	r, err := q.Recoveries().Newest(ctx, scope, session.SubjectUID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -154,7 +154,7 @@ func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, su
 		return e, WhyNotConfirmed, nil
 	}
 	var err error
-	if e.rows, err = q.ActiveTemplates(ctx, scope, sub.UID); err != nil {
+	if e.rows, err = q.Templates().Active(ctx, scope, sub.UID); err != nil {
 		return e, "", err
 	}
 	if e.templates, err = s.assessor.Templates(e.rows); err != nil {
@@ -232,7 +232,7 @@ func (s *Service) remember(ctx context.Context, q *store.Q, e examined, at time.
 		if err != nil {
 			return err
 		}
-		if _, err := q.SaveTemplateData(ctx, e.rows[i].ID, data, at); err != nil {
+		if _, err := q.Templates().SaveData(ctx, e.rows[i].ID, data, at); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ const carried = 100
 func (s *Service) CarryOver(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
 	for _, m := range features.Modalities() {
 		known := s.assessor.Earlier(m)
-		rows, err := s.store.TemplatesOfOtherModels(ctx, string(m), known, carried-done)
+		rows, err := s.store.Templates().OfOtherModels(ctx, string(m), known, carried-done)
 		if err != nil {
 			return done, false, err
 		}
@@ -39,14 +39,14 @@ func (s *Service) CarryOver(ctx context.Context, at time.Time, by string) (done 
 func (s *Service) carry(ctx context.Context, found models.Template, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		scope := store.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
-		sub, err := q.LockSubjectByUID(ctx, scope, found.SubjectUID)
+		sub, err := q.Subjects().LockByUID(ctx, scope, found.SubjectUID)
 		if err != nil {
 			if errors.Is(err, store.ErrNotFound) {
 				return nil // erased since
 			}
 			return err
 		}
-		rows, err := q.ActiveTemplates(ctx, scope, sub.UID)
+		rows, err := q.Templates().Active(ctx, scope, sub.UID)
 		if err != nil {
 			return err
 		}

@@ -37,14 +37,14 @@ func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service 
 
 // List answers the versions of a subject's templates, newest first.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]models.Template, string, error) {
-	sub, err := s.store.Subject(ctx, scope, subjectID)
+	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, "", problem.Absent()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Templates(ctx, scope, sub.UID, p)
+	return s.store.Templates().List(ctx, scope, sub.UID, p)
 }
 
 // Rollback names what to go back on. Version nil is the newest superseded version before the one in force.
@@ -61,14 +61,14 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 	now := s.clock.Now()
 	var out models.Template
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.LockSubject(ctx, p.Store(), subjectID)
+		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.Absent()
 		}
 		if err != nil {
 			return err
 		}
-		from, to, err := q.RollBackTemplate(ctx, p.Store(), sub.UID, r.Modality, r.Device, r.Version, now)
+		from, to, err := q.Templates().RollBack(ctx, p.Store(), sub.UID, r.Modality, r.Device, r.Version, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.NoEarlierTemplate, "There is no superseded version of this template to go back to.")
 		}
@@ -95,7 +95,7 @@ const rescored = 20
 // Rescore scores the sessions of a subject that are under way again, each in a transaction of its own, after templates
 // changed. What it does not reach is put right by the session's next frame.
 func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor, scope store.Scope, uid string) error {
-	sessions, err := st.ActiveSessionIDs(ctx, scope, uid, rescored)
+	sessions, err := st.Sessions().ActiveIDs(ctx, scope, uid, rescored)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor,
 }
 
 func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, id string) error {
-	v, err := q.LockSession(ctx, scope, id)
+	v, err := q.Sessions().Lock(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) || err == nil && len(v.Session.State) == 0 {
 		return nil
 	}
@@ -127,12 +127,12 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	if v.Session.State, err = assessor.SealState(id, state); err != nil {
 		return err
 	}
-	_, err = q.SaveSession(ctx, v.Session)
+	_, err = q.Sessions().Save(ctx, v.Session)
 	return err
 }
 
 func open(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, uid string) (scoring.Templates, error) {
-	rows, err := q.ActiveTemplates(ctx, scope, uid)
+	rows, err := q.Templates().Active(ctx, scope, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +148,9 @@ func (s *Service) keep(ctx context.Context, q *store.Q, row models.Template, t s
 	if row.Data, err = s.assessor.SealTemplate(row.ID, t); err != nil {
 		return row, err
 	}
-	if err := q.ReplaceTemplate(ctx, row); err != nil {
+	if err := q.Templates().Replace(ctx, row); err != nil {
 		return row, err
 	}
-	_, err = q.DropTemplateVersions(ctx, row, keptVersions)
+	_, err = q.Templates().DropVersions(ctx, row, keptVersions)
 	return row, err
 }

@@ -182,19 +182,19 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	require.Equal(t, template.WhyNotConfirmed, out.Reason, "too little to be confirmed")
 	require.Equal(t, 0, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref in (select id from sessions where coverage <> 'sufficient')"))
 
-	_, err := b.store.SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, true, b.clock.Now())
+	_, err := b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, true, b.clock.Now())
 	require.NoError(t, err)
 	for range 4 {
 		_, out = b.day(t, typed(who, 6))
 		require.Equal(t, template.WhyFrozen, out.Reason)
 	}
 	require.Len(t, b.versions(t), 1)
-	_, err = b.store.SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, false, b.clock.Now())
+	_, err = b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, false, b.clock.Now())
 	require.NoError(t, err)
 	b.confirmed(t, who)
 
 	require.Equal(t, template.WhyGone, b.adapt(t, "ses_unknown").Reason)
-	_, err = b.store.RevokeSubject(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
+	_, err = b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.Equal(t, template.WhyGone, b.adapt(t, b.last(t)).Reason)
 }
@@ -246,7 +246,7 @@ func TestRollbackPutsTheVersionBeforeInForceAndScoresOpenSessionsAgain(t *testin
 
 func (b *bundle) state(t *testing.T, id string) float64 {
 	t.Helper()
-	v, err := b.store.Session(t.Context(), b.principal.Store(), id)
+	v, err := b.store.Sessions().Get(t.Context(), b.principal.Store(), id)
 	require.NoError(t, err)
 	state, err := b.assessor.OpenState(v.Session)
 	require.NoError(t, err)

@@ -149,7 +149,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 		}
 		n := 0
 		err := d.Store.Write(ctx, func(q *store.Q) error {
-			gone, err := q.Expire(ctx, class, at.Add(-keep), at, retentionBatch)
+			gone, err := q.Retention().Expire(ctx, class, at.Add(-keep), at, retentionBatch)
 			if err != nil {
 				return err
 			}
@@ -194,15 +194,15 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		keep time.Duration
 		do   func(ctx context.Context, t time.Time, limit int) (int64, error)
 	}{
-		{d.Retention.Deliveries, d.Store.DropAttempts},
-		{d.Retention.Deliveries, d.Store.DropDeliveries},
-		{d.Retention.Spent, d.Store.DropClientTokens},
-		{d.Retention.Spent, d.Store.DropRegistrationGrants},
-		{d.Retention.Spent, d.Store.DropChallengeLinks},
-		{d.Retention.Spent, d.Store.DropPeopleTraces},
-		{d.Retention.Spent, d.Store.DropResearchPeriods},
-		{d.Retention.Idempotency, atOnce(d.Store.DropIdempotencyKeys)},
-		{quotaKept, atOnce(d.Store.DropQuotas)},
+		{d.Retention.Deliveries, d.Store.Deliveries().DropAttempts},
+		{d.Retention.Deliveries, d.Store.Deliveries().Drop},
+		{d.Retention.Spent, d.Store.ClientTokens().Drop},
+		{d.Retention.Spent, d.Store.RegistrationGrants().Drop},
+		{d.Retention.Spent, d.Store.Challenges().DropLinks},
+		{d.Retention.Spent, d.Store.Staff().DropTraces},
+		{d.Retention.Spent, d.Store.Research().DropPeriods},
+		{d.Retention.Idempotency, atOnce(d.Store.Idempotency().Drop)},
+		{quotaKept, atOnce(d.Store.Quotas().Drop)},
 	} {
 		n, err := drop.do(ctx, at.Add(-drop.keep), batch)
 		if err != nil {

@@ -60,7 +60,7 @@ func TestEachClassGoesWhenItsTimeIsOver(t *testing.T) {
 		"events": {kept.Events, func(b *bundle, at time.Time) {
 			row, err := events.Row(events.Entry{Scope: b.Scope, Type: events.SubjectCreated, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)
-			require.NoError(t, b.Store.AppendEvent(t.Context(), row, false))
+			require.NoError(t, b.Store.Events().Append(t.Context(), row, false))
 		}, "select count(*) from events where type = 'subject.created' and data is not null", "retention.executed"},
 		"research": {kept.Research, func(b *bundle, at time.Time) {
 			b.Exec(`insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at) values ($1, $2, '\x01', 'desktop', '\x01', $3)`,

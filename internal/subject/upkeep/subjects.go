@@ -28,7 +28,7 @@ func Subjects(d SubjectDeps) []Task {
 }
 
 func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.OverdueRecoveries(ctx, at.Add(-grace), batch)
+	ids, err := d.Store.Recoveries().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
 		_, err := d.Recoveries.Advance(ctx, recovery.Step{ID: id, At: at, WorkflowID: by})
 		return err
@@ -37,7 +37,7 @@ func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (i
 
 // erasures asks for no more than a batch: those that are under way stay in the list.
 func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int, bool, error) {
-	found, err := d.Store.UnfinishedErasures(ctx, at.Add(-stalled), batch)
+	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
 	n, _, err := each(found, err, func(e models.Erasure) error {
 		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
 	})

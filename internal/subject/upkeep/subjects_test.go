@@ -48,7 +48,7 @@ func TestSubjectsWhoseRunsAreGone(t *testing.T) {
 		return 0
 	}
 	status := func() models.RecoveryStatus {
-		r, err := st.Recovery(ctx, begun.ID)
+		r, err := st.Recoveries().Get(ctx, begun.ID)
 		require.NoError(t, err)
 		return r.Status
 	}

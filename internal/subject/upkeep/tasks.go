@@ -61,7 +61,7 @@ func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
 }
 
 func (d Deps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.OverdueChallenges(ctx, at.Add(-grace), batch)
+	ids, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
 		_, err := d.Challenges.Expire(ctx, challenge.Move{ID: id, At: at, WorkflowID: by})
 		return err
@@ -69,7 +69,7 @@ func (d Deps) challenges(ctx context.Context, at time.Time, by string) (int, boo
 }
 
 func (d Deps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.OverdueHolds(ctx, at.Add(-grace), batch)
+	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
 		return err
@@ -78,7 +78,7 @@ func (d Deps) holds(ctx context.Context, at time.Time, by string) (int, bool, er
 
 // evaluations closes one at a time: each may count for a minute.
 func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.OverdueEvaluations(ctx, at.Add(-grace), 1)
+	ids, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
 	if err != nil || len(ids) == 0 {
 		return 0, false, err
 	}
@@ -89,7 +89,7 @@ func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bo
 func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
 	err := d.Store.Write(ctx, func(q *store.Q) error {
-		expired, err := q.ExpireIdleSessions(ctx, at.Add(-assurance.SessionIdle), at, batch)
+		expired, err := q.Sessions().ExpireIdle(ctx, at.Add(-assurance.SessionIdle), at, batch)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool,
 }
 
 func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
-	subject, err := q.ExternalID(ctx, s.SubjectUID)
+	subject, err := q.Subjects().ExternalID(ctx, s.SubjectUID)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.T
 // keys retires before it rotates, so that a rotation finds the place free.
 func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	actor := "workflow:" + by
-	scopes, err := d.Store.KeysRetiringSince(ctx, at, batch)
+	scopes, err := d.Store.SigningKeys().RetiringSince(ctx, at, batch)
 	retired, _, err := each(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Retire(ctx, s, actor)
 		return err
@@ -129,7 +129,7 @@ func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, err
 	if err != nil {
 		return retired, false, err
 	}
-	scopes, err = d.Store.KeysActiveSince(ctx, at.Add(-KeyLife), batch)
+	scopes, err = d.Store.SigningKeys().ActiveSince(ctx, at.Add(-KeyLife), batch)
 	return each(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Rotate(ctx, s, actor)
 		if problem.Is(err, problem.RotationInProgress) { // the next key was replaced: it signs from the next time on

@@ -32,8 +32,8 @@ func Environment(t testing.TB, q *store.Store, kind models.EnvironmentKind) mode
 		ID: ids.New(ids.Environment), TenantID: tenant.ID, Kind: kind, RPID: "localhost", RPName: "Test",
 		RPOrigins: models.Strings{"http://localhost:8080"}, ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: Epoch,
 	}
-	require.NoError(t, q.CreateTenant(context.Background(), tenant))
-	require.NoError(t, q.CreateEnvironment(context.Background(), env))
+	require.NoError(t, q.Tenants().Create(context.Background(), tenant))
+	require.NoError(t, q.Environments().Create(context.Background(), env))
 	return env
 }
 
@@ -49,7 +49,7 @@ func Subject(t testing.TB, q *store.Store, env models.Environment, externalID st
 		UID: ids.New(ids.Subject), TenantID: env.TenantID, EnvironmentID: env.ID, ExternalID: externalID,
 		Status: models.SubjectActive, Enrollment: models.EnrollmentNone, CreatedAt: Epoch, UpdatedAt: Epoch,
 	}
-	created, err := q.CreateSubject(context.Background(), s)
+	created, err := q.Subjects().Create(context.Background(), s)
 	require.NoError(t, err)
 	require.True(t, created)
 	return s

@@ -15,7 +15,7 @@ func TestNewGivesEachTestItsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	a, b := storetest.New(t), storetest.New(t)
 	storetest.Subject(t, a, storetest.Environment(t, a, models.Sandbox), "user-1")
-	tenants, err := b.Tenants(context.Background())
+	tenants, err := b.Tenants().List(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, tenants)
 	require.NoError(t, b.CheckSchema(context.Background()))

@@ -63,7 +63,7 @@ func BenchmarkStreams(b *testing.B) {
 		mu.Lock()
 		due[row.ID] = time.Now()
 		mu.Unlock()
-		require.NoError(b, s.st.Write(b.Context(), func(q *store.Q) error { return q.AppendEvent(b.Context(), row, false) }))
+		require.NoError(b, s.st.Write(b.Context(), func(q *store.Q) error { return q.Events().Append(b.Context(), row, false) }))
 		s.st.Wake(store.ChannelEvents)
 	}
 	all.Wait()

@@ -214,7 +214,7 @@ func (h *Hub) round(ctx context.Context) error {
 		if len(environments) == 0 {
 			return nil
 		}
-		rows, err := h.store.EventsAfter(ctx, environments, from, roundBatch)
+		rows, err := h.store.Events().After(ctx, environments, from, roundBatch)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (b *bundle) append(e events.Entry) string {
 	b.t.Helper()
 	row, err := events.Row(e)
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.AppendEvent(b.t.Context(), row, false))
+	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
 	return row.ID
 }
 
@@ -64,10 +64,10 @@ func (b *bundle) append(e events.Entry) string {
 // then does "from now on" mean "behind this event".
 func (b *bundle) settle(s store.Scope, id string) {
 	b.t.Helper()
-	row, err := b.st.Event(b.t.Context(), s, id)
+	row, err := b.st.Events().Get(b.t.Context(), s, id)
 	require.NoError(b.t, err)
 	require.Eventually(b.t, func() bool {
-		now, err := b.st.Horizon(b.t.Context())
+		now, err := b.st.Events().Horizon(b.t.Context())
 		require.NoError(b.t, err)
 		return store.At(row).Before(now)
 	}, 20*time.Second, time.Millisecond)
@@ -187,7 +187,7 @@ func TestALateCommitIsNotMissed(t *testing.T) {
 	require.NoError(t, err)
 	var late string
 	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
-		if err := q.AppendEvent(t.Context(), early, false); err != nil {
+		if err := q.Events().Append(t.Context(), early, false); err != nil {
 			return err
 		}
 		late = b.append(entry(mine, "late")) // commits first
@@ -229,7 +229,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 			for i := range each {
 				row, err := events.Row(entry(mine, fmt.Sprintf("%d-%d", w, i)))
 				if err == nil {
-					err = b.st.Write(t.Context(), func(q *store.Q) error { return q.AppendEvent(t.Context(), row, false) })
+					err = b.st.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, false) })
 				}
 				if err != nil {
 					t.Error(err)

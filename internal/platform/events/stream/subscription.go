@@ -67,7 +67,7 @@ func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
 // Subscribe starts a stream behind the event lastID, or from now where lastID is empty. An id that is unknown in the
 // environment, another tenant's, or too old starts from now with a resync message in front.
 func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
-	now, err := h.store.Horizon(ctx)
+	now, err := h.store.Events().Horizon(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	if lastID != "" && !ids.Has(ids.Event, lastID) {
 		sub.ready = []Message{resyncMessage}
 	} else if lastID != "" {
-		switch from, err := h.store.Event(ctx, s, lastID); {
+		switch from, err := h.store.Events().Get(ctx, s, lastID); {
 		case errors.Is(err, store.ErrNotFound), err == nil && from.At.Before(h.clock.Now().Add(-h.options.Window)):
 			sub.ready = []Message{resyncMessage}
 		case err != nil:
@@ -166,7 +166,7 @@ func (s *Subscription) read(ctx context.Context) error {
 		return ErrEnded
 	default:
 	}
-	rows, err := s.hub.store.EventsAfter(ctx, []string{s.scope.Environment}, s.cursor, readBatch)
+	rows, err := s.hub.store.Events().After(ctx, []string{s.scope.Environment}, s.cursor, readBatch)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ type Counted struct {
 }
 
 // Expire removes what is older than t of a class, at most limit of it, and tells how much of each environment.
-func (q *Q) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]Counted, error) {
+func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]Counted, error) {
 	remove, ok := expiring[class]
 	if !ok {
 		return nil, fmt.Errorf("store: no class %q of data expires", class)
