@@ -19,13 +19,13 @@ const (
 
 // ErasureSteps are the steps of an erasure (internal/subject).
 type ErasureSteps interface {
-	Runs(ctx context.Context, erasure string, after store.RunRef) ([]store.RunRef, error)
+	Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error)
 	Sweep(ctx context.Context, erasure string) (more bool, err error)
 	Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error)
 }
 
 // RunForgetter ends a run and removes its history (workflows.Client). A run that does not exist is forgotten.
-type RunForgetter interface {
+type WorkflowForgetter interface {
 	Forget(ctx context.Context, workflowID string) error
 }
 
@@ -46,20 +46,20 @@ type ErasureProgress struct {
 
 // Erasures are the activities of an erasure.
 type Erasures struct {
-	Steps ErasureSteps
-	Runs  RunForgetter
-	Log   *slog.Logger
+	Steps     ErasureSteps
+	Workflows WorkflowForgetter
+	Log       *slog.Logger
 }
 
 // Forget ends some of the runs that were started for the subject and removes their histories. The id of a run is its
 // kind, a slash and the id of its record.
 func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	runs, err := a.Steps.Runs(ctx, in.Erasure, store.RunRef{Kind: in.AfterKind, ID: in.AfterID})
+	runs, err := a.Steps.Workflows(ctx, in.Erasure, store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}
 	for _, r := range runs {
-		if err := a.Runs.Forget(ctx, r.Kind+"/"+r.ID); err != nil {
+		if err := a.Workflows.Forget(ctx, r.Kind+"/"+r.ID); err != nil {
 			return ErasureProgress{}, report(ctx, a.Log, err)
 		}
 	}

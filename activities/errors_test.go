@@ -61,7 +61,7 @@ func TestRefusalsAreFinalAndKeepTheirCode(t *testing.T) {
 func TestFaultsAreTriedAgainAndTellNothing(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"unavailable": problem.Away("away", errors.New(canary)),
+		"unavailable": problem.NewUnavailable("away", errors.New(canary)),
 		"internal":    problem.New(problem.Internal, canary),
 		"postgres":    &pgconn.PgError{Code: "23505", Detail: canary},
 		"anything":    errors.New(canary),

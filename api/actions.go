@@ -168,7 +168,7 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 func versionParam(c *fiber.Ctx) (int, error) {
 	n, err := strconv.Atoi(param(c, "version"))
 	if err != nil || n < 1 {
-		return 0, problem.Absent()
+		return 0, problem.NewNotFound()
 	}
 	return n, nil
 }

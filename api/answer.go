@@ -74,9 +74,9 @@ func toProblem(err error) *problem.Error {
 	case errors.As(err, &f):
 		return fromFiber(f)
 	case errors.Is(err, store.ErrNotFound):
-		return problem.Absent()
+		return problem.NewNotFound()
 	case store.IsAway(err):
-		return problem.Away("The service cannot do its work just now. Nothing was changed.", err)
+		return problem.NewUnavailable("The service cannot do its work just now. Nothing was changed.", err)
 	default:
 		return &problem.Error{Code: problem.Internal, Detail: "The request failed on our side. Quote the request id to support.", Cause: err}
 	}
@@ -85,7 +85,7 @@ func toProblem(err error) *problem.Error {
 func fromFiber(f *fiber.Error) *problem.Error {
 	switch f.Code {
 	case http.StatusNotFound:
-		return problem.Absent()
+		return problem.NewNotFound()
 	case http.StatusMethodNotAllowed:
 		return problem.New(problem.MethodNotAllowed, "This path does not know the method: see Allow.")
 	case http.StatusRequestEntityTooLarge:

@@ -235,5 +235,5 @@ func (s *server) unknown(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderAllow, allow)
 		return fiber.NewError(http.StatusMethodNotAllowed)
 	}
-	return problem.Absent()
+	return problem.NewNotFound()
 }

@@ -16,15 +16,15 @@ import (
 )
 
 // challengeRuns are the runs of challenges (workflows.Client).
-type challengeRuns interface {
-	CompleteChallenge(ctx context.Context, r challenge.Run, request string) (workflows.ChallengeResult, error)
-	CancelChallenge(ctx context.Context, r challenge.Run, request string) (workflows.ChallengeResult, error)
+type challengeWorkflows interface {
+	CompleteChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (workflows.ChallengeResult, error)
+	CancelChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (workflows.ChallengeResult, error)
 }
 
 // ChallengeMoves completes and cancels challenges, for a credential or for a visitor of the challenge page.
 type ChallengeMoves struct {
 	Challenges *challenge.Service
-	Runs       challengeRuns
+	Workflows  challengeWorkflows
 }
 
 // challengeHandlers answer for challenges.
@@ -84,7 +84,7 @@ func (h ChallengeMoves) Complete(ctx context.Context, p identity.Principal, id, 
 	if err != nil || prepared.Receipt != nil {
 		return prepared.Receipt, err
 	}
-	_, told := h.Runs.CompleteChallenge(ctx, prepared.Run, prepared.Request)
+	_, told := h.Workflows.CompleteChallenge(ctx, prepared.Workflow, prepared.Request)
 	if told != nil && !lateOrLost(told) {
 		return nil, told
 	}
@@ -115,7 +115,7 @@ func (h ChallengeMoves) settled(ctx context.Context, p identity.Principal, id st
 	case v.Status == models.ChallengeExpired:
 		return problem.New(problem.ChallengeExpired, "The challenge has expired.")
 	case v.Status == models.ChallengeOpen:
-		return problem.Away("The challenge is not settled yet. Ask again.", nil)
+		return problem.NewUnavailable("The challenge is not settled yet. Ask again.", nil)
 	default:
 		return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", v.Status)
 	}
@@ -127,7 +127,7 @@ func (h ChallengeMoves) Cancel(ctx context.Context, p identity.Principal, id str
 	if err != nil {
 		return "", err
 	}
-	result, told := h.Runs.CancelChallenge(ctx, prepared.Run, prepared.Request)
+	result, told := h.Workflows.CancelChallenge(ctx, prepared.Workflow, prepared.Request)
 	if told == nil || !lateOrLost(told) {
 		return result.Status, told
 	}

@@ -17,14 +17,14 @@ import (
 )
 
 // evaluationRuns are the runs of evaluations (workflows.Client).
-type evaluationRuns interface {
-	CloseEvaluation(ctx context.Context, r evaluation.Run, by workflows.EvaluationClose) (workflows.EvaluationResult, error)
+type evaluationWorkflows interface {
+	CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by workflows.EvaluationClose) (workflows.EvaluationResult, error)
 }
 
 // evaluationHandlers answer for evaluations.
 type evaluationHandlers struct {
 	Evaluations *evaluation.Service
-	Runs        evaluationRuns
+	Workflows   evaluationWorkflows
 }
 
 func (h *evaluationHandlers) list(c *fiber.Ctx) error {
@@ -97,9 +97,9 @@ func (h *evaluationHandlers) close(c *fiber.Ctx) error {
 		return err
 	}
 	status := fiber.StatusOK
-	_, err = h.Runs.CloseEvaluation(ctx, run, workflows.EvaluationClose{Actor: machineActor(p), RequestID: p.RequestID})
+	_, err = h.Workflows.CloseEvaluation(ctx, run, workflows.EvaluationClose{Actor: machineActor(p), RequestID: p.RequestID})
 	switch {
-	case errors.Is(err, workflows.ErrUnderWay):
+	case errors.Is(err, workflows.ErrAccepted):
 		status = fiber.StatusAccepted
 	case err != nil && !errors.Is(err, workflows.ErrClosed):
 		return err

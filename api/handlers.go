@@ -51,17 +51,17 @@ type Services struct {
 	Endpoints      *webhook.Endpoints
 	Hub            *stream.Hub
 	AuditSigner    audit.Signer
-	Runs           Runs
+	Workflows      Workflows
 	Model          func() *scoring.Model                       // the model in force, for /meta
 	Ready          func(ctx context.Context) map[string]string // state of each capability that can be away, for /meta
 }
 
 // Runs is the door to what runs in Temporal (workflows.Client).
-type Runs interface {
-	challengeRuns
-	holdRuns
-	enrollmentRuns
-	evaluationRuns
+type Workflows interface {
+	challengeWorkflows
+	holdWorkflows
+	enrollmentWorkflows
+	evaluationWorkflows
 }
 
 // handlers are those of every resource.
@@ -101,13 +101,13 @@ func newHandlers(s *server, d Deps) handlers {
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		proofs:         &proofHandlers{Proofs: v.Proofs},
-		challenges:     &challengeHandlers{ChallengeMoves{Challenges: v.Challenges, Runs: v.Runs}},
-		reviews:        &reviewHandlers{Holds: v.Holds, Runs: v.Runs},
-		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Runs: v.Runs},
+		challenges:     &challengeHandlers{ChallengeMoves{Challenges: v.Challenges, Workflows: v.Workflows}},
+		reviews:        &reviewHandlers{Holds: v.Holds, Workflows: v.Workflows},
+		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Workflows: v.Workflows},
 		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer, figures: s.metrics},
 		sessions:       &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
 		templates:      &templateHandlers{Templates: v.Templates},
-		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Runs: v.Runs},
+		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Workflows: v.Workflows},
 		subjects:       &subjectHandlers{Subjects: v.Subjects},
 		passkeys:       &passkeyHandlers{Passkeys: v.Passkeys},
 		recoveries:     &recoveryHandlers{Recoveries: v.Recoveries},

@@ -75,7 +75,7 @@ func (s *server) enter(ctx context.Context, g *admission.Gate, tenant string) er
 		s.metrics.overShare.Inc()
 	}
 	s.metrics.shed.Inc()
-	return problem.Away("The service is busy. Nothing was done.", nil)
+	return problem.NewUnavailable("The service is busy. Nothing was done.", nil)
 }
 
 // tenantOf is whose share the request counts against. A credential that this process does not know yet is looked up first.

@@ -14,14 +14,14 @@ import (
 )
 
 // holdRuns are the runs of holds (workflows.Client).
-type holdRuns interface {
-	ReviewHold(ctx context.Context, r hold.Run, resolution, request string) (workflows.HoldResult, error)
+type holdWorkflows interface {
+	ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (workflows.HoldResult, error)
 }
 
 // reviewHandlers answer for holds and their reviews.
 type reviewHandlers struct {
-	Holds *hold.Service
-	Runs  holdRuns
+	Holds     *hold.Service
+	Workflows holdWorkflows
 }
 
 type heldReview struct {
@@ -120,7 +120,7 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	reviewer := Reviewer{Holds: h.Holds, Runs: h.Runs}
+	reviewer := Reviewer{Holds: h.Holds, Workflows: h.Workflows}
 	done, err := reviewer.Review(requestContext(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
 	switch {
 	case err != nil:

@@ -145,14 +145,14 @@ func (h *sessionHandlers) end(c *fiber.Ctx) error {
 }
 
 // enrollmentRuns is the door to the runs of enrollments.
-type enrollmentRuns interface {
-	AwaitEnrollment(ctx context.Context, r enrollment.Run) (workflows.EnrollmentResult, error)
+type enrollmentWorkflows interface {
+	AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (workflows.EnrollmentResult, error)
 }
 
 // enrollmentHandlers answer for enrollments.
 type enrollmentHandlers struct {
 	Enrollments *enrollment.Service
-	Runs        enrollmentRuns
+	Workflows   enrollmentWorkflows
 }
 
 type enrollmentView struct {
@@ -202,7 +202,7 @@ func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 		return err
 	}
 	if v.Status == models.EnrollmentPending {
-		_, failed := h.Runs.AwaitEnrollment(requestContext(c), enrollment.Run{Enrollment: v.ID, Environment: v.EnvironmentID})
+		_, failed := h.Workflows.AwaitEnrollment(requestContext(c), enrollment.WorkflowInput{Enrollment: v.ID, Environment: v.EnvironmentID})
 		if v, err = h.Enrollments.Get(requestContext(c), v.ID, v.Subject); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 
 // Reviewer makes reviews.
 type Reviewer struct {
-	Holds *hold.Service
-	Runs  holdRuns
+	Holds     *hold.Service
+	Workflows holdWorkflows
 }
 
 // Reviewed is what came of a review: the receipt of a hold that is settled this way, or where one stands that still waits.
@@ -36,9 +36,9 @@ func (r Reviewer) Review(ctx context.Context, p identity.Principal, id, resoluti
 	if err != nil || prepared.Receipt != nil || prepared.Pending != nil {
 		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
 	}
-	result, told := r.Runs.ReviewHold(ctx, prepared.Run, prepared.Resolution, prepared.Request)
+	result, told := r.Workflows.ReviewHold(ctx, prepared.Workflow, prepared.Resolution, prepared.Request)
 	switch {
-	case errors.Is(told, workflows.ErrUnderWay):
+	case errors.Is(told, workflows.ErrAccepted):
 		pending, err := r.Holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
 		return Reviewed{Pending: pending}, err
 	case told != nil && !reviewOver(told):

@@ -67,7 +67,7 @@ func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f 
 			Detail: "This environment has as many event streams here as it may have: close one, or read GET /api/v1/activity.",
 		}
 	case errors.Is(err, stream.ErrFull), errors.Is(err, stream.ErrEnded):
-		return problem.Away("This process takes no more streams just now.", err)
+		return problem.NewUnavailable("This process takes no more streams just now.", err)
 	case err != nil:
 		return err
 	}

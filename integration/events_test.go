@@ -232,7 +232,7 @@ func TestTheAuditLogTellsOfEveryChangeAndVerifies(t *testing.T) {
 	scope := store.Scope{Tenant: w.TenantID, Environment: w.ID}
 	var head audit.Head
 	w.Admin.get(t, "/api/v1/audit/head").is(200).into(&head)
-	require.NoError(t, audit.CheckHead(t.Context(), scope, shared.Proofing, head))
+	require.NoError(t, audit.CheckHead(t.Context(), scope, shared.Signing, head))
 	result, err := audit.Verify(t.Context(), shared.Store, scope, &head)
 	require.NoError(t, err)
 	require.True(t, result.Intact(), "%+v", result.Findings)

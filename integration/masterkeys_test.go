@@ -65,7 +65,7 @@ func TestMasterKeysRotateWhileReplicasServe(t *testing.T) {
 	require.NoError(t, err)
 	callers := []caller{w.Server, issue(behind), issue(front)}
 	for range 2 {
-		_, err = front.Proofing.Rotate(t.Context(), w.scope(), "cli:test") // what signs in the end is sealed by the new key
+		_, err = front.Signing.Rotate(t.Context(), w.scope(), "cli:test") // what signs in the end is sealed by the new key
 		require.NoError(t, err)
 	}
 	n, start := 0, time.Now().Add(-12*frameMS*time.Millisecond)

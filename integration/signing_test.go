@@ -196,7 +196,7 @@ func TestACompromisedSigningKeyVerifiesNothing(t *testing.T) {
 	allowed := w.authorize(t, subject, action, "allow")
 	compact, id := allowed.string("proof"), allowed.string("proof_id")
 	old := w.statuses(t)["active"]
-	_, revoked, err := shared.Proofing.RetireKey(t.Context(), w.scope(), signing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
+	_, revoked, err := shared.Signing.RetireKey(t.Context(), w.scope(), signing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
 	require.NoError(t, err)
 	require.Equal(t, 1, revoked)
 	require.NotContains(t, published(t), old)

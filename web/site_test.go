@@ -38,7 +38,7 @@ func site(t *testing.T, baseURL string) *fiber.App {
 			r.Get("/demo/framed", "page_framed", func(c *fiber.Ctx) error {
 				return r.Render(c, 200, web.Page{Template: "hello.html", Data: "x", FrameAncestors: []string{"https://a.example", "https://b.example"}})
 			})
-			r.Get("/demo/away", "page_away", func(*fiber.Ctx) error { return problem.Away("Postgres is away.", nil) })
+			r.Get("/demo/away", "page_away", func(*fiber.Ctx) error { return problem.NewUnavailable("Postgres is away.", nil) })
 			r.Post("/demo/do", "page_do", func(c *fiber.Ctx) error {
 				body, err := web.Bind[struct{ Word string }](c, 64)
 				if err != nil {

@@ -20,9 +20,9 @@ const benchRate = 20
 func BenchmarkCompletion(b *testing.B) {
 	s := setup(b)
 	s.run(nil)
-	challenges := make([]challenge.Run, b.N)
+	challenges := make([]challenge.WorkflowInput, b.N)
 	for i := range challenges {
-		run, _, err := s.challenges.Run(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+		run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
 		require.NoError(b, err)
 		require.NoError(b, s.runs.StartChallenge(b.Context(), run))
 		challenges[i] = run
@@ -39,7 +39,7 @@ func BenchmarkCompletion(b *testing.B) {
 		all.Go(func() {
 			p, err := s.challenges.PrepareCompletion(b.Context(), s.Principal("crd_1"), run.Challenge, challenge.MethodSandboxConfirm, nil)
 			require.NoError(b, err)
-			_, err = s.runs.CompleteChallenge(b.Context(), p.Run, p.Request)
+			_, err = s.runs.CompleteChallenge(b.Context(), p.Workflow, p.Request)
 			require.NoError(b, err)
 			_, err = s.challenges.Receipt(b.Context(), s.Scope, run.Challenge, p.Request)
 			require.NoError(b, err)
@@ -69,7 +69,7 @@ func startAlong(b *testing.B, s *bundle) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			run, _, err := s.challenges.Run(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+			run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
 			require.NoError(b, err)
 			require.NoError(b, s.runs.StartChallenge(b.Context(), run))
 		}

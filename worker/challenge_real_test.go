@@ -37,7 +37,7 @@ func TestChallengeThroughTheRelay(t *testing.T) {
 	b.eventually(t, 0, "select count(*) from outbox")
 
 	p := b.confirm(t, c)
-	out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
 	require.Equal(t, "completed", out.Status)
 	require.Equal(t, "allow", out.Decision)
@@ -45,12 +45,12 @@ func TestChallengeThroughTheRelay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, out.Authorization, receipt.Authorization)
 
-	again, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	again, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err, "the same request after the run has closed")
 	require.Equal(t, out, again)
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
 	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
-	_, err = b.runs.CancelChallenge(t.Context(), p.Run, "616e6f74686572")
+	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
 	require.ErrorIs(t, err, workflows.ErrClosed)
 
 	require.Eventually(t, func() bool {
@@ -70,7 +70,7 @@ func TestHistoriesAreSealed(t *testing.T) {
 	b.work()
 	c := b.Challenge(life, "sandbox_confirm")
 	p := b.confirm(t, c)
-	out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
 
 	var raw strings.Builder
@@ -94,9 +94,9 @@ func TestCompletionBeforeTheRunIsStarted(t *testing.T) {
 	b.work()
 	c := b.Challenge(life, "sandbox_confirm")
 	p := b.confirm(t, c)
-	_, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
-	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Run), "the relay comes late and finds the run closed")
+	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow), "the relay comes late and finds the run closed")
 	require.Equal(t, 1, b.Events("challenge.completed"))
 }
 
@@ -115,9 +115,9 @@ func TestChallengeMovesAtOnce(t *testing.T) {
 		for i := range results {
 			all.Go(func() {
 				if i%2 == 0 {
-					_, results[i] = b.runs.CompleteChallenge(t.Context(), completion.Run, completion.Request)
+					_, results[i] = b.runs.CompleteChallenge(t.Context(), completion.Workflow, completion.Request)
 				} else {
-					_, results[i] = b.runs.CancelChallenge(t.Context(), cancellation.Run, cancellation.Request)
+					_, results[i] = b.runs.CancelChallenge(t.Context(), cancellation.Workflow, cancellation.Request)
 				}
 			})
 		}
@@ -141,7 +141,7 @@ func TestChallengeExpiresByItsTimer(t *testing.T) {
 	b := setup(t)
 	b.work()
 	c := b.Challenge(time.Second, "sandbox_confirm")
-	run, _, err := b.challenges.Run(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.eventually(t, 1, "select count(*) from challenges where status = 'expired'")
@@ -154,16 +154,16 @@ func TestReviewWhileTheWorkerIsDown(t *testing.T) {
 	b := setup(t)
 	h := b.Hold(time.Hour, 1)
 	p := b.review(t, h, "crd_ann", hold.Approve)
-	_, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+	_, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 	refused := problem.As(err)
 	require.NotNil(t, refused, "%v", err)
 	require.Equal(t, problem.Unavailable, refused.Code)
 	require.Positive(t, refused.RetryAfter)
-	require.NotErrorIs(t, err, workflows.ErrUnderWay, "nobody has accepted it")
+	require.NotErrorIs(t, err, workflows.ErrAccepted, "nobody has accepted it")
 	require.Equal(t, 1, b.Count("select count(*) from holds where status = 'pending'"))
 
 	b.work()
-	out, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+	out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 	require.NoError(t, err)
 	require.Equal(t, "approved", out.Status)
 	require.Equal(t, 1, b.Events("hold.approved"))
@@ -176,7 +176,7 @@ func TestHoldOutlivesItsWorker(t *testing.T) {
 	h := b.Hold(time.Hour, 2)
 	stop := b.work()
 	first := b.review(t, h, "crd_ann", hold.Approve)
-	out, err := b.runs.ReviewHold(t.Context(), first.Run, first.Resolution, first.Request)
+	out, err := b.runs.ReviewHold(t.Context(), first.Workflow, first.Resolution, first.Request)
 	require.NoError(t, err)
 	require.Equal(t, "pending", out.Status)
 	stop()
@@ -184,7 +184,7 @@ func TestHoldOutlivesItsWorker(t *testing.T) {
 	sdkworker.PurgeStickyWorkflowCache()
 	b.work()
 	second := b.review(t, h, "crd_bob", hold.Approve)
-	out, err = b.runs.ReviewHold(t.Context(), second.Run, second.Resolution, second.Request)
+	out, err = b.runs.ReviewHold(t.Context(), second.Workflow, second.Resolution, second.Request)
 	require.NoError(t, err)
 	require.Equal(t, "approved", out.Status)
 	require.Equal(t, 2, out.Approvals)
@@ -199,7 +199,7 @@ func TestReviewsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		for _, p := range []hold.Prepared{approve, reject} {
-			all.Go(func() { _, _ = b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request) })
+			all.Go(func() { _, _ = b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request) })
 		}
 	}
 	all.Wait()
@@ -212,7 +212,7 @@ func TestRunHearsOfAVoidedChallenge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
-	run, _, err := b.challenges.Run(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.run(nil)
@@ -239,7 +239,7 @@ func TestTemporalAway(t *testing.T) {
 	away := workflows.NewClient(nowhere, "")
 	c := b.Challenge(life, "sandbox_confirm")
 	p := b.confirm(t, c)
-	_, err = away.CompleteChallenge(t.Context(), p.Run, p.Request)
+	_, err = away.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 	require.Positive(t, problem.As(err).RetryAfter)
 	require.True(t, problem.Is(away.Ping(t.Context()), problem.Unavailable))
@@ -251,7 +251,7 @@ func TestForgetEndsARun(t *testing.T) {
 	b := setup(t)
 	b.work()
 	c := b.Challenge(life, "sandbox_confirm")
-	run, _, err := b.challenges.Run(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	id := workflows.ChallengeID(c.ID)
@@ -270,9 +270,9 @@ func TestATerminatedRunIsStartedAnew(t *testing.T) {
 	b.work()
 	c := b.Challenge(life, "sandbox_confirm")
 	p := b.confirm(t, c)
-	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Run))
+	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow))
 	require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), workflows.ChallengeID(c.ID), "", "by accident"))
-	out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
 	require.Equal(t, "completed", out.Status)
 }

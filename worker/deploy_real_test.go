@@ -70,7 +70,7 @@ func TestAHoldOutlivesAChangeOfItsCode(t *testing.T) {
 		p := b.review(t, h, reviewer, hold.Approve)
 		var status string
 		require.Eventually(t, func() bool {
-			out, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+			out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 			status = out.Status
 			return err == nil
 		}, patience, 50*time.Millisecond)
@@ -109,7 +109,7 @@ func TestAHoldResolvesInARollingDeployment(t *testing.T) {
 		for _, h := range holds {
 			p := b.review(t, h, reviewer, hold.Approve)
 			require.Eventually(t, func() bool {
-				_, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+				_, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 				return err == nil
 			}, 2*patience, 50*time.Millisecond)
 		}

@@ -42,12 +42,12 @@ func TestWorkerDiesInTheMiddleOfAMove(t *testing.T) {
 	require.NoError(t, first.Start())
 
 	var all sync.WaitGroup
-	all.Go(func() { _, _ = b.runs.CompleteChallenge(t.Context(), p.Run, p.Request) })
+	all.Go(func() { _, _ = b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request) })
 	<-entered
 	first.Stop()
 	b.work()
 	require.Eventually(t, func() bool {
-		out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		return err == nil && out.Status == "completed"
 	}, 2*patience, 100*time.Millisecond)
 	all.Wait()
@@ -73,12 +73,12 @@ func TestAWorkersClockDoesNotMatter(t *testing.T) {
 
 			inTime := b.Challenge(time.Minute, "sandbox_confirm")
 			p := b.confirm(t, inTime)
-			out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+			out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 			require.NoError(t, err)
 			require.Equal(t, "completed", out.Status)
 
 			late := b.Challenge(time.Second, "sandbox_confirm")
-			run, _, err := b.challenges.Run(t.Context(), late.ID)
+			run, _, err := b.challenges.WorkflowInput(t.Context(), late.ID)
 			require.NoError(t, err)
 			require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 			b.eventually(t, 1, "select count(*) from challenges where id = $1 and status = 'expired'", late.ID)
@@ -95,12 +95,12 @@ func TestDatabaseAwayInTheMiddleOfAMove(t *testing.T) {
 	c := b.Challenge(life, "sandbox_confirm")
 	p := b.confirm(t, c)
 	b.Exec("alter table move_requests rename to move_requests_away")
-	_, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
-	require.ErrorIs(t, err, workflows.ErrUnderWay)
+	require.ErrorIs(t, err, workflows.ErrAccepted)
 	b.Exec("alter table move_requests_away rename to move_requests")
 	require.Eventually(t, func() bool {
-		out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		return err == nil && out.Status == "completed"
 	}, 2*patience, 100*time.Millisecond)
 	require.Equal(t, 1, b.Events("challenge.completed"))

@@ -179,7 +179,7 @@ func completing(t *testing.T, b *bundle) func() error {
 	t.Helper()
 	p := b.confirm(t, b.Challenge(life, "sandbox_confirm"))
 	return func() error {
-		out, err := b.runs.CompleteChallenge(t.Context(), p.Run, p.Request)
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		if err == nil && out.Status != "completed" {
 			return errors.New(out.Status)
 		}
@@ -191,7 +191,7 @@ func approving(t *testing.T, b *bundle) func() error {
 	t.Helper()
 	p := b.review(t, b.Hold(time.Hour, 1), "crd_ann", hold.Approve)
 	return func() error {
-		out, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+		out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 		if err == nil && out.Status != "approved" {
 			return errors.New(out.Status)
 		}

@@ -81,10 +81,10 @@ func TestApproveAgainstRejectAgainstExpire(t *testing.T) {
 		b.Now = clock.System().Now()
 		h := b.Hold(time.Second, 1)
 		approve, reject := b.review(t, h, "crd_ann", hold.Approve), b.review(t, h, "crd_bob", hold.Reject)
-		require.NoError(t, b.runs.StartHold(t.Context(), approve.Run))
+		require.NoError(t, b.runs.StartHold(t.Context(), approve.Workflow))
 		review := func(p hold.Prepared) func() (string, error) {
 			return func() (string, error) {
-				out, err := b.runs.ReviewHold(t.Context(), p.Run, p.Resolution, p.Request)
+				out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 				// As the API does: the record has the last word.
 				if _, none := b.holds.Receipt(t.Context(), b.Scope, h.AuthorizationID, p.Resolution); err != nil && none == nil {
 					return map[string]string{hold.Approve: "approved", hold.Reject: "rejected"}[p.Resolution], nil
@@ -115,18 +115,18 @@ func TestCompleteAgainstCancelAgainstExpire(t *testing.T) {
 		completion := b.confirm(t, c)
 		cancellation, err := b.challenges.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
 		require.NoError(t, err)
-		require.NoError(t, b.runs.StartChallenge(t.Context(), completion.Run))
+		require.NoError(t, b.runs.StartChallenge(t.Context(), completion.Workflow))
 		b.nearly(t, "challenges where id = $1 and expires_at", c.ID)
 		told := race(map[string]func() (string, error){
 			"completed": func() (string, error) {
-				out, err := b.runs.CompleteChallenge(t.Context(), completion.Run, completion.Request)
+				out, err := b.runs.CompleteChallenge(t.Context(), completion.Workflow, completion.Request)
 				if r, _ := b.challenges.Receipt(t.Context(), b.Scope, c.ID, completion.Request); err != nil && r != nil {
 					return r.Status, nil
 				}
 				return out.Status, err
 			},
 			"cancelled": func() (string, error) {
-				out, err := b.runs.CancelChallenge(t.Context(), cancellation.Run, cancellation.Request)
+				out, err := b.runs.CancelChallenge(t.Context(), cancellation.Workflow, cancellation.Request)
 				if v, _ := b.challenges.Get(t.Context(), b.Scope, c.ID); err != nil && v.Status == models.ChallengeCancelled {
 					return string(v.Status), nil
 				}

@@ -90,7 +90,7 @@ func (b *bundle) run(deps func(d *worker.Deps)) {
 	d := worker.Deps{
 		Temporal: b.temporal, Services: b.services(), Log: slog.New(slog.DiscardHandler),
 		Relay: &outbox.Relay{Store: b.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler), Lanes: []outbox.Lane{
-			{Name: "runs", Handlers: worker.RunTopics(b.runs, b.challenges, b.holds, b.evaluations)},
+			{Name: "runs", Handlers: worker.WorkflowTopics(b.runs, b.challenges, b.holds, b.evaluations)},
 		}},
 	}
 	if deps != nil {

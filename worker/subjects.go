@@ -17,12 +17,12 @@ import (
 type Subjects struct {
 	Recoveries activities.RecoveryMoves
 	Erasures   activities.ErasureSteps
-	Runs       activities.RunForgetter
+	Workflows  activities.WorkflowForgetter
 }
 
 func registerSubjects(r Registry, s Services) {
 	recoveries := &activities.Recoveries{Moves: s.Subjects.Recoveries, Log: s.Log}
-	erasures := &activities.Erasures{Steps: s.Subjects.Erasures, Runs: s.Subjects.Runs, Log: s.Log}
+	erasures := &activities.Erasures{Steps: s.Subjects.Erasures, Workflows: s.Subjects.Workflows, Log: s.Log}
 	for name, a := range map[string]any{
 		activities.RecoveryAdvance: recoveries.Advance,
 		activities.ErasureForget:   erasures.Forget,
@@ -34,19 +34,19 @@ func registerSubjects(r Registry, s Services) {
 }
 
 type (
-	recoveryRuns interface {
-		Run(ctx context.Context, id string) (recovery.Run, bool, error)
+	recoveryWorkflows interface {
+		WorkflowInput(ctx context.Context, id string) (recovery.WorkflowInput, bool, error)
 	}
-	erasureRuns interface {
-		Run(ctx context.Context, id string) (subject.Run, bool, error)
+	erasureWorkflows interface {
+		WorkflowInput(ctx context.Context, id string) (subject.WorkflowInput, bool, error)
 	}
 )
 
 // SubjectTopics are the handlers of the outbox rows that start and settle the runs of recoveries and erasures.
-func SubjectTopics(c *workflows.Client, recoveries recoveryRuns, erasures erasureRuns) map[string]outbox.Handler {
+func SubjectTopics(c *workflows.Client, recoveries recoveryWorkflows, erasures erasureWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{
-		outbox.TopicRecoveryStart: Starter(recoveries.Run, c.StartRecovery),
-		outbox.TopicErasureStart:  Starter(erasures.Run, c.StartErasure),
+		outbox.TopicRecoveryStart: Starter(recoveries.WorkflowInput, c.StartRecovery),
+		outbox.TopicErasureStart:  Starter(erasures.WorkflowInput, c.StartErasure),
 		recovery.TopicSettled:     func(ctx context.Context, row models.Outbox) error { return c.SettleRecovery(ctx, row.Ref) },
 	}
 }

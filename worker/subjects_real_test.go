@@ -30,7 +30,7 @@ func (b *bundle) subjects(t *testing.T) (*subject.Service, *recovery.Service) {
 	require.NoError(t, err)
 	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System())
 	b.run(func(d *worker.Deps) {
-		d.Services.Subjects = worker.Subjects{Recoveries: recoveries, Erasures: erasures, Runs: b.runs}
+		d.Services.Subjects = worker.Subjects{Recoveries: recoveries, Erasures: erasures, Workflows: b.runs}
 		d.Relay.Lanes = append(d.Relay.Lanes, outbox.Lane{Name: "subjects", Handlers: worker.SubjectTopics(b.runs, recoveries, erasures)})
 	})
 	return erasures, recoveries
@@ -63,10 +63,10 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	b.Subject, err = b.Store.Subjects().ByUID(t.Context(), b.Scope, b.Subject.UID)
 	require.NoError(t, err)
 	c := b.Challenge(time.Hour, "sandbox_confirm")
-	run, _, err := b.challenges.Run(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
-	held, _, err := b.holds.Run(t.Context(), h.AuthorizationID)
+	held, _, err := b.holds.WorkflowInput(t.Context(), h.AuthorizationID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartHold(t.Context(), held))
 	b.eventually(t, 1, "select count(*) from recoveries where status = 'cooling_down'")

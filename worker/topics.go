@@ -13,25 +13,25 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// Runs look up what the run of a record is started with; false where nothing is left to run for.
+// These look up what the run of a record is started with; false where nothing is left to run for.
 type (
-	challengeRuns interface {
-		Run(ctx context.Context, id string) (challenge.Run, bool, error)
+	challengeWorkflows interface {
+		WorkflowInput(ctx context.Context, id string) (challenge.WorkflowInput, bool, error)
 	}
-	holdRuns interface {
-		Run(ctx context.Context, id string) (hold.Run, bool, error)
+	holdWorkflows interface {
+		WorkflowInput(ctx context.Context, id string) (hold.WorkflowInput, bool, error)
 	}
-	evaluationRuns interface {
-		Run(ctx context.Context, id string) (evaluation.Run, bool, error)
+	evaluationWorkflows interface {
+		WorkflowInput(ctx context.Context, id string) (evaluation.WorkflowInput, bool, error)
 	}
 )
 
-// RunTopics are the handlers of the outbox rows that start and settle the runs of challenges, holds and evaluations.
-func RunTopics(c *workflows.Client, challenges challengeRuns, holds holdRuns, evaluations evaluationRuns) map[string]outbox.Handler {
+// WorkflowTopics are the handlers of the outbox rows that start and settle the runs of challenges, holds and evaluations.
+func WorkflowTopics(c *workflows.Client, challenges challengeWorkflows, holds holdWorkflows, evaluations evaluationWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{
-		outbox.TopicChallengeStart:   Starter(challenges.Run, c.StartChallenge),
-		outbox.TopicHoldStart:        Starter(holds.Run, c.StartHold),
-		outbox.TopicEvaluationStart:  Starter(evaluations.Run, c.StartEvaluation),
+		outbox.TopicChallengeStart:   Starter(challenges.WorkflowInput, c.StartChallenge),
+		outbox.TopicHoldStart:        Starter(holds.WorkflowInput, c.StartHold),
+		outbox.TopicEvaluationStart:  Starter(evaluations.WorkflowInput, c.StartEvaluation),
 		outbox.TopicChallengeSettled: func(ctx context.Context, row models.Outbox) error { return c.SettleChallenge(ctx, row.Ref) },
 		outbox.TopicHoldSettled:      func(ctx context.Context, row models.Outbox) error { return c.SettleHold(ctx, row.Ref) },
 	}
@@ -49,22 +49,22 @@ func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), 
 	}
 }
 
-// enrollmentRuns look up what the run of an enrollment is started with.
-type enrollmentRuns interface {
-	Run(ctx context.Context, id string) (enrollment.Run, bool, error)
+// enrollmentWorkflows look up what the run of an enrollment is started with.
+type enrollmentWorkflows interface {
+	WorkflowInput(ctx context.Context, id string) (enrollment.WorkflowInput, bool, error)
 }
 
-// adaptationRuns look up what the run that follows the end of a session is started with.
-type adaptationRuns interface {
-	Run(ctx context.Context, session string) (template.Run, bool, error)
+// adaptationWorkflows look up what the run that follows the end of a session is started with.
+type adaptationWorkflows interface {
+	WorkflowInput(ctx context.Context, session string) (template.WorkflowInput, bool, error)
 }
 
 // AdaptationTopics is the handler of the outbox rows that follow the end of a session.
-func AdaptationTopics(c *workflows.Client, templates adaptationRuns) map[string]outbox.Handler {
-	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.Run, c.StartAdaptation)}
+func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.WorkflowInput, c.StartAdaptation)}
 }
 
 // EnrollmentTopics is the handler of the outbox rows that start the runs of enrollments.
-func EnrollmentTopics(c *workflows.Client, enrollments enrollmentRuns) map[string]outbox.Handler {
-	return map[string]outbox.Handler{outbox.TopicEnrollmentStart: Starter(enrollments.Run, c.StartEnrollment)}
+func EnrollmentTopics(c *workflows.Client, enrollments enrollmentWorkflows) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicEnrollmentStart: Starter(enrollments.WorkflowInput, c.StartEnrollment)}
 }

@@ -49,7 +49,7 @@ func (in AdaptationInput) about() about {
 }
 
 // StartAdaptation starts the run that follows the end of a session unless it exists.
-func (c *Client) StartAdaptation(ctx context.Context, r template.Run) error {
+func (c *Client) StartAdaptation(ctx context.Context, r template.WorkflowInput) error {
 	in := AdaptationInput{Session: r.Session, Environment: r.Environment}
 	return c.start(ctx, AdaptationID(in.Session), NameAdaptation, in.about(), in)
 }

@@ -33,7 +33,7 @@ func adaptationScenarios() map[string]func() scenario {
 			return scenario{
 				id: workflows.AdaptationID("ses_1"), services: worker.Services{Templates: &adaptationRecord{out: out}},
 				drive: func(t *testing.T, c *workflows.Client) {
-					require.NoError(t, c.StartAdaptation(t.Context(), template.Run{Session: "ses_1", Environment: "env_1"}))
+					require.NoError(t, c.StartAdaptation(t.Context(), template.WorkflowInput{Session: "ses_1", Environment: "env_1"}))
 				},
 			}
 		}

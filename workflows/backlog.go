@@ -26,7 +26,7 @@ func (c *Client) Backlog(ctx context.Context) ([]QueueBacklog, error) {
 			Namespace: c.space, TaskQueue: &taskqueuepb.TaskQueue{Name: TaskQueue}, TaskQueueType: kind, ReportStats: true,
 		})
 		if err != nil {
-			return nil, away(err)
+			return nil, unavailable(err)
 		}
 		stats := answer.GetStats()
 		out = append(out, QueueBacklog{Type: name, Count: stats.GetApproximateBacklogCount(), Oldest: stats.GetApproximateBacklogAge().AsDuration()})

@@ -173,7 +173,7 @@ func (r *challengeRun) tellSettled(ctx workflow.Context) {
 }
 
 // ChallengeInputOf is the input of the run of a challenge.
-func ChallengeInputOf(r challenge.Run) ChallengeInput {
+func ChallengeInputOf(r challenge.WorkflowInput) ChallengeInput {
 	return ChallengeInput{
 		Challenge: r.Challenge, Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, ExpiresAt: r.ExpiresAt,
 	}

@@ -81,12 +81,12 @@ func NewClient(c client.Client, namespace string) *Client {
 // Ping reports whether Temporal answers.
 func (c *Client) Ping(ctx context.Context) error {
 	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
-	return away(err)
+	return unavailable(err)
 }
 
 // ErrUnderWay is the cause of an unavailable problem where the run has accepted the request and will see it through: the
 // caller has only not waited long enough.
-var ErrUnderWay = errors.New("workflows: accepted, and not finished")
+var ErrAccepted = errors.New("workflows: accepted, and not finished")
 
 // start starts a run unless it exists. Where this process works, too, it is handed the first task with the answer, which
 // saves Temporal a write and the way over the queue.
@@ -98,7 +98,7 @@ func (c *Client) start(ctx context.Context, id, workflow string, a about, input 
 	if errors.As(err, &exists) {
 		return nil
 	}
-	return away(err)
+	return unavailable(err)
 }
 
 // update is one update of one run.
@@ -162,18 +162,18 @@ func asked(err error) error {
 	if errors.As(err, &exists) || errors.As(err, &missing) {
 		return ErrClosed
 	}
-	return refusedOr(err, away)
+	return refusedOr(err, unavailable)
 }
 
 // answered maps the error of a request that the run accepted.
 func answered(ctx context.Context, err error) error {
 	return refusedOr(err, func(err error) error {
 		if ctx.Err() == nil {
-			return away(err)
+			return unavailable(err)
 		}
 		return &problem.Error{
 			Code: problem.Unavailable, Detail: "The request is accepted and not finished. Ask again for its outcome.",
-			Cause: fmt.Errorf("%w: %w", ErrUnderWay, err), RetryAfter: time.Second,
+			Cause: fmt.Errorf("%w: %w", ErrAccepted, err), RetryAfter: time.Second,
 		}
 	})
 }
@@ -188,11 +188,11 @@ func refusedOr(err error, otherwise func(error) error) error {
 
 // away says that Temporal could not be reached or did not answer in time. Nothing was changed; and if an answer was lost on
 // the way, the same request finds the outcome.
-func away(err error) error {
+func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return problem.Away("The part of the service that settles this does not answer just now. Ask again.", err)
+	return problem.NewUnavailable("The part of the service that settles this does not answer just now. Ask again.", err)
 }
 
 // signal sends a signal to a run that may have closed.
@@ -202,7 +202,7 @@ func (c *Client) signal(ctx context.Context, id, name string) error {
 	if errors.As(err, &missing) {
 		return nil
 	}
-	return away(err)
+	return unavailable(err)
 }
 
 // Forget ends a run and removes its history, for the erasure of a subject. A run that does not exist is forgotten.
@@ -210,10 +210,10 @@ func (c *Client) Forget(ctx context.Context, id string) error {
 	var missing *serviceerror.NotFound
 	err := c.temporal.TerminateWorkflow(ctx, id, "", "the subject is erased")
 	if err != nil && !errors.As(err, &missing) {
-		return away(err)
+		return unavailable(err)
 	}
 	if err := c.deleteRun(ctx, id); err != nil && !errors.As(err, &missing) {
-		return away(err)
+		return unavailable(err)
 	}
 	return nil
 }

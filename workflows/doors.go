@@ -9,22 +9,22 @@ import (
 )
 
 // StartChallenge starts the run of a challenge unless it exists.
-func (c *Client) StartChallenge(ctx context.Context, r challenge.Run) error {
+func (c *Client) StartChallenge(ctx context.Context, r challenge.WorkflowInput) error {
 	in := ChallengeInputOf(r)
 	return c.start(ctx, ChallengeID(in.Challenge), NameChallenge, in.about(), in)
 }
 
 // CompleteChallenge asks the run to complete the challenge by the prepared request.
-func (c *Client) CompleteChallenge(ctx context.Context, r challenge.Run, request string) (ChallengeResult, error) {
+func (c *Client) CompleteChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (ChallengeResult, error) {
 	return c.moveChallenge(ctx, r, UpdateComplete, request)
 }
 
 // CancelChallenge asks the run to cancel the challenge by the prepared request.
-func (c *Client) CancelChallenge(ctx context.Context, r challenge.Run, request string) (ChallengeResult, error) {
+func (c *Client) CancelChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (ChallengeResult, error) {
 	return c.moveChallenge(ctx, r, UpdateCancel, request)
 }
 
-func (c *Client) moveChallenge(ctx context.Context, r challenge.Run, name, request string) (ChallengeResult, error) {
+func (c *Client) moveChallenge(ctx context.Context, r challenge.WorkflowInput, name, request string) (ChallengeResult, error) {
 	in := ChallengeInputOf(r)
 	var out ChallengeResult
 	err := c.updateWithStart(ctx, ChallengeID(in.Challenge), NameChallenge, in.about(), in,
@@ -38,13 +38,13 @@ func (c *Client) SettleChallenge(ctx context.Context, challenge string) error {
 }
 
 // StartHold starts the run of a hold unless it exists.
-func (c *Client) StartHold(ctx context.Context, r hold.Run) error {
+func (c *Client) StartHold(ctx context.Context, r hold.WorkflowInput) error {
 	in := HoldInputOf(r)
 	return c.start(ctx, HoldID(in.Authorization), NameHold, in.about(), in)
 }
 
 // ReviewHold asks the run to take the prepared review in.
-func (c *Client) ReviewHold(ctx context.Context, r hold.Run, resolution, request string) (HoldResult, error) {
+func (c *Client) ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (HoldResult, error) {
 	in := HoldInputOf(r)
 	var out HoldResult
 	err := c.updateWithStart(ctx, HoldID(in.Authorization), NameHold, in.about(), in,
@@ -58,14 +58,14 @@ func (c *Client) SettleHold(ctx context.Context, authorization string) error {
 }
 
 // StartEvaluation starts the run of an evaluation unless it exists.
-func (c *Client) StartEvaluation(ctx context.Context, r evaluation.Run) error {
+func (c *Client) StartEvaluation(ctx context.Context, r evaluation.WorkflowInput) error {
 	in := EvaluationInputOf(r)
 	return c.start(ctx, EvaluationID(in.Evaluation), NameEvaluation, in.about(), in)
 }
 
 // CloseEvaluation asks the run to close the evaluation. Closing twice is one close: what is asked has no more to it than
 // the evaluation.
-func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.Run, by EvaluationClose) (EvaluationResult, error) {
+func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by EvaluationClose) (EvaluationResult, error) {
 	in := EvaluationInputOf(r)
 	var out EvaluationResult
 	err := c.updateWithStart(ctx, EvaluationID(in.Evaluation), NameEvaluation, in.about(), in,

@@ -177,5 +177,5 @@ func (c *Client) WakeEndpoint(ctx context.Context, environment, endpoint string,
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE // one run after the other
 	_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalWake, EndpointWake{Reset: reset}, options, NameEndpoint,
 		EndpointInput{Endpoint: endpoint, Environment: environment})
-	return away(err)
+	return unavailable(err)
 }

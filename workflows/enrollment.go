@@ -86,13 +86,13 @@ func (in EnrollmentInput) about() about {
 }
 
 // StartEnrollment starts the run of an enrollment unless it exists.
-func (c *Client) StartEnrollment(ctx context.Context, r enrollment.Run) error {
+func (c *Client) StartEnrollment(ctx context.Context, r enrollment.WorkflowInput) error {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
 	return c.start(ctx, EnrollmentID(in.Enrollment), NameEnrollment, in.about(), in)
 }
 
 // AwaitEnrollment starts the run of an enrollment unless it exists and waits for its end.
-func (c *Client) AwaitEnrollment(ctx context.Context, r enrollment.Run) (EnrollmentResult, error) {
+func (c *Client) AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (EnrollmentResult, error) {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
 	var out EnrollmentResult
 	err := c.updateWithStart(ctx, EnrollmentID(in.Enrollment), NameEnrollment, in.about(), in,

@@ -99,7 +99,7 @@ func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 }
 
 // StartErasure starts the run of an erasure unless it exists.
-func (c *Client) StartErasure(ctx context.Context, r subject.Run) error {
+func (c *Client) StartErasure(ctx context.Context, r subject.WorkflowInput) error {
 	in := ErasureInput{Erasure: r.Erasure, Environment: r.Environment}
 	return c.start(ctx, ErasureID(in.Erasure), NameErasure, about{
 		kind: NameErasure, environment: in.Environment, state: subject.Erasing, summary: fmt.Sprintf("Erasure %s", in.Erasure),

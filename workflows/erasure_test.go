@@ -17,8 +17,8 @@ import (
 
 // erasing is an erasure of which the test says how much there is, and which writes down what was asked of it.
 type erasing struct {
-	runs     []store.RunRef // two a page
-	sweeps   int            // sweeps that say there is more
+	runs     []store.WorkflowRef // two a page
+	sweeps   int                 // sweeps that say there is more
 	finishes int
 	fault    func(n int) error // of the n-th step, from 0
 	asked    []string
@@ -34,11 +34,11 @@ func (e *erasing) step(name string) error {
 	return nil
 }
 
-func (e *erasing) Runs(_ context.Context, _ string, after store.RunRef) ([]store.RunRef, error) {
+func (e *erasing) Workflows(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	if err := e.step("runs after " + after.ID); err != nil {
 		return nil, err
 	}
-	var page []store.RunRef
+	var page []store.WorkflowRef
 	for _, r := range e.runs {
 		if r.Kind+r.ID > after.Kind+after.ID && len(page) < 2 {
 			page = append(page, r)
@@ -62,7 +62,7 @@ func (e *erasing) Forget(_ context.Context, id string) error { return e.step("fo
 
 func erase(t *testing.T, e *erasing, in workflows.ErasureInput) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	env := environment(t, worker.Services{Subjects: worker.Subjects{Erasures: e, Runs: e}})
+	env := environment(t, worker.Services{Subjects: worker.Subjects{Erasures: e, Workflows: e}})
 	env.ExecuteWorkflow(workflows.NameErasure, in)
 	require.True(t, env.IsWorkflowCompleted())
 	return env
@@ -72,7 +72,7 @@ func erase(t *testing.T, e *erasing, in workflows.ErasureInput) *testsuite.TestW
 func TestErasureGoesOverEverythingTwice(t *testing.T) {
 	t.Parallel()
 	e := &erasing{
-		runs:   []store.RunRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}, {Kind: "recovery", ID: "rcv_1"}},
+		runs:   []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}, {Kind: "recovery", ID: "rcv_1"}},
 		sweeps: 1, finishes: 1,
 	}
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1"})
@@ -91,7 +91,7 @@ func TestErasureGoesOverEverythingTwice(t *testing.T) {
 // A step that fails is asked for again, for as long as it takes, and goes on where it was.
 func TestErasureOutlivesFailures(t *testing.T) {
 	t.Parallel()
-	e := &erasing{runs: []store.RunRef{{Kind: "challenge", ID: "chl_1"}}}
+	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}}}
 	failed := map[string]bool{}
 	e.fault = func(n int) error {
 		if step := e.asked[n]; !failed[step] {
@@ -119,7 +119,7 @@ func TestErasureContinuesAsNew(t *testing.T) {
 
 func TestErasureGoesOnAfterTheFirstPass(t *testing.T) {
 	t.Parallel()
-	e := &erasing{runs: []store.RunRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}}}
+	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}}}
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1", Swept: true, AfterKind: "challenge", AfterID: "chl_1"})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"runs after chl_1", "forget hold/azn_1", "runs after azn_1", "sweep", "finish"}, e.asked)

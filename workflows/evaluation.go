@@ -132,7 +132,7 @@ func (r *evaluationRun) close(ctx workflow.Context, m EvaluationClose) error {
 }
 
 // EvaluationInputOf is the input of the run of an evaluation.
-func EvaluationInputOf(r evaluation.Run) EvaluationInput {
+func EvaluationInputOf(r evaluation.WorkflowInput) EvaluationInput {
 	return EvaluationInput{Evaluation: r.Evaluation, Environment: r.Environment, EndsAt: r.EndsAt}
 }
 

@@ -205,7 +205,7 @@ func (r *holdRun) tellSettled(ctx workflow.Context) {
 }
 
 // HoldInputOf is the input of the run of a hold.
-func HoldInputOf(r hold.Run) HoldInput {
+func HoldInputOf(r hold.WorkflowInput) HoldInput {
 	return HoldInput{Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, RemindAt: r.RemindAt, DueAt: r.DueAt}
 }
 

@@ -90,7 +90,7 @@ func (r *recoveryRun) advance(ctx workflow.Context) (activities.RecoveryStanding
 }
 
 // StartRecovery starts the run of a recovery unless it exists.
-func (c *Client) StartRecovery(ctx context.Context, r recovery.Run) error {
+func (c *Client) StartRecovery(ctx context.Context, r recovery.WorkflowInput) error {
 	in := RecoveryInput{Recovery: r.Recovery, Environment: r.Environment}
 	return c.start(ctx, RecoveryID(in.Recovery), NameRecovery, about{
 		kind: NameRecovery, environment: in.Environment, state: string(models.RecoveryPending),

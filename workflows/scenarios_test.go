@@ -50,12 +50,12 @@ func scenarios() map[string]func() scenario {
 }
 
 func challengeScenarios() map[string]func() scenario {
-	of := func(life time.Duration, change func(r *challengeRecord), drive func(t *testing.T, c *workflows.Client, run challenge.Run, r *challengeRecord)) func() scenario {
+	of := func(life time.Duration, change func(r *challengeRecord), drive func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, r *challengeRecord)) func() scenario {
 		return func() scenario {
 			expires := time.Now().UTC().Add(life)
 			r := newChallengeRecord(expires)
 			change(r)
-			run := challenge.Run{Challenge: "chl_1", Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", ExpiresAt: expires}
+			run := challenge.WorkflowInput{Challenge: "chl_1", Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", ExpiresAt: expires}
 			return scenario{
 				id: workflows.ChallengeID("chl_1"), services: worker.Services{Challenges: r},
 				drive: func(t *testing.T, c *workflows.Client) { drive(t, c, run, r) },
@@ -64,16 +64,16 @@ func challengeScenarios() map[string]func() scenario {
 	}
 	nothing := func(*challengeRecord) {}
 	return map[string]func() scenario{
-		"challenge-completed": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+		"challenge-completed": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, _ *challengeRecord) {
 			require.NoError(t, c.StartChallenge(t.Context(), run))
 			_, err := c.CompleteChallenge(t.Context(), run, "0a")
 			require.NoError(t, err)
 		}),
-		"challenge-completed-by-its-start": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+		"challenge-completed-by-its-start": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, _ *challengeRecord) {
 			_, err := c.CompleteChallenge(t.Context(), run, "0a")
 			require.NoError(t, err)
 		}),
-		"challenge-refused-then-cancelled": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+		"challenge-refused-then-cancelled": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, _ *challengeRecord) {
 			_, err := c.CompleteChallenge(t.Context(), run, "0bad")
 			require.True(t, problem.Is(err, problem.AssertionRefused), "%v", err)
 			_, err = c.CancelChallenge(t.Context(), run, "0b")
@@ -86,14 +86,14 @@ func challengeScenarios() map[string]func() scenario {
 				}
 				return nil
 			}
-		}, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+		}, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, _ *challengeRecord) {
 			_, err := c.CompleteChallenge(t.Context(), run, "0a")
 			require.NoError(t, err)
 		}),
-		"challenge-expired": of(soon, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, _ *challengeRecord) {
+		"challenge-expired": of(soon, nothing, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, _ *challengeRecord) {
 			require.NoError(t, c.StartChallenge(t.Context(), run))
 		}),
-		"challenge-settled-past-its-run": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.Run, r *challengeRecord) {
+		"challenge-settled-past-its-run": of(distant, nothing, func(t *testing.T, c *workflows.Client, run challenge.WorkflowInput, r *challengeRecord) {
 			require.NoError(t, c.StartChallenge(t.Context(), run))
 			r.settle(models.ChallengeFailed)
 			require.NoError(t, c.SettleChallenge(t.Context(), run.Challenge))
@@ -102,10 +102,10 @@ func challengeScenarios() map[string]func() scenario {
 }
 
 func holdScenarios() map[string]func() scenario {
-	of := func(life time.Duration, required int, drive func(t *testing.T, c *workflows.Client, run hold.Run)) func() scenario {
+	of := func(life time.Duration, required int, drive func(t *testing.T, c *workflows.Client, run hold.WorkflowInput)) func() scenario {
 		return func() scenario {
 			now := time.Now().UTC()
-			run := hold.Run{Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", RemindAt: now.Add(life / 2), DueAt: now.Add(life)}
+			run := hold.WorkflowInput{Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", RemindAt: now.Add(life / 2), DueAt: now.Add(life)}
 			return scenario{
 				id: workflows.HoldID("azn_1"), services: worker.Services{Holds: newHoldRecord(run.RemindAt, run.DueAt, required)},
 				drive: func(t *testing.T, c *workflows.Client) {
@@ -115,15 +115,15 @@ func holdScenarios() map[string]func() scenario {
 			}
 		}
 	}
-	review := func(t *testing.T, c *workflows.Client, run hold.Run, m workflows.HoldReview) {
+	review := func(t *testing.T, c *workflows.Client, run hold.WorkflowInput, m workflows.HoldReview) {
 		_, err := c.ReviewHold(t.Context(), run, m.Resolution, m.Request)
 		require.NoError(t, err)
 	}
 	return map[string]func() scenario{
-		"hold-approved": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.Run) { review(t, c, run, annApproves) }),
-		"hold-rejected": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.Run) { review(t, c, run, annRejects) }),
-		"hold-expired":  of(soon, 1, func(*testing.T, *workflows.Client, hold.Run) {}),
-		"hold-approved-by-two": of(distant, 2, func(t *testing.T, c *workflows.Client, run hold.Run) {
+		"hold-approved": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) { review(t, c, run, annApproves) }),
+		"hold-rejected": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) { review(t, c, run, annRejects) }),
+		"hold-expired":  of(soon, 1, func(*testing.T, *workflows.Client, hold.WorkflowInput) {}),
+		"hold-approved-by-two": of(distant, 2, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) {
 			review(t, c, run, annApproves)
 			review(t, c, run, bobApproves)
 		}),
@@ -131,14 +131,14 @@ func holdScenarios() map[string]func() scenario {
 }
 
 func evaluationScenarios() map[string]func() scenario {
-	of := func(life time.Duration, drive func(t *testing.T, c *workflows.Client, run evaluation.Run)) func() scenario {
+	of := func(life time.Duration, drive func(t *testing.T, c *workflows.Client, run evaluation.WorkflowInput)) func() scenario {
 		return func() scenario {
 			var ends *time.Time
 			if life > 0 {
 				end := time.Now().UTC().Add(life)
 				ends = &end
 			}
-			run := evaluation.Run{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends}
+			run := evaluation.WorkflowInput{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends}
 			return scenario{
 				id: workflows.EvaluationID("evl_1"), services: worker.Services{Evaluations: &evaluationRecord{ends: ends}},
 				drive: func(t *testing.T, c *workflows.Client) {
@@ -149,8 +149,8 @@ func evaluationScenarios() map[string]func() scenario {
 		}
 	}
 	return map[string]func() scenario{
-		"evaluation-ended": of(soon, func(*testing.T, *workflows.Client, evaluation.Run) {}),
-		"evaluation-closed": of(0, func(t *testing.T, c *workflows.Client, run evaluation.Run) {
+		"evaluation-ended": of(soon, func(*testing.T, *workflows.Client, evaluation.WorkflowInput) {}),
+		"evaluation-closed": of(0, func(t *testing.T, c *workflows.Client, run evaluation.WorkflowInput) {
 			_, err := c.CloseEvaluation(t.Context(), run, closeIt)
 			require.NoError(t, err)
 		}),
@@ -178,7 +178,7 @@ func recoveryScenarios() map[string]func() scenario {
 			id:       workflows.RecoveryID("rcv_1"),
 			services: worker.Services{Subjects: worker.Subjects{Recoveries: recoveryRecord{now.Add(soon), now.Add(2 * soon)}}},
 			drive: func(t *testing.T, c *workflows.Client) {
-				require.NoError(t, c.StartRecovery(t.Context(), recovery.Run{Recovery: "rcv_1", Environment: "env_1"}))
+				require.NoError(t, c.StartRecovery(t.Context(), recovery.WorkflowInput{Recovery: "rcv_1", Environment: "env_1"}))
 			},
 		}
 	}}
@@ -187,11 +187,11 @@ func recoveryScenarios() map[string]func() scenario {
 // erasureRecord has one run to forget and nothing else.
 type erasureRecord struct{}
 
-func (erasureRecord) Runs(_ context.Context, _ string, after store.RunRef) ([]store.RunRef, error) {
+func (erasureRecord) Runs(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	if after.ID != "" {
 		return nil, nil
 	}
-	return []store.RunRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
+	return []store.WorkflowRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
 }
 
 func (erasureRecord) Sweep(context.Context, string) (bool, error) { return false, nil }
@@ -206,9 +206,9 @@ func erasureScenarios() map[string]func() scenario {
 	return map[string]func() scenario{"erasure-completed": func() scenario {
 		return scenario{
 			id:       workflows.ErasureID("ers_1"),
-			services: worker.Services{Subjects: worker.Subjects{Erasures: erasureRecord{}, Runs: erasureRecord{}}},
+			services: worker.Services{Subjects: worker.Subjects{Erasures: erasureRecord{}, Workflows: erasureRecord{}}},
 			drive: func(t *testing.T, c *workflows.Client) {
-				require.NoError(t, c.StartErasure(t.Context(), subject.Run{Erasure: "ers_1", Environment: "env_1"}))
+				require.NoError(t, c.StartErasure(t.Context(), subject.WorkflowInput{Erasure: "ers_1", Environment: "env_1"}))
 			},
 		}
 	}}
@@ -222,7 +222,7 @@ func (enrollmentRecord) Train(context.Context, enrollment.Step) (models.Enrollme
 }
 
 func enrollmentScenarios() map[string]func() scenario {
-	run := enrollment.Run{Enrollment: "enr_1", Environment: "env_1"}
+	run := enrollment.WorkflowInput{Enrollment: "enr_1", Environment: "env_1"}
 	return map[string]func() scenario{
 		"enrollment-completed": func() scenario {
 			return scenario{

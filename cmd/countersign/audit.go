@@ -38,13 +38,13 @@ func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audi
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return nil, fmt.Errorf("%s holds no head: %w", file, err)
 	}
-	return &head, audit.CheckHead(ctx, env, c.Proofing, head)
+	return &head, audit.CheckHead(ctx, env, c.Signing, head)
 }
 
 func auditHeadCommand() *cobra.Command {
 	return onEnvironment("head", "Print the head of an environment's chain, signed by its key, to be kept elsewhere", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Proofing, c.Clock)
+			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Signing, c.Clock)
 			if err != nil {
 				return err
 			}

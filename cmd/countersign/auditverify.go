@@ -28,7 +28,7 @@ func auditVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}
+			v := audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}
 			result, err := v.Verify(cmd.Context(), env, earlier)
 			if err != nil {
 				return err
@@ -107,7 +107,7 @@ takes in what was written since, and appends a signed entry audit.reanchored to 
 			}
 			defer c.Close()
 			r := audit.Reanchoring{Clock: c.Clock, Actor: actor(cmd), Reason: reason, Accept: accept,
-				Verifier: audit.Verifier{Store: c.Store, Signer: c.Proofing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}}
+				Verifier: audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}}
 			results, err := r.Run(cmd.Context())
 			if errors.Is(err, audit.ErrNotIntact) {
 				if err := printJSON(cmd.OutOrStdout(), results); err != nil {

@@ -52,7 +52,7 @@ func keyListCommand() *cobra.Command {
 			}
 			var keys []models.SigningKey
 			for _, scope := range scopes {
-				of, err := c.Proofing.Keys(cmd.Context(), scope)
+				of, err := c.Signing.Keys(cmd.Context(), scope)
 				if err != nil {
 					return err
 				}
@@ -83,7 +83,7 @@ func listed(cmd *cobra.Command, c *core, environment string) ([]store.Scope, err
 func keyRotateCommand() *cobra.Command {
 	return onEnvironment("rotate", "Sign with the next key from now on; the old one stays published while its proofs live", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			keys, err := c.Proofing.Rotate(cmd.Context(), env, actor(cmd))
+			keys, err := c.Signing.Rotate(cmd.Context(), env, actor(cmd))
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func keyRetireCommand() *cobra.Command {
 	var now bool
 	cmd := onEnvironment("retire KID", "Take one signing key out of use; it verifies until its last proof is dead", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
-			keys, revoked, err := c.Proofing.RetireKey(cmd.Context(), env, signing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
+			keys, revoked, err := c.Signing.RetireKey(cmd.Context(), env, signing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func printKeys(cmd *cobra.Command, c *core, keys []models.SigningKey) error {
 	return table(cmd.OutOrStdout(), "ENVIRONMENT\tKID\tSTATUS\tCREATED\tFIRST USE\tRETIRES\tOPENS", func(w io.Writer) error {
 		for _, k := range keys {
 			opens := "yes"
-			if c.Proofing.Opens(k) != nil {
+			if c.Signing.Opens(k) != nil {
 				opens = "no"
 			}
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, apitime.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),

@@ -81,23 +81,23 @@ func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.S
 }
 
 // Run is what the run of an erasure is started with.
-type Run struct {
+type WorkflowInput struct {
 	Erasure     string
 	Environment string
 }
 
 // Run is looked up by id for the outbox relay; false where the erasure is over.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	e, err := s.store.Erasures().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
-	return Run{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
+	return WorkflowInput{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
 }
 
 // Runs lists the runs that were started for the subject of an erasure, some at a time; the last is where to go on from.
 // None is the end.
-func (s *Service) Runs(ctx context.Context, erasure string, after store.RunRef) ([]store.RunRef, error) {
+func (s *Service) Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	e, err := s.store.Erasures().Get(ctx, erasure)
 	if err != nil || e.SubjectUID == nil {
 		return nil, ignoreAbsent(err)

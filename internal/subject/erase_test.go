@@ -66,9 +66,9 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, subject.Receipt{Subject: canary, Erasure: r.Erasure, Status: subject.Erasing, RequestedAt: b.clock.Now()}, r)
 
 	_, err = b.service.Get(ctx, b.scope, canary)
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Erase(ctx, b.principal, canary)
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	views, _, err := b.service.List(ctx, b.scope, store.SubjectFilter{}, store.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, views)
@@ -82,10 +82,10 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where jti = $1", s.proof))
 	require.Equal(t, []string{"cancelled"}, b.texts(t, "select status from challenges where id = $1", s.challenge))
 	require.Equal(t, []string{"challenge.settled", "erasure.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
-	run, waiting, err := b.service.Run(ctx, r.Erasure)
+	run, waiting, err := b.service.WorkflowInput(ctx, r.Erasure)
 	require.NoError(t, err)
 	require.True(t, waiting)
-	require.Equal(t, subject.Run{Erasure: r.Erasure, Environment: b.env.ID}, run)
+	require.Equal(t, subject.WorkflowInput{Erasure: r.Erasure, Environment: b.env.ID}, run)
 }
 
 func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
@@ -156,10 +156,10 @@ func TestErasureStepsAreSafeToRepeat(t *testing.T) {
 	require.NoError(t, err)
 	b.erase(t, r.Erasure)
 	b.erase(t, r.Erasure)
-	runs, err := b.service.Runs(ctx, r.Erasure, store.RunRef{})
+	runs, err := b.service.Workflows(ctx, r.Erasure, store.WorkflowRef{})
 	require.NoError(t, err)
 	require.Empty(t, runs)
-	_, waiting, err := b.service.Run(ctx, r.Erasure)
+	_, waiting, err := b.service.WorkflowInput(ctx, r.Erasure)
 	require.NoError(t, err)
 	require.False(t, waiting)
 	require.Len(t, b.texts(t, "select id from events where type = 'subject.erased'"), 1)
@@ -193,11 +193,11 @@ func TestRunsOfAnErasureArePaged(t *testing.T) {
 	s := b.seed(t, v.Subject)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	runs, err := b.service.Runs(ctx, r.Erasure, store.RunRef{})
+	runs, err := b.service.Workflows(ctx, r.Erasure, store.WorkflowRef{})
 	require.NoError(t, err)
-	want := []store.RunRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
+	want := []store.WorkflowRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
 	require.Equal(t, want, runs)
-	runs, err = b.service.Runs(ctx, r.Erasure, want[1])
+	runs, err = b.service.Workflows(ctx, r.Erasure, want[1])
 	require.NoError(t, err)
 	require.Equal(t, want[2:], runs)
 }

@@ -56,7 +56,7 @@ type exportHead struct {
 // once for the digest and the size and once to be sent.
 func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (Export, error) {
 	if err := s.exports.Enter(ctx, p.TenantID, exportWithin); err != nil {
-		return Export{}, problem.Away("Other exports are under way. Ask again.", err)
+		return Export{}, problem.NewUnavailable("Other exports are under way. Ask again.", err)
 	}
 	// The caller's deadline is for an answer to begin; this one is for it to end.
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportWithin)

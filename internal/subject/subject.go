@@ -165,7 +165,7 @@ func scopeOf(row models.Subject) store.Scope {
 
 func absent(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	return err
 }

@@ -152,17 +152,17 @@ func TestGetKnowsOnlyItsOwnEnvironment(t *testing.T) {
 	abroad.create(t, "user-4711")
 	ctx := context.Background()
 	_, err := b.service.Get(ctx, b.scope, "user-4711")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Freeze(ctx, b.principal, "user-4711", true, "")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Revoke(ctx, b.principal, "user-4711", "")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Erase(ctx, b.principal, "user-4711")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Export(ctx, b.principal, "user-4711")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.SetConsent(ctx, b.principal, "user-4711", true)
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 }
 
 func TestListPagesFiltersAndShowsPasskeys(t *testing.T) {

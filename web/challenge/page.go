@@ -70,11 +70,11 @@ func Section(d Deps) (web.Section, error) {
 // visit looks the ticket up, which must be the challenge's of the address; whatever is wrong with it, the answer is the same.
 func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 	if !ticketForm.MatchString(ticket) {
-		return challenge.Visit{}, problem.Absent()
+		return challenge.Visit{}, problem.NewNotFound()
 	}
 	v, err := p.Challenges.ByTicket(api.RequestContext(c), ticket)
 	if err == nil && v.ID != c.Params("challenge") {
-		return challenge.Visit{}, problem.Absent()
+		return challenge.Visit{}, problem.NewNotFound()
 	}
 	return v, err
 }

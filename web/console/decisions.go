@@ -307,4 +307,4 @@ func (c *console) decisionRow(v *visit, t authorization.Trace) decisionRow {
 }
 
 // errVersion is the answer to a version that is no number.
-func errVersion() error { return problem.Absent() }
+func errVersion() error { return problem.NewNotFound() }

@@ -213,7 +213,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 		return err
 	}
 	if seen.Case.Hold == nil {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	view := reviewView{caseView: seen, Notice: n}
 	if view.Queue, err = c.queue(v, id); err != nil {

@@ -35,7 +35,7 @@ func (c *console) start(v *visit) error {
 			return v.back(k.path)
 		}
 	}
-	return problem.Absent()
+	return problem.NewNotFound()
 }
 
 func (c *console) signInPage(v *visit) error {

@@ -68,7 +68,7 @@ func (c *console) admit(v *visit, l line) error {
 	}
 	grant, ok := session.Grant(v.param("environment"))
 	if !ok {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	v.grant = grant
 	if !permits(l.Right, grant) {

@@ -86,7 +86,7 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 		return err
 	}
 	if e.Status == models.EnrollmentPending {
-		waited := p.Await(ctx, enrollment.Run{Enrollment: e.ID, Environment: e.EnvironmentID})
+		waited := p.Await(ctx, enrollment.WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID})
 		if e, err = p.Enrollments.Get(ctx, e.ID, e.Subject); err != nil {
 			return errors.Join(err, waited)
 		}

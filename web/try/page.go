@@ -63,7 +63,7 @@ type Deps struct {
 	Challenges     *challenge.Service
 	Proofs         *signing.Service
 	// Await waits until the run of an enrollment has ended.
-	Await func(ctx context.Context, r enrollment.Run) error
+	Await func(ctx context.Context, r enrollment.WorkflowInput) error
 }
 
 // Subjects reads one subject.

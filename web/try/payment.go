@@ -122,7 +122,7 @@ func (p *Page) decision(c *fiber.Ctx) error {
 func (p *Page) answer(c *fiber.Ctx, v visitor, id string, asked any) error {
 	trace, err := p.Authorizations.Get(api.RequestContext(c), v.Store(), id)
 	if err == nil && trace.Subject != v.subject.ExternalID {
-		err = problem.Absent()
+		err = problem.NewNotFound()
 	}
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (p *Page) confirm(c *fiber.Ctx) error {
 		return err
 	}
 	if trace.Subject != v.subject.ExternalID || trace.Challenge == nil {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	link, err := p.Challenges.CreateLink(ctx, v.Principal, trace.Challenge.ID, "")
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *Page) verify(c *fiber.Ctx) error {
 		return err
 	}
 	if verified.Claims == nil || verified.Claims.Subject != v.subject.ExternalID {
-		return problem.Absent() // another visitor's proof is not used up here
+		return problem.NewNotFound() // another visitor's proof is not used up here
 	}
 	if question.Consume = verified.Valid; question.Consume {
 		if verified, err = p.Proofs.Verify(ctx, v.Principal, question); err != nil {

@@ -70,7 +70,7 @@ func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
 func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSession, error) {
 	s, err := p.Sessions.Get(ctx, v.Store(), id)
 	if err == nil && s.Subject.UID != v.subject.UID {
-		err = problem.Absent()
+		err = problem.NewNotFound()
 	}
 	return s, err
 }

@@ -26,8 +26,8 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
 		Services: api.Services{
 			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Gatherer: p.Ops.Registry, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Evaluations: v.evaluations,
-			Proofs: p.Proofing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
-			AuditSigner: p.Proofing, Runs: p.Flows, Ready: p.capabilities,
+			Proofs: p.Signing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
+			AuditSigner: p.Signing, Workflows: p.Flows, Ready: p.capabilities,
 		},
 	})
 }
@@ -74,12 +74,12 @@ func (p *Process) followNotices(ctx context.Context) {
 		case store.ChannelEnvironment:
 			p.services.authorizations.ForgetEnvironment(payload)
 		case store.ChannelSigningKey:
-			p.Proofing.Forget(payload)
+			p.Signing.Forget(payload)
 		default:
 			p.Identity.Forget("")
 			p.services.actions.Forget("")
 			p.services.authorizations.ForgetEnvironment("")
-			p.Proofing.Forget("")
+			p.Signing.Forget("")
 		}
 	})
 }

@@ -34,7 +34,7 @@ type Core struct {
 	Settings
 	Store    *store.Store
 	Identity *identity.Service
-	Proofing *signing.Service
+	Signing  *signing.Service
 	Tenancy  *tenancy.Service
 	People   *staff.Service
 
@@ -61,7 +61,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 	}
 	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL)
 	return &Core{
-		Settings: s, Store: st, Proofing: proofs, following: following,
+		Settings: s, Store: st, Signing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock),
 		People:   staff.New(st, s.Keys, s.Clock, s.BaseURL),

@@ -46,7 +46,7 @@ func (f *workerFigures) Relayed(topic string, waited time.Duration, err error) {
 }
 
 // Attempted implements webhook.Observer.
-func (f *workerFigures) Attempted(first bool, since time.Duration, o webhook.Outcome) {
+func (f *workerFigures) Attempted(first bool, since time.Duration, o webhook.AttemptResult) {
 	result := "succeeded"
 	switch {
 	case o.Succeeded:

@@ -20,7 +20,7 @@ func (c *Core) Check(ctx context.Context) error {
 	if err := c.Store.CheckSchema(ctx); err != nil {
 		return err
 	}
-	return masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Proofing.Opens, Now: c.Clock.Now()})
+	return masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Signing.Opens, Now: c.Clock.Now()})
 }
 
 // keysEvery bounds how often probes and scrapes have the signing keys opened; those in between get the figures from before.
@@ -62,7 +62,7 @@ func (k *keyState) ask(ctx context.Context) (missing bool, health signing.Health
 	if missing = errors.As(err, &mismatch); err != nil && !missing {
 		return false, health, err
 	}
-	health, err = k.core.Proofing.Health(ctx)
+	health, err = k.core.Signing.Health(ctx)
 	return missing, health, err
 }
 
@@ -123,5 +123,5 @@ func (k *keyState) Collect(to chan<- prometheus.Metric) {
 
 // followSigningKeys drops the cached signing keys of an environment as soon as another process changed them.
 func (p *Process) followSigningKeys(ctx context.Context) {
-	p.Store.Listen(ctx, []string{store.ChannelSigningKey}, func(_, payload string) { p.Proofing.Forget(payload) })
+	p.Store.Listen(ctx, []string{store.ChannelSigningKey}, func(_, payload string) { p.Signing.Forget(payload) })
 }

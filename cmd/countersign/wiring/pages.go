@@ -21,7 +21,7 @@ func (p *Process) pages() (*web.Site, error) {
 func (p *Process) sections() ([]web.Section, error) {
 	challenges, err := challenge.Section(challenge.Deps{
 		Challenges: p.services.challenges, Clock: p.Clock,
-		Moves: api.ChallengeMoves{Challenges: p.services.challenges, Runs: p.Flows},
+		Moves: api.ChallengeMoves{Challenges: p.services.challenges, Workflows: p.Flows},
 	})
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func newServices(p *Process) services {
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
-	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Proofing)
+	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing)
 	p.Tenancy.Changed = s.authorizations.ForgetEnvironment
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
@@ -75,7 +75,7 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
 		LinkBase: p.BaseURL + "/challenge/",
 	}
-	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold, Proofs: p.Proofing}
+	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold, Proofs: p.Signing}
 	s.endpoints = &webhook.Endpoints{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log,
 	}

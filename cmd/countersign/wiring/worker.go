@@ -22,7 +22,7 @@ func (p *Process) workerDeps() worker.Deps {
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
-			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Runs: p.Flows},
+			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
 			Endpoints: &webhook.Deliverer{
 				Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log, Observer: figures,
 			},
@@ -37,7 +37,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 	s := p.services
 	return upkeep.New(append(
 		upkeep.Standard(upkeep.Deps{
-			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Proofing,
+			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Signing,
 		}),
 		append(append(upkeep.Subjects(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}), upkeep.Templates(s.templates)...),
 			upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()})...)...,
@@ -47,7 +47,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 // relay has a lane for what waits for Temporal and one for events: neither holds up the other.
 func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
-	runs := worker.RunTopics(p.Flows, s.challenges, s.holds, s.evaluations)
+	runs := worker.WorkflowTopics(p.Flows, s.challenges, s.holds, s.evaluations)
 	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
 	maps.Copy(runs, worker.AdaptationTopics(p.Flows, s.templates))
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))

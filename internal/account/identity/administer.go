@@ -83,7 +83,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := q.Credentials().Get(ctx, scope, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requ
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := q.Credentials().Get(ctx, scope, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -190,11 +190,11 @@ func (s *Service) mayHaveToken(ctx context.Context, q *store.Q, scope store.Scop
 	if err == nil && in.Session != "" {
 		var session store.SubjectSession
 		if session, err = q.Sessions().Get(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 
 func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time) (cached, error) {
 	if err := s.places.Enter(ctx, "", lookupsWait); err != nil {
-		return cached{}, problem.Away("The service is busy. Nothing was done.", err)
+		return cached{}, problem.NewUnavailable("The service is busy. Nothing was done.", err)
 	}
 	defer s.places.Leave("")
 	macs := s.keys.MACs(macPurpose, []byte(key))

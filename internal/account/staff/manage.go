@@ -75,7 +75,7 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		p, err := q.Staff().Lock(ctx, tenant, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *Service) present(ctx context.Context, q *store.Q, tenant, id string) (m
 	p, err := q.Staff().Lock(ctx, tenant, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return p, problem.Absent()
+		return p, problem.NewNotFound()
 	case err == nil && p.RevokedAt != nil:
 		return p, problem.New(problem.Conflict, "The person's access was ended. Invite them as a new person.")
 	}

@@ -87,7 +87,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models.Action, error) {
 	a, err := s.store.Actions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return a, problem.Absent()
+		return a, problem.NewNotFound()
 	}
 	return a, err
 }
@@ -104,7 +104,7 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		before, err := q.Actions().Lock(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) 
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
 		if a, err = q.Actions().Lock(ctx, p.Store(), id); errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		} else if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		a, err := q.Actions().Lock(ctx, p.Store(), actionID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error
 func (s *Service) Version(ctx context.Context, scope store.Scope, actionID string, version int) (models.PolicyVersion, error) {
 	v, err := s.store.Actions().PolicyVersion(ctx, scope, actionID, version)
 	if errors.Is(err, store.ErrNotFound) {
-		return v, problem.Absent()
+		return v, problem.NewNotFound()
 	}
 	return v, err
 }
@@ -152,13 +152,13 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
 		if a, err = q.Actions().Lock(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		} else if err != nil {
 			return err
 		}
 		before, err := q.Actions().PolicyVersion(ctx, p.Store(), actionID, version)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

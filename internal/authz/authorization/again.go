@@ -52,7 +52,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 	// Without a pin it is the session that is the latest by now: what the person did since counts.
 	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, parent.SubjectUID, pinned)
 	if errors.Is(err, store.ErrNotFound) {
-		return parent, nil, problem.Absent()
+		return parent, nil, problem.NewNotFound()
 	}
 	if err != nil {
 		return parent, nil, err
@@ -77,7 +77,7 @@ func (s *Service) DecideAgain(ctx context.Context, q *store.Q, in Again) (models
 		return parent, nil, err
 	}
 	if !written {
-		return parent, nil, problem.Away("The subject was changed while the decision was made. Try again.", nil)
+		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Try again.", nil)
 	}
 	return d.Authorization, body, nil
 }

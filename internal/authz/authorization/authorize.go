@@ -45,7 +45,7 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 			return answer, err
 		}
 	}
-	return Answer{}, problem.Away("The subject is being changed by many at once. Nothing was decided.", nil)
+	return Answer{}, problem.NewUnavailable("The subject is being changed by many at once. Nothing was decided.", nil)
 }
 
 // request is a Request on its way, with what is derived from it once.
@@ -98,10 +98,10 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 		return Answer{}, false, err
 	}
 	if facts.Subject.UID == "" {
-		return Answer{}, false, problem.Absent()
+		return Answer{}, false, problem.NewNotFound()
 	}
 	if r.Session != nil && facts.Session == nil {
-		return Answer{}, false, problem.Absent()
+		return Answer{}, false, problem.NewNotFound()
 	}
 	in, err := s.input(force, r, facts)
 	if err != nil {

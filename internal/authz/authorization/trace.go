@@ -74,7 +74,7 @@ type ProofTrace struct {
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
 	t, err := s.store.Decisions().Trace(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Trace{}, problem.Absent()
+		return Trace{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Trace{}, err
@@ -172,7 +172,7 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 		}
 		t, err := q.Decisions().Trace(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

@@ -97,7 +97,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) move(p challenge.Prepared) challenge.Move {
 	digest, _ := hex.DecodeString(p.Request)
-	return challenge.Move{ID: p.Run.Challenge, Request: digest, At: b.clock.Now(), WorkflowID: "challenge/" + p.Run.Challenge}
+	return challenge.Move{ID: p.Workflow.Challenge, Request: digest, At: b.clock.Now(), WorkflowID: "challenge/" + p.Workflow.Challenge}
 }
 
 func TestCompleteBySandboxConfirm(t *testing.T) {
@@ -108,9 +108,9 @@ func TestCompleteBySandboxConfirm(t *testing.T) {
 	prepared, err := b.service.PrepareCompletion(t.Context(), p, c.ID, challenge.MethodSandboxConfirm, nil)
 	require.NoError(t, err)
 	require.Nil(t, prepared.Receipt)
-	require.Equal(t, challenge.Run{
+	require.Equal(t, challenge.WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: b.Scope.Environment, Action: "payments.transfer", ExpiresAt: c.ExpiresAt,
-	}, prepared.Run)
+	}, prepared.Workflow)
 
 	out, err := b.service.Complete(t.Context(), b.move(prepared))
 	require.NoError(t, err)
@@ -367,11 +367,11 @@ func TestRunLooksTheChallengeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
-	run, waiting, err := b.service.Run(t.Context(), c.ID)
+	run, waiting, err := b.service.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.True(t, waiting)
 	require.Equal(t, c.ID, run.Challenge)
-	_, waiting, err = b.service.Run(t.Context(), "chl_gone")
+	_, waiting, err = b.service.WorkflowInput(t.Context(), "chl_gone")
 	require.NoError(t, err)
 	require.False(t, waiting)
 }

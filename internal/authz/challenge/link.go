@@ -104,7 +104,7 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	link, c, err := s.Store.Challenges().ByLink(ctx, s.Keyring.MACs(ticketPurpose, []byte(ticket)), s.Clock.Now())
 	if absent(err) {
-		return Visit{}, problem.Absent()
+		return Visit{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Visit{}, err

@@ -164,7 +164,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeStatus) (Outcome, error) {
 	c, err := q.Challenges().Case(ctx, m.ID)
 	if absent(err) {
-		return Outcome{}, problem.Absent()
+		return Outcome{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Outcome{}, err

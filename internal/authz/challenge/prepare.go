@@ -17,7 +17,7 @@ import (
 )
 
 // Run is what the run of a challenge is started with.
-type Run struct {
+type WorkflowInput struct {
 	Challenge     string
 	Authorization string
 	Environment   string
@@ -27,9 +27,9 @@ type Run struct {
 
 // Prepared is a request that may go to the run, or the receipt of one that went there before.
 type Prepared struct {
-	Run     Run
-	Request string // hex digest of the whole request
-	Receipt *Receipt
+	Workflow WorkflowInput
+	Request  string // hex digest of the whole request
+	Receipt  *Receipt
 }
 
 // Receipt is ChallengeCompletionReceipt. It does not tell the decision.
@@ -120,27 +120,27 @@ func (s *Service) prepared(ctx context.Context, c models.Challenge, request mode
 		return Prepared{}, err
 	}
 	run, err := s.run(ctx, c)
-	return Prepared{Run: run, Request: hex.EncodeToString(request.Digest)}, err
+	return Prepared{Workflow: run, Request: hex.EncodeToString(request.Digest)}, err
 }
 
-func (s *Service) run(ctx context.Context, c models.Challenge) (Run, error) {
+func (s *Service) run(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
 	key, err := s.Store.Decisions().Key(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
-	return Run{
+	return WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
 }
 
 // Run is what the run of a challenge is started with, looked up by id for the outbox relay; false where nothing is left to
 // run for.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	c, err := s.Store.Challenges().Case(ctx, id)
 	if absent(err) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
 	if err != nil {
-		return Run{}, false, err
+		return WorkflowInput{}, false, err
 	}
-	return Run{
+	return WorkflowInput{
 		Challenge: c.Challenge.ID, Authorization: c.Parent.ID, Environment: c.Challenge.EnvironmentID,
 		Action: c.Parent.ActionKey, ExpiresAt: c.Challenge.ExpiresAt.UTC(),
 	}, c.Challenge.Status == models.ChallengeOpen, nil

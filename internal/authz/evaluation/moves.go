@@ -29,23 +29,23 @@ type Outcome struct {
 }
 
 // Run is what the run of an evaluation is started with.
-type Run struct {
+type WorkflowInput struct {
 	Evaluation  string
 	Environment string
 	EndsAt      *time.Time
 }
 
 // Run looks an evaluation up by id for the outbox relay; false where nothing is left to run for.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	row, err := s.lookup(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
 	return runOf(row), row.Status == models.EvaluationOpen, err
 }
 
-func runOf(row models.Evaluation) Run {
-	return Run{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
+func runOf(row models.Evaluation) WorkflowInput {
+	return WorkflowInput{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
 }
 
 func utc(t *time.Time) *time.Time {
@@ -65,13 +65,13 @@ func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation,
 }
 
 // PrepareClose is the run of an evaluation that may be closed; closing a closed one is refused.
-func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (Run, error) {
+func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (WorkflowInput, error) {
 	row, err := s.Store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
-		return Run{}, err
+		return WorkflowInput{}, err
 	}
 	if Effective(row, s.Clock.Now()) == models.EvaluationClosed {
-		return Run{}, problem.New(problem.EvaluationClosed, "The evaluation is closed.")
+		return WorkflowInput{}, problem.New(problem.EvaluationClosed, "The evaluation is closed.")
 	}
 	return runOf(row), nil
 }
@@ -80,7 +80,7 @@ func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string
 func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 	row, err := s.lookup(ctx, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return Outcome{}, problem.Absent()
+		return Outcome{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Outcome{}, err

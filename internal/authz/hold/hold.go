@@ -66,7 +66,7 @@ func Effective(h models.Hold, now time.Time) models.HoldStatus {
 }
 
 // Run is what the run of a hold is started with.
-type Run struct {
+type WorkflowInput struct {
 	Authorization string
 	Environment   string
 	Action        string
@@ -76,7 +76,7 @@ type Run struct {
 
 // Prepared is a review that may go to the run, or the answer one got before.
 type Prepared struct {
-	Run        Run
+	Workflow   WorkflowInput
 	Request    string // hex digest of the whole request
 	Resolution string
 	Receipt    json.RawMessage // ManualReviewReceipt of a hold that was resolved this way before
@@ -209,25 +209,25 @@ func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold,
 		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.Clock.Now(),
 	})
-	return Prepared{Run: runOf(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
+	return Prepared{Workflow: runOf(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }
 
-func runOf(h models.Hold, action string) Run {
-	return Run{
+func runOf(h models.Hold, action string) WorkflowInput {
+	return WorkflowInput{
 		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt.UTC(), DueAt: h.DueAt.UTC(),
 	}
 }
 
 // Run is what the run of a hold is started with, looked up by id for the outbox relay; false where nothing is left to run
 // for.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	var c store.HoldCase
 	err := s.Store.Write(ctx, func(q *store.Q) (err error) {
 		c, err = q.Holds().LockCase(ctx, id)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
 	return runOf(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
 }
@@ -241,7 +241,7 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution
 	}
 	status := Effective(h, s.Clock.Now())
 	if status == models.HoldPending {
-		return nil, problem.Away("The hold is not settled yet. Ask again.", nil)
+		return nil, problem.NewUnavailable("The hold is not settled yet. Ask again.", nil)
 	}
 	p, err := s.settled(ctx, h, status, resolution)
 	return p.Receipt, err

@@ -48,7 +48,7 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 		}
 		c, err := q.Holds().LockCase(ctx, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

@@ -156,7 +156,7 @@ func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKe
 
 // errCannotSign is of a part that is unavailable: nothing was decided, and another process may be able to sign.
 func errCannotSign(environment string, cause error) error {
-	return problem.Away("The proofs of this environment cannot be signed at present. Nothing was changed.",
+	return problem.NewUnavailable("The proofs of this environment cannot be signed at present. Nothing was changed.",
 		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY and countersign key list: %w", environment, cause))
 }
 

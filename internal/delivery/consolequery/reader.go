@@ -162,7 +162,7 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 
 func absent(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return problem.Absent()
+		return problem.NewNotFound()
 	}
 	return err
 }

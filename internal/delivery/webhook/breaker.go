@@ -43,7 +43,7 @@ func (b Breaker) Slots(n, underWay int, now time.Time) int {
 
 // Observe takes one outcome in. Jitter in [0, 1) spreads the distance of probes from 0.9 to 1.1 of itself. Deliveries that
 // were under way when the breaker opened do not push the probe further away; a Retry-After of the receiver does.
-func (b Breaker) Observe(o Outcome, now time.Time, jitter float64) (Breaker, Change) {
+func (b Breaker) Observe(o AttemptResult, now time.Time, jitter float64) (Breaker, Change) {
 	switch {
 	case o.Succeeded && b.Open:
 		return Breaker{}, Closed

@@ -24,7 +24,7 @@ const concurrency = 8
 type Observer interface {
 	// Attempted tells of one try: whether it was the first of a delivery that no broken receiver held up, how long after the
 	// event it began, and its outcome. What a receiver held up says nothing of how fast we are.
-	Attempted(first bool, since time.Duration, o Outcome)
+	Attempted(first bool, since time.Duration, o AttemptResult)
 }
 
 // Deliverer sends what is due to one endpoint at a time. Its state between batches is the Job that the caller keeps.
@@ -90,7 +90,7 @@ type run struct {
 type result struct {
 	delivery store.DueDelivery
 	at       time.Time
-	outcome  Outcome
+	outcome  AttemptResult
 	dropped  bool // ctx ended first: nobody knows what the receiver got
 }
 

@@ -143,7 +143,7 @@ type lags struct {
 	seen []time.Duration
 }
 
-func (l *lags) Attempted(first bool, since time.Duration, _ Outcome) {
+func (l *lags) Attempted(first bool, since time.Duration, _ AttemptResult) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if first {

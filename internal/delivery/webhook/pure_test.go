@@ -20,23 +20,23 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for i, want := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
-		at, final := nextTry(i+1, Outcome{}, noon, 0.5)
+		at, final := nextTry(i+1, AttemptResult{}, noon, 0.5)
 		require.False(t, final)
 		require.WithinDuration(t, noon.Add(want), at, time.Millisecond, "after attempt %d", i+1)
 	}
-	_, final := nextTry(MaxAttempts, Outcome{}, noon, 0.5)
+	_, final := nextTry(MaxAttempts, AttemptResult{}, noon, 0.5)
 	require.True(t, final)
 	require.Equal(t, MaxAttempts, len(delays)+1)
 
 	for name, c := range map[string]struct {
-		o     Outcome
+		o     AttemptResult
 		want  time.Duration
 		final bool
 	}{
-		"longer retry-after":  {Outcome{RetryAfter: time.Hour}, time.Hour, false},
-		"shorter retry-after": {Outcome{RetryAfter: time.Second}, 5 * time.Second, false},
-		"absurd retry-after":  {Outcome{RetryAfter: 1000 * time.Hour}, 24 * time.Hour, false},
-		"abort":               {Outcome{Abort: true}, 0, true},
+		"longer retry-after":  {AttemptResult{RetryAfter: time.Hour}, time.Hour, false},
+		"shorter retry-after": {AttemptResult{RetryAfter: time.Second}, 5 * time.Second, false},
+		"absurd retry-after":  {AttemptResult{RetryAfter: 1000 * time.Hour}, 24 * time.Hour, false},
+		"abort":               {AttemptResult{Abort: true}, 0, true},
 	} {
 		at, final := nextTry(1, c.o, noon, 0.5)
 		require.Equal(t, c.final, final, name)
@@ -52,7 +52,7 @@ func TestScheduleProperties(t *testing.T) {
 		n := rapid.IntRange(1, MaxAttempts-1).Draw(t, "attempts")
 		j := rapid.Float64Range(0, 0.999999).Draw(t, "jitter")
 		after := time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(t, "retry after"))
-		at, final := nextTry(n, Outcome{RetryAfter: after}, noon, j)
+		at, final := nextTry(n, AttemptResult{RetryAfter: after}, noon, j)
 		require.False(t, final)
 		d := at.Sub(noon)
 		require.GreaterOrEqual(t, d, delays[n-1]*9/10-1)
@@ -65,11 +65,11 @@ func TestBreaker(t *testing.T) {
 	var b Breaker
 	var change Change
 	for i := range Threshold - 1 {
-		b, change = b.Observe(Outcome{}, noon, 0.5)
+		b, change = b.Observe(AttemptResult{}, noon, 0.5)
 		require.Equal(t, Unchanged, change, i)
 		require.Equal(t, 8, b.Slots(8, 0, noon))
 	}
-	b, change = b.Observe(Outcome{}, noon, 0.5)
+	b, change = b.Observe(AttemptResult{}, noon, 0.5)
 	require.Equal(t, Opened, change)
 	require.True(t, b.Open)
 	require.Equal(t, noon.Add(10*time.Second), b.ProbeAt)
@@ -77,25 +77,25 @@ func TestBreaker(t *testing.T) {
 	require.Equal(t, 1, b.Slots(8, 0, b.ProbeAt), "one probe")
 	require.Zero(t, b.Slots(8, 1, b.ProbeAt), "and no second beside it")
 
-	late, change := b.Observe(Outcome{}, noon.Add(time.Second), 0.5)
+	late, change := b.Observe(AttemptResult{}, noon.Add(time.Second), 0.5)
 	require.Equal(t, Unchanged, change)
 	require.Equal(t, b.ProbeAt, late.ProbeAt, "what was under way when it opened moves no probe")
 
 	at := b.ProbeAt
 	for _, want := range []time.Duration{20, 40, 80, 160, 300, 300} {
-		b, change = b.Observe(Outcome{}, at, 0.5)
+		b, change = b.Observe(AttemptResult{}, at, 0.5)
 		require.Equal(t, Unchanged, change)
 		require.Equal(t, at.Add(want*time.Second), b.ProbeAt)
 		at = b.ProbeAt
 	}
-	b, change = b.Observe(Outcome{Succeeded: true}, at, 0.5)
+	b, change = b.Observe(AttemptResult{Succeeded: true}, at, 0.5)
 	require.Equal(t, Closed, change)
 	require.Equal(t, Breaker{}, b)
 
-	b, _ = Breaker{Failures: Threshold - 1}.Observe(Outcome{Succeeded: true}, noon, 0.5)
+	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{Succeeded: true}, noon, 0.5)
 	require.Zero(t, b.Failures, "failures count in a row only")
 
-	b, _ = Breaker{Failures: Threshold - 1}.Observe(Outcome{RetryAfter: time.Hour}, noon, 0.5)
+	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{RetryAfter: time.Hour}, noon, 0.5)
 	require.Equal(t, noon.Add(time.Hour), b.ProbeAt, "one that says when to come back is not probed before")
 }
 
@@ -117,7 +117,7 @@ func TestBreakerNeverSendsMoreThanAllowed(t *testing.T) {
 				wasOpen := b.Open
 				ok := rapid.Bool().Draw(t, "ok")
 				var change Change
-				b, change = b.Observe(Outcome{Succeeded: ok}, now, rapid.Float64Range(0, 0.99).Draw(t, "jitter"))
+				b, change = b.Observe(AttemptResult{Succeeded: ok}, now, rapid.Float64Range(0, 0.99).Draw(t, "jitter"))
 				require.Equal(t, !wasOpen && b.Open, change == Opened)
 				require.Equal(t, wasOpen && !b.Open, change == Closed)
 				require.False(t, ok && b.Open)

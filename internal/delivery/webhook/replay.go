@@ -151,7 +151,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 // TestResult is what an endpoint answered to a test.
 type TestResult struct {
 	Event string
-	Outcome
+	AttemptResult
 }
 
 // Test sends a webhook.test to an endpoint, enabled or not, and waits for its answer. It is tried once and is in no log.

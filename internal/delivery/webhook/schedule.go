@@ -19,7 +19,7 @@ const DisableAfter = 5 * 24 * time.Hour
 // nextTry is when to try again after a failure, attempts tries having been made; final where there is no next time.
 // Jitter in [0, 1) spreads the delay from 0.9 to 1.1 of itself, so that endpoints that broke together are not tried
 // together. A longer Retry-After of the receiver is honoured.
-func nextTry(attempts int, o Outcome, now time.Time, jitter float64) (at time.Time, final bool) {
+func nextTry(attempts int, o AttemptResult, now time.Time, jitter float64) (at time.Time, final bool) {
 	if o.Abort || attempts >= MaxAttempts {
 		return time.Time{}, true
 	}

@@ -53,7 +53,7 @@ func newSender(p Policy, resolver *net.Resolver, tlsConfig *tls.Config) *Sender 
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
 // Outcome is what became of one try.
-type Outcome struct {
+type AttemptResult struct {
 	Succeeded  bool          // the receiver answered 2xx
 	StatusCode int           // 0 where there was no answer
 	Latency    time.Duration // until the status was there, or the try was given up
@@ -89,7 +89,7 @@ type Message struct {
 }
 
 // Send makes one try and never takes longer than its deadlines.
-func (s *Sender) Send(ctx context.Context, m Message) Outcome {
+func (s *Sender) Send(ctx context.Context, m Message) AttemptResult {
 	start := time.Now() //nolint:forbidigo // measures how long the try took
 	o := s.send(ctx, m, start)
 	if o.Latency == 0 {
@@ -98,15 +98,15 @@ func (s *Sender) Send(ctx context.Context, m Message) Outcome {
 	return o
 }
 
-func (s *Sender) send(ctx context.Context, m Message, start time.Time) Outcome {
+func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptResult {
 	if s.policy.CheckURL(m.URL) != "" {
-		return Outcome{Error: ErrorURL}
+		return AttemptResult{Error: ErrorURL}
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, strings.NewReader(string(m.Body)))
 	if err != nil {
-		return Outcome{Error: ErrorURL}
+		return AttemptResult{Error: ErrorURL}
 	}
 	req.Header = http.Header{
 		"Content-Type": {"application/json"}, "User-Agent": {"Countersign-Webhooks/1"}, "Accept-Encoding": {"identity"},
@@ -114,7 +114,7 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) Outcome {
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return Outcome{Error: word(err)}
+		return AttemptResult{Error: word(err)}
 	}
 	defer func() { _ = res.Body.Close() }()
 	o := judge(res, m.At)
@@ -135,8 +135,8 @@ func digestOf(body io.Reader) string {
 }
 
 // judge reads the status and the headers that speak to the sender.
-func judge(res *http.Response, now time.Time) Outcome {
-	o := Outcome{StatusCode: res.StatusCode, Succeeded: res.StatusCode >= 200 && res.StatusCode < 300}
+func judge(res *http.Response, now time.Time) AttemptResult {
+	o := AttemptResult{StatusCode: res.StatusCode, Succeeded: res.StatusCode >= 200 && res.StatusCode < 300}
 	if o.Succeeded {
 		return o
 	}

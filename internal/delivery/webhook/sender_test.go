@@ -65,22 +65,22 @@ func TestAnswersAreJudged(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		header map[string]string
-		want   Outcome
+		want   AttemptResult
 	}{
-		"no content":          {204, nil, Outcome{Succeeded: true, StatusCode: 204}},
-		"accepted":            {202, nil, Outcome{Succeeded: true, StatusCode: 202}},
-		"server error":        {500, nil, Outcome{StatusCode: 500, Error: "status_500"}},
-		"client error":        {404, nil, Outcome{StatusCode: 404, Error: "status_404"}},
-		"redirect":            {302, map[string]string{"Location": "http://169.254.169.254/"}, Outcome{StatusCode: 302, Error: ErrorRedirect}},
-		"permanent redirect":  {308, map[string]string{"Location": "/elsewhere"}, Outcome{StatusCode: 308, Error: ErrorRedirect}},
-		"gone":                {410, nil, Outcome{StatusCode: 410, Error: "status_410", Gone: true, Abort: true}},
-		"abort":               {400, map[string]string{"webhook-delivery": "abort-message"}, Outcome{StatusCode: 400, Error: "status_400", Abort: true}},
-		"busy":                {429, map[string]string{"Retry-After": "90"}, Outcome{StatusCode: 429, Error: "status_429", RetryAfter: 90 * time.Second}},
-		"away":                {503, map[string]string{"Retry-After": "7"}, Outcome{StatusCode: 503, Error: "status_503", RetryAfter: 7 * time.Second}},
-		"retry-after on 500":  {500, map[string]string{"Retry-After": "7"}, Outcome{StatusCode: 500, Error: "status_500"}},
-		"abort on a success":  {200, map[string]string{"webhook-delivery": "abort-message"}, Outcome{Succeeded: true, StatusCode: 200}},
-		"multiple choices":    {300, nil, Outcome{StatusCode: 300, Error: ErrorRedirect}},
-		"teapot with cookies": {418, map[string]string{"Set-Cookie": "a=b"}, Outcome{StatusCode: 418, Error: "status_418"}},
+		"no content":          {204, nil, AttemptResult{Succeeded: true, StatusCode: 204}},
+		"accepted":            {202, nil, AttemptResult{Succeeded: true, StatusCode: 202}},
+		"server error":        {500, nil, AttemptResult{StatusCode: 500, Error: "status_500"}},
+		"client error":        {404, nil, AttemptResult{StatusCode: 404, Error: "status_404"}},
+		"redirect":            {302, map[string]string{"Location": "http://169.254.169.254/"}, AttemptResult{StatusCode: 302, Error: ErrorRedirect}},
+		"permanent redirect":  {308, map[string]string{"Location": "/elsewhere"}, AttemptResult{StatusCode: 308, Error: ErrorRedirect}},
+		"gone":                {410, nil, AttemptResult{StatusCode: 410, Error: "status_410", Gone: true, Abort: true}},
+		"abort":               {400, map[string]string{"webhook-delivery": "abort-message"}, AttemptResult{StatusCode: 400, Error: "status_400", Abort: true}},
+		"busy":                {429, map[string]string{"Retry-After": "90"}, AttemptResult{StatusCode: 429, Error: "status_429", RetryAfter: 90 * time.Second}},
+		"away":                {503, map[string]string{"Retry-After": "7"}, AttemptResult{StatusCode: 503, Error: "status_503", RetryAfter: 7 * time.Second}},
+		"retry-after on 500":  {500, map[string]string{"Retry-After": "7"}, AttemptResult{StatusCode: 500, Error: "status_500"}},
+		"abort on a success":  {200, map[string]string{"webhook-delivery": "abort-message"}, AttemptResult{Succeeded: true, StatusCode: 200}},
+		"multiple choices":    {300, nil, AttemptResult{StatusCode: 300, Error: ErrorRedirect}},
+		"teapot with cookies": {418, map[string]string{"Set-Cookie": "a=b"}, AttemptResult{StatusCode: 418, Error: "status_418"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +185,7 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 	}()
 	for name, c := range map[string]struct {
 		h    http.HandlerFunc
-		want Outcome
+		want AttemptResult
 	}{
 		"an endless body after 200 is a success": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -193,16 +193,16 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 					return
 				}
 			}
-		}, Outcome{Succeeded: true, StatusCode: 200}},
+		}, AttemptResult{Succeeded: true, StatusCode: 200}},
 		"a dripping body after 200 is a success": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, Outcome{Succeeded: true, StatusCode: 200}},
+		}, AttemptResult{Succeeded: true, StatusCode: 200}},
 		"a gzip bomb stays packed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(bomb)
-		}, Outcome{Succeeded: true, StatusCode: 200}},
+		}, AttemptResult{Succeeded: true, StatusCode: 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ func Newf(code Code, format string, args ...any) *Error {
 }
 
 // Absent is the one answer for what does not exist or is not the caller's to see. Its bytes do not depend on which.
-func Absent() *Error {
+func NewNotFound() *Error {
 	return &Error{Code: NotFound, Detail: "There is no such resource in this environment."}
 }
 
@@ -60,7 +60,7 @@ func InvalidFields(fields []Field) *Error {
 }
 
 // Away says that a part of the service cannot be reached and that nothing was changed.
-func Away(detail string, cause error) *Error {
+func NewUnavailable(detail string, cause error) *Error {
 	return &Error{Code: Unavailable, Detail: detail, Cause: cause, RetryAfter: 2 * time.Second}
 }
 

@@ -24,11 +24,11 @@ func TestEveryCodeSaysWhatToDo(t *testing.T) {
 func TestErrorsAreFoundInAChain(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no route to host")
-	err := fmt.Errorf("authorizing: %w", problem.Away("Away.", cause))
+	err := fmt.Errorf("authorizing: %w", problem.NewUnavailable("Away.", cause))
 	require.True(t, problem.Is(err, problem.Unavailable))
 	require.False(t, problem.Is(err, problem.Internal))
 	require.ErrorIs(t, err, cause)
 	require.Positive(t, problem.As(err).RetryAfter)
 	require.Nil(t, problem.As(cause))
-	require.Equal(t, problem.Absent().Detail, problem.Absent().Detail, "absent and foreign are the same words")
+	require.Equal(t, problem.NewNotFound().Detail, problem.NewNotFound().Detail, "absent and foreign are the same words")
 }

@@ -102,14 +102,14 @@ func (q Erasures) DeleteSubject(ctx context.Context, uid string) error {
 }
 
 // RunRef names the record that a run was started for.
-type RunRef struct {
+type WorkflowRef struct {
 	Kind string // adaptation, challenge, hold, enrollment, recovery
 	ID   string
 }
 
 // WorkflowsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
-func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after RunRef, limit int) ([]RunRef, error) {
-	var rows []RunRef
+func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
+	var rows []WorkflowRef
 	err := q.with(ctx).Raw(`select kind, id from (
 			select 'challenge' as kind, id from challenges where subject_uid = @uid
 			union all select 'enrollment', id from enrollments where subject_uid = @uid

@@ -55,7 +55,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 		}
 		v, err := q.Sessions().Get(ctx, p.Store(), session)
 		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "", problem.Absent()
+		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
@@ -125,18 +125,18 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 }
 
 // Run is what the run of an enrollment is started with.
-type Run struct {
+type WorkflowInput struct {
 	Enrollment  string
 	Environment string
 }
 
 // Run looks up what the run is started with; false where the enrollment is settled.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	e, err := s.store.Enrollments().ByID(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
-	return Run{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
+	return WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
 }
 
 // Step asks for the training of one enrollment.

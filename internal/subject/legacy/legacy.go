@@ -179,7 +179,7 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 	err := s.Store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Get(ctx, p.Store(), user)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (s *Service) judge(ctx context.Context, q *store.Q, sub models.Subject, lim
 		return Verdict{}, err
 	}
 	if len(f.Samples) == 0 {
-		return Verdict{}, problem.Absent()
+		return Verdict{}, problem.NewNotFound()
 	}
 	out, err := verify(f, reactions, intervals)
 	if err == nil && limit != "" && out.Decision == "accept" {

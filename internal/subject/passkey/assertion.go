@@ -101,7 +101,7 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	}
 	sub, err := s.store.Subjects().ByUID(ctx, scope, c.SubjectUID)
 	if errors.Is(err, store.ErrNotFound) {
-		return ceremony{}, problem.Absent()
+		return ceremony{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return ceremony{}, err

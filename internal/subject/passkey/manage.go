@@ -15,7 +15,7 @@ import (
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, page store.Page) ([]models.Passkey, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "", problem.Absent()
+		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
@@ -29,14 +29,14 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, i
 	return s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
 		}
 		revoked, err := q.Passkeys().Revoke(ctx, p.Store(), sub.UID, id, now)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil || !revoked {
 			return err

@@ -208,7 +208,7 @@ func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string
 	sub, err := q.Subjects().Get(ctx, scope, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return sub, problem.Absent()
+		return sub, problem.NewNotFound()
 	case err == nil && sub.Status == models.SubjectRevoked:
 		return sub, problem.New(problem.SubjectRevoked, "The subject is revoked; no passkey can be registered for it.")
 	}

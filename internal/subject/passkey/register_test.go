@@ -241,10 +241,10 @@ func TestUnknownSubjectIsAbsent(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	_, err := b.service.Grant(ctx, b.principal, "nobody")
-	require.Equal(t, problem.Absent(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, _, err = b.service.List(ctx, b.scope, "nobody", store.Page{Limit: 1})
-	require.Equal(t, problem.Absent(), problem.As(err))
-	require.Equal(t, problem.Absent(), problem.As(b.service.Revoke(ctx, b.principal, "nobody", "psk_x")))
+	require.Equal(t, problem.NewNotFound(), problem.As(err))
+	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, "nobody", "psk_x")))
 }
 
 func TestRevoke(t *testing.T) {
@@ -252,10 +252,10 @@ func TestRevoke(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
-	require.Equal(t, problem.Absent(), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
+	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
 	abroad := b.in(t, models.Sandbox)
 	err := abroad.service.Revoke(ctx, abroad.principal, abroad.subject.ExternalID, d.row.ID)
-	require.Equal(t, problem.Absent(), problem.As(err), "another tenant's passkey")
+	require.Equal(t, problem.NewNotFound(), problem.As(err), "another tenant's passkey")
 
 	for range 2 { // the second time changes nothing
 		require.NoError(t, b.service.Revoke(ctx, b.principal, b.subject.ExternalID, d.row.ID))

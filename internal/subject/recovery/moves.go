@@ -13,18 +13,18 @@ import (
 )
 
 // Run is what the run of a recovery is started with.
-type Run struct {
+type WorkflowInput struct {
 	Recovery    string
 	Environment string
 }
 
 // Run is looked up by id for the outbox relay; false where nothing is left to run for.
-func (s *Service) Run(ctx context.Context, id string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	r, err := s.store.Recoveries().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
-	return Run{Recovery: r.ID, Environment: r.EnvironmentID}, err == nil && !Over(r.Status), err
+	return WorkflowInput{Recovery: r.ID, Environment: r.EnvironmentID}, err == nil && !Over(r.Status), err
 }
 
 // Step asks for the moves of a recovery that are due. It is safe to repeat.

@@ -63,7 +63,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) 
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return View{}, problem.Absent()
+		return View{}, problem.NewNotFound()
 	}
 	return View{}, err
 }

@@ -260,11 +260,11 @@ func TestBeginIsRefused(t *testing.T) {
 	})
 	t.Run("for nobody", func(t *testing.T) {
 		_, err := b.service.Begin(ctx, b.principal, "nobody", recovery.Begin{Anchor: recovery.AnchorNone})
-		require.Equal(t, problem.Absent(), problem.As(err))
+		require.Equal(t, problem.NewNotFound(), problem.As(err))
 		_, err = b.service.Get(ctx, b.scope, "nobody")
-		require.Equal(t, problem.Absent(), problem.As(err))
+		require.Equal(t, problem.NewNotFound(), problem.As(err))
 		_, err = b.service.Get(ctx, b.scope, b.subject.ExternalID)
-		require.Equal(t, problem.Absent(), problem.As(err), "a subject without a recovery")
+		require.Equal(t, problem.NewNotFound(), problem.As(err), "a subject without a recovery")
 	})
 	t.Run("while one is open", func(t *testing.T) {
 		_, err := b.begin(recovery.AnchorNone)
@@ -365,7 +365,7 @@ func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, v.ID))
 	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))
-	_, waiting, err := b.service.Run(context.Background(), "rcv_unknown")
+	_, waiting, err := b.service.WorkflowInput(context.Background(), "rcv_unknown")
 	require.NoError(t, err)
 	require.False(t, waiting)
 }

@@ -69,7 +69,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 			return ack, err
 		}
 	}
-	return Ack{}, problem.Away("The frame is being sent by many at once. Nothing was stored.", nil)
+	return Ack{}, problem.NewUnavailable("The frame is being sent by many at once. Nothing was stored.", nil)
 }
 
 // passages are what is known of the subject's typing.
@@ -111,7 +111,7 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		o, err := q.Sessions().Observe(ctx, p.Store(), id, f.lookup())
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
 	v, err := s.store.Sessions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return v, problem.Absent()
+		return v, problem.NewNotFound()
 	}
 	v.Session.Status = assurance.Effective(v.Session, s.clock.Now())
 	return v, err
@@ -122,7 +122,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		v, err := q.Sessions().Lock(ctx, p.Store(), id)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

@@ -41,18 +41,18 @@ func AfterSession(ctx context.Context, q *store.Q, session models.Session, at ti
 }
 
 // Run is what the run of an adaptation is started with.
-type Run struct {
+type WorkflowInput struct {
 	Session     string
 	Environment string
 }
 
 // Run looks up what the run is started with; false where the session is gone.
-func (s *Service) Run(ctx context.Context, session string) (Run, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowInput, bool, error) {
 	row, err := s.store.Sessions().ByID(ctx, session)
 	if errors.Is(err, store.ErrNotFound) {
-		return Run{}, false, nil
+		return WorkflowInput{}, false, nil
 	}
-	return Run{Session: row.ID, Environment: row.EnvironmentID}, err == nil, err
+	return WorkflowInput{Session: row.ID, Environment: row.EnvironmentID}, err == nil, err
 }
 
 // Step asks for one ended session to be taken in.

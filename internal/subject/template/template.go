@@ -39,7 +39,7 @@ func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service 
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]models.Template, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "", problem.Absent()
+		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
@@ -63,7 +63,7 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.Absent()
+			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ type directRuns struct {
 	late error // after the move was made: the answer was lost on the way
 }
 
-func (r *directRuns) challenge(ctx context.Context, run challenge.Run, request string, move func(context.Context, challenge.Move) (challenge.Outcome, error)) (workflows.ChallengeResult, error) {
+func (r *directRuns) challenge(ctx context.Context, run challenge.WorkflowInput, request string, move func(context.Context, challenge.Move) (challenge.Outcome, error)) (workflows.ChallengeResult, error) {
 	if r.fail != nil {
 		return workflows.ChallengeResult{}, r.fail
 	}
@@ -46,15 +46,15 @@ func (r *directRuns) challenge(ctx context.Context, run challenge.Run, request s
 	return workflows.ChallengeResult{Status: string(out.Status), Authorization: out.Authorization}, errors.Join(err, r.late)
 }
 
-func (r *directRuns) CompleteChallenge(ctx context.Context, run challenge.Run, request string) (workflows.ChallengeResult, error) {
+func (r *directRuns) CompleteChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (workflows.ChallengeResult, error) {
 	return r.challenge(ctx, run, request, r.b.challenges.Complete)
 }
 
-func (r *directRuns) CancelChallenge(ctx context.Context, run challenge.Run, request string) (workflows.ChallengeResult, error) {
+func (r *directRuns) CancelChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (workflows.ChallengeResult, error) {
 	return r.challenge(ctx, run, request, r.b.challenges.Cancel)
 }
 
-func (r *directRuns) ReviewHold(ctx context.Context, run hold.Run, _, request string) (workflows.HoldResult, error) {
+func (r *directRuns) ReviewHold(ctx context.Context, run hold.WorkflowInput, _, request string) (workflows.HoldResult, error) {
 	if r.fail != nil {
 		return workflows.HoldResult{}, r.fail
 	}
@@ -63,7 +63,7 @@ func (r *directRuns) ReviewHold(ctx context.Context, run hold.Run, _, request st
 	return workflows.HoldResult{Status: string(out.Status), Approvals: out.Approvals, Required: out.Required}, errors.Join(err, r.late)
 }
 
-func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.Run, by workflows.EvaluationClose) (workflows.EvaluationResult, error) {
+func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.WorkflowInput, by workflows.EvaluationClose) (workflows.EvaluationResult, error) {
 	if r.fail != nil {
 		return workflows.EvaluationResult{}, r.fail
 	}
@@ -110,14 +110,14 @@ func setupRuns(t *testing.T) *runsBundle {
 }
 
 func (b *runsBundle) mount() {
-	c := &challengeHandlers{ChallengeMoves{Challenges: b.challenges, Runs: b.runs}}
+	c := &challengeHandlers{ChallengeMoves{Challenges: b.challenges, Workflows: b.runs}}
 	b.app.Get("/challenges/:challenge_id", c.get)
 	b.app.Post("/challenges/:challenge_id/complete", c.complete)
 	b.app.Post("/challenges/:challenge_id/cancel", c.cancel)
-	r := &reviewHandlers{Holds: b.holds, Runs: b.runs}
+	r := &reviewHandlers{Holds: b.holds, Workflows: b.runs}
 	b.app.Get("/reviews", r.list)
 	b.app.Post("/authorizations/:authorization_id/review", r.review)
-	e := &evaluationHandlers{Evaluations: b.evaluations, Runs: b.runs}
+	e := &evaluationHandlers{Evaluations: b.evaluations, Workflows: b.runs}
 	b.app.Get("/evaluations", e.list)
 	b.app.Post("/evaluations", e.create)
 	b.app.Get("/evaluations/:evaluation_id", e.get)
@@ -179,7 +179,7 @@ func TestChallengeCompletionWhenTheRunFails(t *testing.T) {
 		status     int
 		code       any
 	}{
-		"Temporal is away":              {fail: problem.Away("away", nil), status: 503, code: "unavailable"},
+		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503, code: "unavailable"},
 		"the run refuses":               {fail: problem.New(problem.AssertionRefused, "no"), status: 400, code: "assertion_refused"},
 		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503, code: "unavailable"},
 		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
@@ -249,8 +249,8 @@ func TestReviewWhenTheRunFails(t *testing.T) {
 		fail, late error
 		status     int
 	}{
-		"Temporal is away":              {fail: problem.Away("away", nil), status: 503},
-		"accepted, and not finished":    {fail: problem.Away("later", workflows.ErrUnderWay), status: 202},
+		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503},
+		"accepted, and not finished":    {fail: problem.NewUnavailable("later", workflows.ErrAccepted), status: 202},
 		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503},
 		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
 	} {
@@ -285,7 +285,7 @@ func TestEvaluationHandlers(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Equal(t, []any{made}, list["list"])
 
-	b.runs.fail = problem.Away("later", workflows.ErrUnderWay)
+	b.runs.fail = problem.NewUnavailable("later", workflows.ErrAccepted)
 	status, got = b.do(t, http.MethodPost, path+"/close", "")
 	require.Equal(t, 202, status)
 	require.Equal(t, "open", got["status"])
