@@ -187,7 +187,7 @@ func recoveryScenarios() map[string]func() scenario {
 // erasureRecord has one run to forget and nothing else.
 type erasureRecord struct{}
 
-func (erasureRecord) Runs(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+func (erasureRecord) Workflows(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	if after.ID != "" {
 		return nil, nil
 	}

@@ -1,7 +1,3 @@
-// Package bench measures the built service against its targets. API and worker run as processes of their own on a private
-// Postgres with full durability; the load is an open loop with latencies counted from when a request was due
-// (internal/bench/loadgen). What an API path costs is told beside the SQL that it sends, run bare by the same number of clients in
-// turn with it. The package changes nothing of the service and imports none of its API.
 package bench
 
 import (

@@ -1,8 +1,3 @@
-// Package subject keeps the people that relying parties ask about: their creation, what may be changed of them, the
-// export of everything held about them, and their erasure. Subjects are known outside by the relying party's own id and
-// inside by ours (uid), which no answer, log or event shows.
-//
-// It may not judge evidence or decide authorizations, and it keeps no free text: a reason is stored as its digest.
 package subject
 
 import (
