@@ -29,6 +29,9 @@ func comments(files []string) (string, []finding, error) {
 	}
 	share := 100 * float64(noted) / float64(max(all, 1))
 	figure := fmt.Sprintf("%.1f %% of %d lines of internal and workflows are comments", share, all)
+	if all == 0 {
+		return figure, nil, nil
+	}
 	if share < leastComments || share > mostComments {
 		return figure, []finding{{"internal", 0, fmt.Sprintf("want %d to %d %%", leastComments, mostComments)}}, nil
 	}

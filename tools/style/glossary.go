@@ -41,18 +41,45 @@ var proseExtensions = []string{".md", ".yaml", ".yml", ".html", ".ts", ".mjs", "
 
 // glossary finds words of the list in comments, messages and documents.
 func glossary(files []string) (string, []finding, error) {
+	found, err := search(files, func(line string) []string {
+		var notes []string
+		for _, word := range glossaryPattern.FindAllString(line, -1) {
+			notes = append(notes, fmt.Sprintf("%q: %s", word, insteadOf(word)))
+		}
+		return notes
+	})
+	return fmt.Sprintf("%d words of the glossary left", len(found)), found, err
+}
+
+// citationPattern matches the names of documents that are not in the repository: a reader cannot follow them.
+var citationPattern = regexp.MustCompile(`\b(DESIGN|SPEC|FINDINGS|STYLE|FIELD)(\.md)?\b`)
+
+// citations finds references to documents that are not in the repository.
+func citations(files []string) (string, []finding, error) {
+	found, err := search(files, func(line string) []string { return citationPattern.FindAllString(line, -1) })
+	return fmt.Sprintf("%d references to documents that are not in the repository", len(found)), found, err
+}
+
+// search runs match over every line of prose: comments and string literals of Go files, and documents as a whole.
+func search(files []string, match func(line string) []string) ([]finding, error) {
 	var found []finding
 	for _, f := range files {
 		if generated(f) {
 			continue
 		}
-		of, err := wordsIn(f)
+		texts, err := prose(f)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
-		found = append(found, of...)
+		for _, t := range texts {
+			for i, line := range strings.Split(t.text, "\n") {
+				for _, note := range match(line) {
+					found = append(found, finding{f, t.line + i, note})
+				}
+			}
+		}
 	}
-	return fmt.Sprintf("%d words of the glossary left", len(found)), found, nil
+	return found, nil
 }
 
 // generated reports whether a file is not written by hand, or may not change: a migration is applied as it was released.
@@ -65,49 +92,42 @@ func generated(file string) bool {
 	return strings.HasSuffix(file, ".gen.go") || file == "sdk/js/src/server/contract.ts" || file == "sdk/js/src/features/tables.ts"
 }
 
-func wordsIn(file string) ([]finding, error) {
+// passage is a piece of prose and the line it begins on.
+type passage struct {
+	line int
+	text string
+}
+
+func prose(file string) ([]passage, error) {
 	if strings.HasSuffix(file, ".go") {
-		return wordsInGo(file)
+		return proseOfGo(file)
 	}
 	if !slices.Contains(proseExtensions, filepath.Ext(file)) && filepath.Base(file) != "Makefile" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return wordsOf(file, 1, string(text)), nil
+	text, err := os.ReadFile(file) //nolint:gosec // a file that git lists
+	return []passage{{1, string(text)}}, err
 }
 
-func wordsInGo(file string) ([]finding, error) {
+func proseOfGo(file string) ([]passage, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	var found []finding
+	var out []passage
 	for _, group := range parsed.Comments {
 		for _, c := range group.List {
-			found = append(found, wordsOf(file, set.Position(c.Pos()).Line, c.Text)...)
+			out = append(out, passage{set.Position(c.Pos()).Line, c.Text})
 		}
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			found = append(found, wordsOf(file, set.Position(lit.Pos()).Line, lit.Value)...)
+			out = append(out, passage{set.Position(lit.Pos()).Line, lit.Value})
 		}
 		return true
 	})
-	return found, nil
-}
-
-func wordsOf(file string, first int, text string) []finding {
-	var found []finding
-	for i, line := range strings.Split(text, "\n") {
-		for _, word := range glossaryPattern.FindAllString(line, -1) {
-			found = append(found, finding{file, first + i, fmt.Sprintf("%q: %s", word, insteadOf(word))})
-		}
-	}
-	return found
+	return out, nil
 }
 
 func insteadOf(word string) string {

@@ -3,7 +3,7 @@
 // exits with status 1 if a rule is broken.
 //
 //	go run ./tools/style                     every rule, on the whole repository
-//	go run ./tools/style -list internal/lab  each finding under a folder, with file and line
+//	go run ./tools/style -in internal/lab    the same in one folder, with every finding
 package main
 
 import (
@@ -28,10 +28,10 @@ type rule struct {
 }
 
 func main() {
-	list := flag.String("list", "", "print each finding in the files under this folder, and exit with status 0")
+	folder := flag.String("in", ".", "check only the files in this folder, and print every finding")
 	base := flag.String("base", "origin/main", "check the subjects of the commits since this one; skipped if it is unknown")
 	flag.Parse()
-	files, err := tracked()
+	files, err := tracked(*folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "style:", err)
 		os.Exit(2)
@@ -40,57 +40,42 @@ func main() {
 		{"glossary", glossary},
 		{"comments", comments},
 		{"parameters", parameters},
+		{"citations", citations},
 		{"rooms", rooms},
 		{"commits", func([]string) (string, []finding, error) { return commits(*base) }},
 	}
-	os.Exit(run(rules, files, *list))
-}
-
-func run(rules []rule, files []string, list string) int {
 	status := 0
 	for _, r := range rules {
 		figure, found, err := r.check(files)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "style: %s: %v\n", r.name, err)
-			return 2
-		}
-		if list != "" {
-			printUnder(found, list)
-			continue
+			os.Exit(2)
 		}
 		fmt.Printf("%-11s %s\n", r.name, figure)
-		printAll(found)
+		show(found, *folder == ".")
 		if len(found) > 0 {
 			status = 1
 		}
 	}
-	return status
+	os.Exit(status)
 }
 
-// shown bounds how many findings of a rule are printed, so that the figures stay in sight.
-const shown = 40
+// mostShown bounds how many findings of a rule are printed for the whole repository, so that the figures stay in sight.
+const mostShown = 40
 
-func printAll(found []finding) {
+func show(found []finding, short bool) {
 	for i, f := range found {
-		if i == shown {
-			fmt.Printf("  and %d more: go run ./tools/style -list FOLDER\n", len(found)-shown)
+		if short && i == mostShown {
+			fmt.Printf("  and %d more: go run ./tools/style -in FOLDER\n", len(found)-mostShown)
 			return
 		}
 		fmt.Printf("  %s:%d: %s\n", f.file, f.line, f.text)
 	}
 }
 
-func printUnder(found []finding, folder string) {
-	for _, f := range found {
-		if folder == "." || f.file == folder || strings.HasPrefix(f.file, strings.TrimSuffix(folder, "/")+"/") {
-			fmt.Printf("%s:%d: %s\n", f.file, f.line, f.text)
-		}
-	}
-}
-
-// tracked lists the files that git knows or would add, relative to the repository's root.
-func tracked() ([]string, error) {
-	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
+// tracked lists the files of a folder that git knows or would add, relative to the repository's root.
+func tracked(folder string) ([]string, error) {
+	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", folder).Output() //nolint:gosec // git's own argument
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}

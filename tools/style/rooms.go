@@ -33,7 +33,7 @@ func rooms(files []string) (string, []finding, error) {
 	for p := range packages {
 		byRoom[roomOf(p)] = true
 	}
-	figure := fmt.Sprintf("%d packages in %d rooms with %d arrows between them", len(packages), len(byRoom), len(arrows))
+	figure := fmt.Sprintf("internal: %d packages in %d rooms with %d arrows between them", len(packages), len(byRoom), len(arrows))
 	return figure, roomFindings(byRoom), nil
 }
 
