@@ -9,40 +9,40 @@ import (
 
 // Create inserts an action. The key is unique among those not archived (index actions_key).
 func (q Actions) Create(ctx context.Context, a models.Action) error {
-	return q.with(ctx).Create(&a).Error
+	return q.gorm(ctx).Create(&a).Error
 }
 
 // Get is one action that is not archived.
 func (q Actions) Get(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
+	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
 		s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
 // Any is one action, archived or not: what was decided once is decided again under it.
 func (q Actions) Any(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
 // ByKey is one action that is not archived.
 func (q Actions) ByKey(ctx context.Context, s Scope, key string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
+	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
 		s.Tenant, s.Environment, key).Take(&a).Error)
 }
 
 // ByKeys are the actions, not archived, that have the keys.
 func (q Actions) ByKeys(ctx context.Context, s Scope, keys []string) ([]models.Action, error) {
 	var rows []models.Action
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and key in ? and archived_at is null",
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and key in ? and archived_at is null",
 		s.Tenant, s.Environment, keys).Find(&rows).Error
 	return rows, err
 }
 
 // List lists the actions that are not archived, newest first.
 func (q Actions) List(ctx context.Context, s Scope, p Page) ([]models.Action, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -81,7 +81,7 @@ func (q Actions) Archive(ctx context.Context, s Scope, id string, at time.Time) 
 // Lock takes the action's row for the transaction, so that versions are numbered and activated one at a time.
 func (q Actions) Lock(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.with(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
+	return one(a, q.gorm(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
 		and archived_at is null for update`, s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
@@ -94,19 +94,19 @@ func (q Actions) NextPolicyVersion(ctx context.Context, action string) (int, err
 
 // CreatePolicyVersion inserts a draft.
 func (q Actions) CreatePolicyVersion(ctx context.Context, v models.PolicyVersion) error {
-	return q.with(ctx).Create(&v).Error
+	return q.gorm(ctx).Create(&v).Error
 }
 
 // PolicyVersion is one version of an action.
 func (q Actions) PolicyVersion(ctx context.Context, s Scope, action string, version int) (models.PolicyVersion, error) {
 	var v models.PolicyVersion
-	return one(v, q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
+	return one(v, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
 		s.Tenant, s.Environment, action, version).Take(&v).Error)
 }
 
 // PolicyVersions lists an action's versions, newest first.
 func (q Actions) PolicyVersions(ctx context.Context, s Scope, action string, p Page) ([]models.PolicyVersion, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err

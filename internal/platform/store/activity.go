@@ -27,7 +27,7 @@ const fewTypes = 12
 
 // Activity lists events of an environment, newest first.
 func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
-	tx := q.with(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	tx := q.gorm(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
 		// By uid, which is indexed. An event that names a subject always has it.
 		tx = tx.Where("subject_uid in (select uid from subjects where environment_id = ? and external_id = ?) and subject = ?",
@@ -45,7 +45,7 @@ func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page)
 		return nil, "", err
 	}
 	if len(f.Types) <= fewTypes {
-		tx = q.with(ctx).Raw(`select e.* from unnest(?::text[]) as t (wanted) cross join lateral (?) e order by e.at desc, e.id desc limit ?`,
+		tx = q.gorm(ctx).Raw(`select e.* from unnest(?::text[]) as t (wanted) cross join lateral (?) e order by e.at desc, e.id desc limit ?`,
 			models.Strings(f.Types), tx.Where("type = t.wanted"), p.Limit+1)
 	} else {
 		tx = tx.Where("type in ?", f.Types)
@@ -72,14 +72,14 @@ func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
 // Get finds one event.
 func (q Events) Get(ctx context.Context, s Scope, id string) (models.Event, error) {
 	var e models.Event
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
 	return one(e, err)
 }
 
 // OfAuthorization lists what the log says of one authorization, in order.
 func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
 	var rows []models.Event
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
 		Order("txid, seq").Find(&rows).Error
 	return rows, err
 }
@@ -114,7 +114,7 @@ func (q Events) Horizon(ctx context.Context) (Position, error) {
 // After reads at most limit events of the environments behind a position, in order.
 func (q Events) After(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
 	var rows []models.Event
-	err := q.with(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
+	err := q.gorm(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
 		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
 	return rows, err
 }

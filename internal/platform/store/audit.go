@@ -33,7 +33,7 @@ type AuditLink struct {
 // UnsealedEnvironments names environments whose log reaches beyond their head.
 func (q Audit) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
+	err := q.gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
 		where exists (select 1 from events v where v.environment_id = e.id
 			and (v.txid, v.seq) > (coalesce(h.txid, '0'::xid8), coalesce(h.event_seq, 0))
 			and v.txid < ` + horizon + `)`).Scan(&ids).Error
@@ -48,7 +48,7 @@ func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte)
 		return AuditHead{}, false, err
 	}
 	var h AuditHead
-	err := q.with(ctx).Raw("select * from audit_heads where environment_id = ? for update skip locked", environment).Take(&h).Error
+	err := q.gorm(ctx).Raw("select * from audit_heads where environment_id = ? for update skip locked", environment).Take(&h).Error
 	h, err = one(h, err)
 	if errors.Is(err, ErrNotFound) {
 		return h, false, nil
@@ -77,7 +77,7 @@ func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) 
 // Head reads an environment's head; ErrNotFound where nothing was ever sealed.
 func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 	var h AuditHead
-	err := q.with(ctx).Raw(`select h.* from audit_heads h join environments e on e.id = h.environment_id
+	err := q.gorm(ctx).Raw(`select h.* from audit_heads h join environments e on e.id = h.environment_id
 		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Take(&h).Error
 	return one(h, err)
 }
@@ -85,7 +85,7 @@ func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 // Chain reads at most limit links from a number on, in order, with their events.
 func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
 	var links []AuditLink
-	if err := q.with(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
+	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
 		where environment_id = ? and seq >= ? order by seq limit ?`, s.Environment, from, limit).Scan(&links).Error; err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) err
 		ids[i] = l.EventID
 	}
 	var rows []models.Event
-	if err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows).Error; err != nil {
+	if err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows).Error; err != nil {
 		return err
 	}
 	byID := make(map[string]*models.Event, len(rows))
@@ -119,7 +119,7 @@ func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, late bool, limit 
 	if late {
 		query += " and not exists (select 1 from audit_heads h where " + lateHere + ")"
 	}
-	if err := q.with(ctx).Raw(query+" order by v.txid, v.seq limit ?",
+	if err := q.gorm(ctx).Raw(query+" order by v.txid, v.seq limit ?",
 		s.Environment, h.Position().txid(), h.EventSeq, limit).Scan(&unlinked).Error; err != nil {
 		return nil, 0, err
 	}
@@ -145,7 +145,7 @@ type AuditFilter struct {
 
 // Entries lists sealed entries, newest first.
 func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditLink, string, error) {
-	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Where("exists (select 1 from audit_chain c where c.event_id = events.id)")
 	if f.Actor != "" {
 		tx = tx.Where("actor = ?", f.Actor)
@@ -174,7 +174,7 @@ func (q Audit) LinksOf(ctx context.Context, s Scope, rows []models.Event) ([]Aud
 		ids[i] = rows[i].ID
 	}
 	var found []AuditLink
-	if err := q.with(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain where environment_id = ? and event_id in ?`,
+	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain where environment_id = ? and event_id in ?`,
 		s.Environment, ids).Scan(&found).Error; err != nil {
 		return nil, err
 	}

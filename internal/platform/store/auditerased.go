@@ -15,7 +15,7 @@ type UnprovenErasure struct {
 // names them. At most limit of them.
 func (q Audit) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]UnprovenErasure, error) {
 	var rows []UnprovenErasure
-	err := q.with(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
+	err := q.gorm(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
 		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
 			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Scan(&rows).Error
 	return rows, err
@@ -35,7 +35,7 @@ type ErasureClaim struct {
 // DoubtfulErasures are completed erasures in the log that are not stored as completed, or with other counts.
 func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]ErasureClaim, error) {
 	var rows []ErasureClaim
-	err := q.with(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
+	err := q.gorm(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
 			coalesce((e.data->>'removed')::bigint, 0) as removed, (e.data->>'events')::bigint as entries,
 			(select coalesce(sum(v::bigint), 0) from jsonb_each_text(coalesce(r.removed, '{}')) as t (k, v)) as removed_stored,
 			coalesce((r.removed->>'events')::bigint, 0) as entries_stored
@@ -52,7 +52,7 @@ const byRetention = `exists (select 1 from events x where x.environment_id = e.e
 // UnprovenErased are entries without their personal part that no erasure and no retention in the log has removed it from.
 func (q Audit) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
+	err := q.gorm(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
 		and not exists (select 1 from erasures r where r.environment_id = e.environment_id and r.requested_at <= e.erased_at
 			and (r.completed_at is null or e.erased_at <= r.completed_at)
 			and exists (select 1 from events y where y.environment_id = r.environment_id and y.type = 'subject.erasure_requested' and y.at = r.requested_at))

@@ -37,7 +37,7 @@ type Place struct {
 
 // DecisionRecords reads the decisions that the log names behind a place, newest first, at most limit of them.
 func (q Audit) DecisionRecords(ctx context.Context, s Scope, after Place, limit int) ([]DecisionRecord, error) {
-	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id is not null",
+	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id is not null",
 		s.Tenant, s.Environment)
 	if after.ID != "" {
 		tx = tx.Where("(at, id) < (?, ?)", after.At, after.ID)
@@ -63,11 +63,11 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 		proofs         []models.Proof
 		reviews        []models.Review
 	}
-	of := func(into any) error { return q.with(ctx).Where("authorization_id in ?", ids).Find(into).Error }
+	of := func(into any) error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(into).Error }
 	for _, err := range []error{
-		q.with(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		q.gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
 		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
-		q.with(ctx).Omit("receipt").Where("authorization_id in ?", ids).Find(&rows.reviews).Error,
+		q.gorm(ctx).Omit("receipt").Where("authorization_id in ?", ids).Find(&rows.reviews).Error,
 	} {
 		if err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 // RecordOf is DecisionRecords for one authorization; ErrNotFound if the log has no such decision.
 func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (DecisionRecord, error) {
 	var decided []models.Event
-	if err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
+	if err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
 		s.Tenant, s.Environment, authorization).Order("txid, seq").Limit(1).Find(&decided).Error; err != nil {
 		return DecisionRecord{}, err
 	}
@@ -117,7 +117,7 @@ func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (Dec
 // UnloggedDecisions are stored decisions that the log does not name, at most limit ids.
 func (q Audit) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
+	err := q.gorm(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
 		(select 1 from events e where e.authorization_id = a.id and e.environment_id = a.environment_id and e.type = 'authorization.decided')
 		limit ?`, s.Tenant, s.Environment, limit).Scan(&ids).Error
 	return ids, err
@@ -133,7 +133,7 @@ type SubjectRecord struct {
 
 // SubjectRecords reads the subjects behind a place, newest first, at most limit of them, with their entries of the types.
 func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, after Place, limit int) ([]SubjectRecord, error) {
-	tx := q.with(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	tx := q.gorm(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if after.ID != "" {
 		tx = tx.Where("(created_at, uid) < (?, ?)", after.At, after.ID)
 	}
@@ -149,9 +149,9 @@ func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, afte
 	var passkeys []models.Passkey
 	var entries []models.Event
 	for _, err := range []error{
-		q.with(ctx).Omit("data").Where("subject_uid in ?", uids).Order("subject_uid, version").Find(&templates).Error,
-		q.with(ctx).Where("subject_uid in ?", uids).Find(&passkeys).Error,
-		q.with(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("txid, seq").Find(&entries).Error,
+		q.gorm(ctx).Omit("data").Where("subject_uid in ?", uids).Order("subject_uid, version").Find(&templates).Error,
+		q.gorm(ctx).Where("subject_uid in ?", uids).Find(&passkeys).Error,
+		q.gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("txid, seq").Find(&entries).Error,
 	} {
 		if err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ type LostSubject struct {
 // LostSubjects are subjects whose creation is in the log, not erased, and which are not stored; at most limit of them.
 func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubject, error) {
 	var rows []LostSubject
-	err := q.with(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
+	err := q.gorm(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
 		and e.type = 'subject.created' and e.subject_uid is not null
 		and not exists (select 1 from subjects s where s.uid = e.subject_uid and s.environment_id = e.environment_id) limit ?`,
 		s.Tenant, s.Environment, limit).Scan(&rows).Error
@@ -191,7 +191,7 @@ func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubj
 // Erasing says which of the subjects are being erased, by an erasure whose request the log has.
 func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]bool, error) {
 	var found []string
-	err := q.with(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
+	err := q.gorm(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
 		and r.subject_uid in ? and exists (select 1 from events e where e.environment_id = r.environment_id
 			and e.type = 'subject.erasure_requested' and e.at = r.requested_at and e.actor = r.requested_by)`,
 		s.Tenant, s.Environment, uids).Scan(&found).Error
@@ -209,7 +209,7 @@ func (q Audit) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (m
 		return out, nil
 	}
 	var found []time.Time
-	err := q.with(ctx).Raw(`select distinct at from events where tenant_id = ? and environment_id = ? and type = 'retention.executed' and at in ?`,
+	err := q.gorm(ctx).Raw(`select distinct at from events where tenant_id = ? and environment_id = ? and type = 'retention.executed' and at in ?`,
 		s.Tenant, s.Environment, times).Scan(&found).Error
 	for _, at := range found {
 		out[at.UTC()] = true

@@ -10,7 +10,7 @@ import (
 // List are all backgrounds that are or were in force, oldest first.
 func (q Backgrounds) List(ctx context.Context) ([]models.Background, error) {
 	var rows []models.Background
-	err := q.with(ctx).Order("activated_at, version").Find(&rows).Error
+	err := q.gorm(ctx).Order("activated_at, version").Find(&rows).Error
 	return rows, err
 }
 

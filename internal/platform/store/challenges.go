@@ -10,7 +10,7 @@ import (
 // Get is one challenge of the environment.
 func (q Challenges) Get(ctx context.Context, s Scope, id string) (models.Challenge, error) {
 	var row models.Challenge
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
 	return one(row, err)
 }
 
@@ -24,10 +24,10 @@ type ChallengeCase struct {
 // Case is looked up by id alone: a run knows the challenge it was started for, and nobody else asks.
 func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) {
 	var c ChallengeCase
-	if err := q.with(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
+	if err := q.gorm(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
 		return one(c, err)
 	}
-	if err := q.with(ctx).Where("id = ?", c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
+	if err := q.gorm(ctx).Where("id = ?", c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
 		return one(c, err)
 	}
 	var err error
@@ -38,13 +38,13 @@ func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) 
 // Environment is the environment that a challenge belongs to, found by its id alone.
 func (q Challenges) Environment(ctx context.Context, id string) (models.Environment, error) {
 	var e models.Environment
-	return one(e, q.with(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
+	return one(e, q.gorm(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
 }
 
 // externalID is the relying party's own id of a subject; empty for one that is erased.
 func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
 	var ids []string
-	err := q.with(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
 	if err != nil || len(ids) == 0 {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at 
 		Failures int
 		Status   models.ChallengeStatus
 	}
-	err = q.with(ctx).Raw(`update challenges set failures = failures + 1,
+	err = q.gorm(ctx).Raw(`update challenges set failures = failures + 1,
 		status = case when failures + 1 >= @limit then 'failed' else status end,
 		settled_at = case when failures + 1 >= @limit then cast(@at as timestamptz) end
 		where tenant_id = @tenant and environment_id = @environment and id = @id and status = 'open' and expires_at > @at
@@ -129,11 +129,11 @@ func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) erro
 func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
 	var link models.ChallengeLink
 	var row models.Challenge
-	if err := q.with(ctx).Where("mac in ? and expires_at > ?", macs, at).Take(&link).Error; err != nil {
+	if err := q.gorm(ctx).Where("mac in ? and expires_at > ?", macs, at).Take(&link).Error; err != nil {
 		link, err = one(link, err)
 		return link, row, err
 	}
-	err := q.with(ctx).Where("id = ?", link.ChallengeID).Take(&row).Error
+	err := q.gorm(ctx).Where("id = ?", link.ChallengeID).Take(&row).Error
 	row, err = one(row, err)
 	return link, row, err
 }
@@ -151,7 +151,7 @@ func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 // Get is what was asked of a challenge or a hold.
 func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
 	var row models.MoveRequest
-	err := q.with(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
+	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
 	return one(row, err)
 }
 

@@ -9,25 +9,25 @@ import (
 
 // Create inserts a tenant.
 func (q Tenants) Create(ctx context.Context, t models.Tenant) error {
-	return q.with(ctx).Create(&t).Error
+	return q.gorm(ctx).Create(&t).Error
 }
 
 // List lists the tenants, oldest first.
 func (q Tenants) List(ctx context.Context) ([]models.Tenant, error) {
 	var rows []models.Tenant
-	err := q.with(ctx).Order("created_at, id").Find(&rows).Error
+	err := q.gorm(ctx).Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
 
 // Create inserts an environment.
 func (q Environments) Create(ctx context.Context, e models.Environment) error {
-	return q.with(ctx).Create(&e).Error
+	return q.gorm(ctx).Create(&e).Error
 }
 
 // List lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
 func (q Environments) List(ctx context.Context, tenant string) ([]models.Environment, error) {
 	var rows []models.Environment
-	tx := q.with(ctx).Order("created_at, id")
+	tx := q.gorm(ctx).Order("created_at, id")
 	if tenant != "" {
 		tx = tx.Where("tenant_id = ?", tenant)
 	}
@@ -38,7 +38,7 @@ func (q Environments) List(ctx context.Context, tenant string) ([]models.Environ
 // Get is the scope's own row.
 func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, error) {
 	var e models.Environment
-	return one(e, q.with(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
+	return one(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
 }
 
 // SetRP changes the relying party's WebAuthn settings.
@@ -79,22 +79,22 @@ func (q Tenants) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int)
 
 // Create inserts a credential with its first key.
 func (q Credentials) Create(ctx context.Context, c models.Credential, k models.CredentialKey) error {
-	if err := q.with(ctx).Create(&c).Error; err != nil {
+	if err := q.gorm(ctx).Create(&c).Error; err != nil {
 		return err
 	}
-	return q.with(ctx).Create(&k).Error
+	return q.gorm(ctx).Create(&k).Error
 }
 
 // ByMAC finds the credential, with its environment, that one of the MACs belongs to. Expired and revoked ones
 // are found too: the caller tells them apart.
 func (q Credentials) ByMAC(ctx context.Context, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
 	var k models.CredentialKey
-	if err := q.with(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
+	if err := q.gorm(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
 		_, err = one(k, err)
 		return models.Credential{}, models.Environment{}, k, err
 	}
 	var c models.Credential
-	if err := q.with(ctx).Where("id = ?", k.CredentialID).Take(&c).Error; err != nil {
+	if err := q.gorm(ctx).Where("id = ?", k.CredentialID).Take(&c).Error; err != nil {
 		_, err = one(c, err)
 		return c, models.Environment{}, k, err
 	}
@@ -105,12 +105,12 @@ func (q Credentials) ByMAC(ctx context.Context, macs [][]byte) (models.Credentia
 // Get is one credential of the scope.
 func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Credential, error) {
 	var c models.Credential
-	return one(c, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
+	return one(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
 // List lists the scope's credentials, newest first.
 func (q Credentials) List(ctx context.Context, s Scope, p Page) ([]models.Credential, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -147,7 +147,7 @@ func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, prev
 	if _, err := q.exec(ctx, "update credential_keys set expires_at = $2 where credential_id = $1", k.CredentialID, overlapEnds); err != nil {
 		return false, err
 	}
-	if err := q.with(ctx).Create(&k).Error; err != nil {
+	if err := q.gorm(ctx).Create(&k).Error; err != nil {
 		return false, err
 	}
 	return true, q.Notify(ctx, ChannelCredential, k.CredentialID)
@@ -169,12 +169,12 @@ func (q Credentials) SetRateLimit(ctx context.Context, s Scope, id string, limit
 
 // Create inserts a client token.
 func (q ClientTokens) Create(ctx context.Context, t models.ClientToken) error {
-	return q.with(ctx).Create(&t).Error
+	return q.gorm(ctx).Create(&t).Error
 }
 
 // ByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
 func (q ClientTokens) ByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
-	if t, err = one(t, q.with(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
+	if t, err = one(t, q.gorm(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
 		return t, issuer, e, err
 	}
 	scope := Scope{t.TenantID, t.EnvironmentID}

@@ -10,7 +10,7 @@ import (
 // Listening reads the enabled endpoints of an environment.
 func (q Endpoints) Listening(ctx context.Context, environment string) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
-	err := q.with(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
+	err := q.gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
 	return rows, err
 }
 
@@ -18,7 +18,7 @@ func (q Endpoints) Listening(ctx context.Context, environment string) ([]models.
 // precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
 func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
 	var rows []models.Event
-	err := q.with(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
+	err := q.gorm(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
 		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
 		select * from (
 			(select * from before order by seq limit 1)
@@ -46,7 +46,7 @@ func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) e
 // ClaimWake answers which of the endpoints nobody is about to look at, and says for them that somebody is, until a time.
 func (q Endpoints) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
+	err := q.gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
 		returning id`, until, endpoints, now).Scan(&ids).Error
 	return ids, err
 }
@@ -61,7 +61,7 @@ func (q Endpoints) Quiet(ctx context.Context, endpoint string, until *time.Time)
 // Overdue finds enabled endpoints with a delivery due before t that nobody has looked at since.
 func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
-	err := q.with(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
+	err := q.gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
 		and (e.quiet_until is null or e.quiet_until < ?)
 		and exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
 		t, t).Scan(&rows).Error
@@ -79,7 +79,7 @@ type DueDelivery struct {
 // however long its deliveries have been put off.
 func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
 	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
-		tx := q.with(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
+		tx := q.gorm(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
 		if len(underWay) > 0 {
 			tx = tx.Where("id not in ?", underWay)
 		}
@@ -102,7 +102,7 @@ func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, und
 		ids[i] = r.EventID
 	}
 	var found []models.Event
-	if err := q.with(ctx).Where("id in ?", ids).Find(&found).Error; err != nil {
+	if err := q.gorm(ctx).Where("id in ?", ids).Find(&found).Error; err != nil {
 		return nil, err
 	}
 	byID := make(map[string]*models.Event, len(found))
@@ -125,7 +125,7 @@ func (q Deliveries) Next(ctx context.Context, endpoint string) (*time.Time, erro
 // RecordAttempt logs a try and moves its delivery on. A delivery that somebody else has moved meanwhile stays as it is.
 // Next is when to try again, for a delivery that stays pending.
 func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status models.DeliveryStatus, next *time.Time) error {
-	if err := q.with(ctx).Create(&a).Error; err != nil {
+	if err := q.gorm(ctx).Create(&a).Error; err != nil {
 		return err
 	}
 	var settled *time.Time
@@ -196,7 +196,7 @@ func statuses(in []models.DeliveryStatus) []string {
 // UndeliveredEvents reads events of the given types that an endpoint was never owed, the oldest first. Erased ones are
 // left out: there is nothing left to tell.
 func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
-	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
+	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
 		Where("not exists (select 1 from webhook_deliveries d where d.endpoint_id = ? and d.event_id = events.id)", endpoint)
 	if f.Event != "" {
 		tx = tx.Where("id = ?", f.Event)

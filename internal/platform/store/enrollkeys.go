@@ -14,7 +14,7 @@ type EnrollKeys struct {
 // row of its own.
 func (q Enrollments) Keys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
 	var rows []EnrollKeys
-	err := q.with(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
+	err := q.gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
 		select f.session_id, f.keys, case when f.keys is null then f.vector end as uncounted
 		from frames f join sessions s on s.id = f.session_id
 		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'

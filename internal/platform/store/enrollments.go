@@ -9,25 +9,25 @@ import (
 
 // Create inserts an enrollment.
 func (q Enrollments) Create(ctx context.Context, e models.Enrollment) error {
-	return q.with(ctx).Create(&e).Error
+	return q.gorm(ctx).Create(&e).Error
 }
 
 // ByID is for the run of an enrollment, which knows its id alone.
 func (q Enrollments) ByID(ctx context.Context, id string) (models.Enrollment, error) {
 	var row models.Enrollment
-	return one(row, q.with(ctx).Where("id = ?", id).Take(&row).Error)
+	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
 // Get is the newest enrollment of a subject that the session ended.
 func (q Enrollments) Get(ctx context.Context, s Scope, subjectUID, session string) (models.Enrollment, error) {
 	var row models.Enrollment
-	return one(row, q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
+	return one(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
 		s.Tenant, s.Environment, subjectUID, session).Order("created_at desc, id desc").Limit(1).Take(&row).Error)
 }
 
 // List lists the enrollments of a subject, newest first.
 func (q Enrollments) List(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Enrollment, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -50,7 +50,7 @@ func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Ti
 // OpenAnchor is the anchor of the subject's recovery that a new enrollment completes; none where there is no recovery.
 func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string, error) {
 	var anchors []string
-	err := q.with(ctx).Raw("select anchor from recoveries where subject_uid = ? and status not in ('completed', 'expired') order by created_at desc limit 1",
+	err := q.gorm(ctx).Raw("select anchor from recoveries where subject_uid = ? and status not in ('completed', 'expired') order by created_at desc limit 1",
 		subjectUID).Scan(&anchors).Error
 	if err != nil || len(anchors) == 0 {
 		return "none", err

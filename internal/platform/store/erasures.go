@@ -18,19 +18,19 @@ func (q Erasures) HideSubject(ctx context.Context, s Scope, uid string, at time.
 
 // Create inserts an erasure.
 func (q Erasures) Create(ctx context.Context, e models.Erasure) error {
-	return q.with(ctx).Create(&e).Error
+	return q.gorm(ctx).Create(&e).Error
 }
 
 // Get finds an erasure by id alone: a run knows the erasure it was started for, and nobody else asks.
 func (q Erasures) Get(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return one(e, q.with(ctx).Where("id = ?", id).Take(&e).Error)
+	return one(e, q.gorm(ctx).Where("id = ?", id).Take(&e).Error)
 }
 
 // Lock is Erasure with the row locked to the end of the transaction.
 func (q Erasures) Lock(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return one(e, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
+	return one(e, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
 }
 
 // Count keeps how much an erasure has removed so far.
@@ -74,7 +74,7 @@ func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed
 // StoredResponses lists the answers kept for the Idempotency-Key header in an environment, behind after, by credential and key.
 func (q Erasures) StoredResponses(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
 	var rows []models.IdempotencyKey
-	err := q.with(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
+	err := q.gorm(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
 		where c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
 		order by i.credential_id, i.key limit @limit`, map[string]any{
 		"environment": environment, "credential": after.CredentialID, "key": after.Key, "limit": limit,
@@ -110,7 +110,7 @@ type WorkflowRef struct {
 // WorkflowsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
 func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
 	var rows []WorkflowRef
-	err := q.with(ctx).Raw(`select kind, id from (
+	err := q.gorm(ctx).Raw(`select kind, id from (
 			select 'challenge' as kind, id from challenges where subject_uid = @uid
 			union all select 'enrollment', id from enrollments where subject_uid = @uid
 			union all select 'hold', authorization_id from holds where subject_uid = @uid
@@ -124,6 +124,6 @@ func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after Work
 // Unfinished are erasures requested before t that are not completed, oldest first.
 func (q Erasures) Unfinished(ctx context.Context, t time.Time, limit int) ([]models.Erasure, error) {
 	var rows []models.Erasure
-	err := q.with(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error
+	err := q.gorm(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error
 	return rows, err
 }

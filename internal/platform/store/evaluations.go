@@ -12,7 +12,7 @@ import (
 // IDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
 func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
 	var rows []struct{ Key, ID string }
-	err := q.with(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
+	err := q.gorm(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
 		s.Tenant, s.Environment, keys).Scan(&rows).Error
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
@@ -23,27 +23,27 @@ func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]st
 
 // Insert adds an evaluation.
 func (q Evaluations) Insert(ctx context.Context, e models.Evaluation) error {
-	return q.with(ctx).Create(&e).Error
+	return q.gorm(ctx).Create(&e).Error
 }
 
 // Get is one evaluation of the environment.
 func (q Evaluations) Get(ctx context.Context, s Scope, id string) (models.Evaluation, error) {
 	var row models.Evaluation
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
 	return one(row, err)
 }
 
 // Lock locks the row for the rest of the transaction; it is looked up by id alone, by the run started for it.
 func (q Evaluations) Lock(ctx context.Context, id string) (models.Evaluation, error) {
 	var row models.Evaluation
-	err := q.with(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
+	err := q.gorm(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
 	return one(row, err)
 }
 
 // List lists evaluations, newest first. Status, where not empty, is the effective one at now: an evaluation past
 // its end is closed even where its run has not said so yet.
 func (q Evaluations) List(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
-	tx := q.with(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	tx := q.gorm(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	switch status {
 	case models.EvaluationOpen:
 		tx = tx.Where("status = 'open' and (ends_at is null or ends_at > ?)", now)

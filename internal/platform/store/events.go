@@ -34,30 +34,16 @@ func (q Events) Append(ctx context.Context, e models.Event, announce bool) error
 		return err
 	}
 	if n > 0 {
-		q.queue()
+		q.markOutbox()
 	}
 	return nil
 }
-
-// Channels of LISTEN and NOTIFY.
-const (
-	ChannelOutbox      = "cs_outbox"
-	ChannelEvents      = "cs_events"
-	ChannelPolicy      = "cs_policy"      // payload: environment id and action key, separated by a space
-	ChannelCredential  = "cs_credential"  // payload: credential id
-	ChannelEnvironment = "cs_environment" // payload: environment id
-	ChannelBackground  = "cs_background"  // payload: version of a background; may be empty
-	ChannelSigningKey  = "cs_signing_key" // payload: environment id
-)
-
-// Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.
-const Reanchored = "reanchored"
 
 // Insert adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
 // find the row when they next look.
 func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
-	q.queue()
+	q.markOutbox()
 	return err
 }

@@ -84,7 +84,7 @@ func (q Sessions) Observe(ctx context.Context, s Scope, id string, f FrameLookup
 		b.Queue(lockTyped, s.Tenant, s.Environment, id)
 		b.Queue(passagesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error { return eachBlock(rows, f.Passages) })
 	}
-	err := q.plain.send(ctx, b)
+	err := q.batch(ctx, b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, ErrNotFound
 	}
@@ -170,8 +170,9 @@ func (q Sessions) SaveFrame(ctx context.Context, f TakenFrame, r models.Session)
 		oldest := p.Block - passageBlocks
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
-	return q.last(ctx, takeFrame,
+	return q.atCommit(ctx, commitStatement{"save the frame", takeFrame, []any{
 		f.SessionID, f.FrameID, f.EnvironmentID, f.SubjectUID, f.Purpose, f.Status, array(f.ReasonCodes), f.ReceivedAt, f.At, f.DurationMS,
 		f.Digest, f.Vector, f.Keys, f.Remember, r.DeviceClass, block, sealed, forgotten, r.LastActivityAt, r.LastEvidenceAt, r.Coverage,
-		r.EvidenceWindows, r.ActiveSeconds, array(r.Modalities), r.EnrollmentReady, r.TrustState, r.State)
+		r.EvidenceWindows, r.ActiveSeconds, array(r.Modalities), r.EnrollmentReady, r.TrustState, r.State,
+	}})
 }

@@ -95,7 +95,7 @@ func (q Subjects) Export(ctx context.Context, uid string, pseudonyms [][]byte, l
 }
 
 func (q Subjects) exportSection(ctx context.Context, query string, arg any, row func(json.RawMessage) error) error {
-	rows, err := q.plain.Query(ctx, query, arg)
+	rows, err := q.query(ctx, query, arg)
 	if err != nil {
 		return err
 	}

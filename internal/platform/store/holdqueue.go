@@ -44,7 +44,7 @@ type QueuedHold struct {
 
 // Queue lists holds, newest first or soonest due first.
 func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
-	tx := f.narrow(q.with(ctx).Table("holds h").
+	tx := f.narrow(q.gorm(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,

@@ -10,7 +10,7 @@ import (
 // Get is the hold of an authorization of the environment.
 func (q Holds) Get(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
 	var row models.Hold
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
 		Take(&row).Error
 	return one(row, err)
 }
@@ -41,10 +41,10 @@ type HoldCase struct {
 // was started for, and nobody else asks.
 func (q Holds) LockCase(ctx context.Context, authorization string) (HoldCase, error) {
 	var c HoldCase
-	if err := q.with(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
+	if err := q.gorm(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
 		return one(c, err)
 	}
-	if err := q.with(ctx).Where("id = ?", authorization).Take(&c.Parent).Error; err != nil {
+	if err := q.gorm(ctx).Where("id = ?", authorization).Take(&c.Parent).Error; err != nil {
 		return one(c, err)
 	}
 	var err error
@@ -91,7 +91,7 @@ func (q Holds) PutReview(ctx context.Context, r models.Review) error {
 // ReviewedBy is the resolution a reviewer gave of a hold; empty for none.
 func (q Holds) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
 	var resolutions []string
-	err := q.with(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
+	err := q.gorm(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
 		Scan(&resolutions).Error
 	if err != nil || len(resolutions) == 0 {
 		return "", err

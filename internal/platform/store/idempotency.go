@@ -36,7 +36,7 @@ func (q Idempotency) Release(ctx context.Context, k models.IdempotencyKey) error
 // Get reads what is kept for a key.
 func (q Idempotency) Get(ctx context.Context, credential, key string) (models.IdempotencyKey, error) {
 	var k models.IdempotencyKey
-	return one(k, q.with(ctx).Where("credential_id = ? and key = ?", credential, key).Take(&k).Error)
+	return one(k, q.gorm(ctx).Where("credential_id = ? and key = ?", credential, key).Take(&k).Error)
 }
 
 // Drop forgets answers kept since before t.

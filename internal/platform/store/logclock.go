@@ -131,7 +131,7 @@ func (q Audit) adopt(ctx context.Context, last uint64, moved map[string]int64) (
 		return last, err
 	}
 	by := int64(last) + 1 - *first // #nosec G115 -- as above
-	rows, err := q.plain.Query(ctx, `with moved as (update events set txid = ((events.txid::text::bigint + $1)::text::xid8)
+	rows, err := q.query(ctx, `with moved as (update events set txid = ((events.txid::text::bigint + $1)::text::xid8)
 		where id in (select v.id from audit_heads h, events v where `+lateHere+`) returning environment_id)
 		select environment_id, count(*) from moved group by 1`, by)
 	if err != nil {
@@ -160,6 +160,6 @@ func mayNot(err error) error {
 // All lists the scopes of the database, by id.
 func (q Environments) All(ctx context.Context) ([]Scope, error) {
 	var rows []Scope
-	err := q.with(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
+	err := q.gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
 	return rows, err
 }

@@ -11,7 +11,7 @@ import (
 // List are the master keys that sealed this database, oldest first, retired ones too.
 func (q MasterKeys) List(ctx context.Context) ([]models.MasterKey, error) {
 	var rows []models.MasterKey
-	err := q.with(ctx).Order("recorded_at, id").Find(&rows).Error
+	err := q.gorm(ctx).Order("recorded_at, id").Find(&rows).Error
 	return rows, err
 }
 

@@ -12,7 +12,7 @@ import (
 // wrote it says.
 func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
-	err := q.with(ctx).Raw(`with due as (select id from outbox where topic in @topics and available_at <= @now
+	err := q.gorm(ctx).Raw(`with due as (select id from outbox where topic in @topics and available_at <= @now
 			order by available_at, id limit @limit for update skip locked),
 		ahead as (select id from outbox where topic in @topics and attempts = 0 and available_at > @now and available_at = created_at
 			limit @limit for update skip locked)
@@ -26,7 +26,7 @@ func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.
 
 // Delete removes rows whose work is done.
 func (q Outbox) Delete(ctx context.Context, ids []int64) error {
-	return q.with(ctx).Exec("delete from outbox where id in ?", ids).Error
+	return q.gorm(ctx).Exec("delete from outbox where id in ?", ids).Error
 }
 
 // Delay puts a row off until its next try and keeps why.

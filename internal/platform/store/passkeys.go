@@ -13,7 +13,7 @@ const ofScope = "tenant_id = ? and environment_id = ?"
 
 // Create inserts a passkey; false where the environment knows its credential id already, whoever has it.
 func (q Passkeys) Create(ctx context.Context, p models.Passkey) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{
+	res := q.gorm(ctx).Clauses(clause.OnConflict{
 		Columns: []clause.Column{{Name: "environment_id"}, {Name: "credential_id"}}, DoNothing: true,
 	}).Create(&p)
 	return res.RowsAffected == 1, res.Error
@@ -21,7 +21,7 @@ func (q Passkeys) Create(ctx context.Context, p models.Passkey) (bool, error) {
 
 // List lists a subject's passkeys, revoked ones too, newest first.
 func (q Passkeys) List(ctx context.Context, s Scope, uid string, p Page) ([]models.Passkey, string, error) {
-	tx, err := paginate(q.with(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
+	tx, err := paginate(q.gorm(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -36,7 +36,7 @@ func (q Passkeys) List(ctx context.Context, s Scope, uid string, p Page) ([]mode
 // Active are the passkeys of the subjects that are not revoked, oldest first.
 func (q Passkeys) Active(ctx context.Context, s Scope, uids ...string) ([]models.Passkey, error) {
 	var rows []models.Passkey
-	err := q.with(ctx).Where(ofScope+" and subject_uid in ? and revoked_at is null", s.Tenant, s.Environment, uids).
+	err := q.gorm(ctx).Where(ofScope+" and subject_uid in ? and revoked_at is null", s.Tenant, s.Environment, uids).
 		Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
@@ -65,21 +65,21 @@ func (q Passkeys) WarnOfClone(ctx context.Context, s Scope, id string) error {
 
 // Create inserts a grant.
 func (q RegistrationGrants) Create(ctx context.Context, g models.RegistrationGrant) error {
-	return q.with(ctx).Create(&g).Error
+	return q.gorm(ctx).Create(&g).Error
 }
 
 // Lock finds a grant of the scope by one of the MACs of its token and locks it to the end of the
 // transaction. Used and expired ones are found too.
 func (q RegistrationGrants) Lock(ctx context.Context, s Scope, macs [][]byte) (models.RegistrationGrant, error) {
 	var g models.RegistrationGrant
-	return one(g, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+	return one(g, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofScope+" and mac in ?", s.Tenant, s.Environment, macs).Take(&g).Error)
 }
 
 // Get finds a grant by one of the MACs of its token, whatever its scope: whoever holds the token may know.
 func (q RegistrationGrants) Get(ctx context.Context, macs [][]byte) (models.RegistrationGrant, error) {
 	var g models.RegistrationGrant
-	return one(g, q.with(ctx).Where("mac in ?", macs).Take(&g).Error)
+	return one(g, q.gorm(ctx).Where("mac in ?", macs).Take(&g).Error)
 }
 
 // SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.

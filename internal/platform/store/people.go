@@ -11,18 +11,18 @@ import (
 
 // Create inserts a person of a tenant.
 func (q Staff) Create(ctx context.Context, p models.Person) error {
-	return q.with(ctx).Create(&p).Error
+	return q.gorm(ctx).Create(&p).Error
 }
 
 // Lock finds a person of the tenant, revoked ones too, and locks the row to the end of the transaction.
 func (q Staff) Lock(ctx context.Context, tenant, id string) (models.Person, error) {
 	var p models.Person
-	return one(p, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+	return one(p, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
 }
 
 // List lists a tenant's people, revoked ones too, newest first.
 func (q Staff) List(ctx context.Context, tenant string, p Page) ([]models.Person, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -37,7 +37,7 @@ func (q Staff) List(ctx context.Context, tenant string, p Page) ([]models.Person
 // Names are the names of people of the tenant, by id.
 func (q Staff) Names(ctx context.Context, tenant string, ids []string) (map[string]string, error) {
 	var rows []models.Person
-	err := q.with(ctx).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
+	err := q.gorm(ctx).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.ID] = r.Name
@@ -60,7 +60,7 @@ func (q Staff) MarkJoined(ctx context.Context, person string, at time.Time) erro
 
 // GrantRole gives a role; false where the person has it already.
 func (q Staff) GrantRole(ctx context.Context, r models.PersonRole) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
+	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
 	return res.RowsAffected == 1, res.Error
 }
 
@@ -73,13 +73,13 @@ func (q Staff) WithdrawRole(ctx context.Context, person, environment string, rol
 // RolesOf are the roles of people, by environment and role.
 func (q Staff) RolesOf(ctx context.Context, people ...string) ([]models.PersonRole, error) {
 	var rows []models.PersonRole
-	err := q.with(ctx).Where("person_id in ?", people).Order("person_id, environment_id, role").Find(&rows).Error
+	err := q.gorm(ctx).Where("person_id in ?", people).Order("person_id, environment_id, role").Find(&rows).Error
 	return rows, err
 }
 
 // Create inserts an invitation.
 func (q Invitations) Create(ctx context.Context, i models.PersonInvitation) error {
-	return q.with(ctx).Create(&i).Error
+	return q.gorm(ctx).Create(&i).Error
 }
 
 // Get finds an invitation by one of the MACs of its token, with its person. Used and expired ones are found too.
@@ -87,14 +87,14 @@ func (q Invitations) Create(ctx context.Context, i models.PersonInvitation) erro
 func (q Invitations) Get(ctx context.Context, macs [][]byte, lock bool) (models.PersonInvitation, models.Person, error) {
 	var i models.PersonInvitation
 	var p models.Person
-	tx := q.with(ctx).Where("mac in ?", macs)
+	tx := q.gorm(ctx).Where("mac in ?", macs)
 	if lock {
 		tx = tx.Clauses(clause.Locking{Strength: "UPDATE"})
 	}
 	if i, err := one(i, tx.Take(&i).Error); err != nil {
 		return i, p, err
 	}
-	p, err := one(p, q.with(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
+	p, err := one(p, q.gorm(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
 	return i, p, err
 }
 
@@ -127,14 +127,14 @@ func (q Invitations) Void(ctx context.Context, person string, at time.Time) erro
 
 // CreatePasskey inserts a passkey; false where its credential id is known already, whoever has it.
 func (q Staff) CreatePasskey(ctx context.Context, p models.PersonPasskey) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "credential_id"}}, DoNothing: true}).Create(&p)
+	res := q.gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "credential_id"}}, DoNothing: true}).Create(&p)
 	return res.RowsAffected == 1, res.Error
 }
 
 // Passkeys are a person's passkeys, oldest first.
 func (q Staff) Passkeys(ctx context.Context, person string) ([]models.PersonPasskey, error) {
 	var rows []models.PersonPasskey
-	err := q.with(ctx).Where("person_id = ?", person).Order("created_at, id").Find(&rows).Error
+	err := q.gorm(ctx).Where("person_id = ?", person).Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
 
@@ -142,11 +142,11 @@ func (q Staff) Passkeys(ctx context.Context, person string) ([]models.PersonPass
 func (q Staff) LockPasskey(ctx context.Context, credentialID []byte) (models.PersonPasskey, models.Person, error) {
 	var k models.PersonPasskey
 	var p models.Person
-	tx := q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("credential_id = ?", credentialID)
+	tx := q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("credential_id = ?", credentialID)
 	if k, err := one(k, tx.Take(&k).Error); err != nil {
 		return k, p, err
 	}
-	p, err := one(p, q.with(ctx).Where("id = ?", k.PersonID).Take(&p).Error)
+	p, err := one(p, q.gorm(ctx).Where("id = ?", k.PersonID).Take(&p).Error)
 	return k, p, err
 }
 
@@ -159,7 +159,7 @@ func (q Staff) UsePasskey(ctx context.Context, k models.PersonPasskey) error {
 
 // Create inserts a session; false where its ceremony has opened one before.
 func (q ConsoleSessions) Create(ctx context.Context, s models.ConsoleSession) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "ceremony"}}, DoNothing: true}).Create(&s)
+	res := q.gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "ceremony"}}, DoNothing: true}).Create(&s)
 	return res.RowsAffected == 1, res.Error
 }
 
@@ -167,10 +167,10 @@ func (q ConsoleSessions) Create(ctx context.Context, s models.ConsoleSession) (b
 func (q ConsoleSessions) Get(ctx context.Context, macs [][]byte) (models.ConsoleSession, models.Person, error) {
 	var s models.ConsoleSession
 	var p models.Person
-	if s, err := one(s, q.with(ctx).Where("mac in ?", macs).Take(&s).Error); err != nil {
+	if s, err := one(s, q.gorm(ctx).Where("mac in ?", macs).Take(&s).Error); err != nil {
 		return s, p, err
 	}
-	p, err := one(p, q.with(ctx).Where("id = ?", s.PersonID).Take(&p).Error)
+	p, err := one(p, q.gorm(ctx).Where("id = ?", s.PersonID).Take(&p).Error)
 	return s, p, err
 }
 
@@ -204,7 +204,7 @@ func (q ConsoleSessions) End(ctx context.Context, id string, at time.Time) (bool
 // EndAll ends all sessions of a person and answers their ids.
 func (q ConsoleSessions) EndAll(ctx context.Context, person string, at time.Time) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
+	err := q.gorm(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
 		Scan(&ids).Error
 	return ids, err
 }

@@ -9,7 +9,7 @@ import (
 
 // Create inserts a key and notifies every process.
 func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
-	if err := q.with(ctx).Create(&k).Error; err != nil {
+	if err := q.gorm(ctx).Create(&k).Error; err != nil {
 		return err
 	}
 	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
@@ -18,7 +18,7 @@ func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
 // List are the environment's keys that are not retired, newest first.
 func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
 		Order("created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
@@ -26,7 +26,7 @@ func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, er
 // All are the environment's keys, retired ones too, newest first.
 func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Order("created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
@@ -34,7 +34,7 @@ func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, err
 // Published are the public keys of every environment that may still verify a proof.
 func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.with(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
+	err := q.gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
 	return rows, err
 }
@@ -42,7 +42,7 @@ func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error)
 // InUse are the keys of every environment that are not retired, by environment, newest first.
 func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.with(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
+	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
@@ -71,7 +71,7 @@ func (q SigningKeys) Lock(ctx context.Context, s Scope) error {
 // Get is one proof of the scope.
 func (q Proofs) Get(ctx context.Context, s Scope, jti string) (models.Proof, error) {
 	var p models.Proof
-	return one(p, q.with(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
+	return one(p, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
 }
 
 // Consume uses a proof up; of any number of callers one gets true.
@@ -86,7 +86,7 @@ func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Ti
 // which they were. A proof is no older than longest, by which it is found.
 func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
-	err := q.with(ctx).Raw(`with open as (
+	err := q.gorm(ctx).Raw(`with open as (
 			select p.jti from proofs p join authorizations a on a.id = p.authorization_id
 			where a.decided_at > @since and p.tenant_id = @tenant and p.environment_id = @environment and p.kid = @kid
 			and p.status = 'active' and p.expires_at > @at limit @limit),

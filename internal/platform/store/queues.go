@@ -21,7 +21,7 @@ func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 		Count       int64
 		Seconds     float64
 	}
-	err := q.with(ctx).Raw(`
+	err := q.gorm(ctx).Raw(`
 		select 'outbox' as kind, topic, count(*) as count, extract(epoch from @now - min(available_at)) as seconds
 		from outbox where available_at <= @now group by topic
 		union all

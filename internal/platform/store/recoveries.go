@@ -13,7 +13,7 @@ const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
 // Create inserts a recovery; false where one of the subject is open.
 func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{
+	res := q.gorm(ctx).Clauses(clause.OnConflict{
 		Columns:     []clause.Column{{Name: "subject_uid"}},
 		TargetWhere: clause.Where{Exprs: []clause.Expression{clause.Expr{SQL: openRecovery}}}, DoNothing: true,
 	}).Create(&r)
@@ -23,34 +23,34 @@ func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error)
 // Newest is the subject's latest recovery.
 func (q Recoveries) Newest(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.with(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
+	return one(r, q.gorm(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
 		Order("created_at desc, id desc").Take(&r).Error)
 }
 
 // LockOpen is the subject's recovery that is not over, locked to the end of the transaction.
 func (q Recoveries) LockOpen(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+	return one(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
 // Open is LockOpenRecovery without the lock.
 func (q Recoveries) Open(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.with(ctx).
+	return one(r, q.gorm(ctx).
 		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
 // Lock finds a recovery by id alone and locks it: a run knows the recovery it was started for, and nobody else asks.
 func (q Recoveries) Lock(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
+	return one(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
 }
 
 // Get is LockRecovery without the lock.
 func (q Recoveries) Get(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.with(ctx).Where("id = ?", id).Take(&r).Error)
+	return one(r, q.gorm(ctx).Where("id = ?", id).Take(&r).Error)
 }
 
 // Move moves a recovery from one state to the next and reports whether it did.
@@ -69,7 +69,7 @@ func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at 
 // Overdue are recoveries that were due to move before t and have not.
 func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
+	err := q.gorm(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
 		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,
 		map[string]any{"t": t, "limit": limit}).Scan(&ids).Error
 	return ids, err

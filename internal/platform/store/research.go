@@ -24,7 +24,7 @@ func (q Research) RecordConsent(ctx context.Context, s Scope, c models.ResearchC
 // not switched on for the environment.
 func (q Research) Period(ctx context.Context, environment string) (models.ResearchPeriod, error) {
 	var row models.ResearchPeriod
-	return one(row, q.with(ctx).Where(`environment_id = ? and ended_at is null
+	return one(row, q.gorm(ctx).Where(`environment_id = ? and ended_at is null
 		and exists (select from environments e where e.id = environment_id and e.research_enabled)`, environment).Take(&row).Error)
 }
 
@@ -45,7 +45,7 @@ func (q Research) EndPeriod(ctx context.Context, id string, at time.Time) (bool,
 // PeriodsSince are periods under way that began at or before t, with their tenants, at most limit of them.
 func (q Research) PeriodsSince(ctx context.Context, t time.Time, limit int) ([]OwnedPeriod, error) {
 	var rows []OwnedPeriod
-	err := q.with(ctx).Raw(`select p.id, p.environment_id as environment, e.tenant_id as tenant from research_periods p
+	err := q.gorm(ctx).Raw(`select p.id, p.environment_id as environment, e.tenant_id as tenant from research_periods p
 		join environments e on e.id = p.environment_id where p.ended_at is null and p.started_at <= ? order by p.started_at limit ?`, t, limit).
 		Scan(&rows).Error
 	return rows, err
@@ -77,18 +77,18 @@ func (q Research) SaveVector(ctx context.Context, s Scope, subjectUID string, v 
 // Links are the links of whoever the keyed hashes stand for.
 func (q Research) Links(ctx context.Context, environment string, holders [][]byte) ([]models.ResearchLink, error) {
 	var rows []models.ResearchLink
-	err := q.with(ctx).Where("environment_id = ? and holder in ?", environment, holders).Order("period_id").Find(&rows).Error
+	err := q.gorm(ctx).Where("environment_id = ? and holder in ?", environment, holders).Order("period_id").Find(&rows).Error
 	return rows, err
 }
 
 // Forget removes the vectors kept under the pseudonyms, and the links of the holders. It answers how many vectors
 // went.
 func (q Research) Forget(ctx context.Context, environment string, holders, pseudonyms [][]byte) (int64, error) {
-	tx := q.with(ctx).Exec("delete from research_links where environment_id = ? and holder in ?", environment, holders)
+	tx := q.gorm(ctx).Exec("delete from research_links where environment_id = ? and holder in ?", environment, holders)
 	if tx.Error != nil || len(pseudonyms) == 0 {
 		return 0, tx.Error
 	}
-	tx = q.with(ctx).Exec("delete from research_vectors where environment_id = ? and pseudonym in ?", environment, pseudonyms)
+	tx = q.gorm(ctx).Exec("delete from research_vectors where environment_id = ? and pseudonym in ?", environment, pseudonyms)
 	return tx.RowsAffected, tx.Error
 }
 
@@ -161,7 +161,7 @@ func (q Research) Vectors(ctx context.Context, r ResearchRange, f func(ResearchS
 // Counts tells how many vectors of the range each environment has.
 func (q Research) Counts(ctx context.Context, r ResearchRange) ([]Counted, error) {
 	var out []Counted
-	err := q.with(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
+	err := q.gorm(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
 		join environments e on e.id = v.environment_id where (@environment = '' or v.environment_id = @environment)
 		and (cast(@since as timestamptz) is null or v.created_at >= @since) and (cast(@until as timestamptz) is null or v.created_at < @until)
 		group by 1, 2 order by 2`, map[string]any{"environment": r.Environment, "since": orNull(r.From), "until": orNull(r.Until)}).Scan(&out).Error
@@ -174,7 +174,7 @@ type researchRow struct {
 }
 
 func (q Research) page(ctx context.Context, r ResearchRange, after researchRow) ([]researchRow, error) {
-	rows, err := q.plain.Query(ctx, `select id, coalesce(period_id, ''), device_class, pseudonym, vector from research_vectors
+	rows, err := q.query(ctx, `select id, coalesce(period_id, ''), device_class, pseudonym, vector from research_vectors
 		where (pseudonym, id) > ($1, $2) and ($3 = '' or environment_id = $3) and ($4::timestamptz is null or created_at >= $4)
 		and ($5::timestamptz is null or created_at < $5) order by pseudonym, id limit $6`,
 		after.pseudonym, after.id, r.Environment, orNull(r.From), orNull(r.Until), researchPage)

@@ -64,7 +64,7 @@ func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, 
 	if class == ExpiringEvents {
 		args = append(args, at)
 	}
-	rows, err := q.plain.Query(ctx, `with gone as (`+remove+`)
+	rows, err := q.query(ctx, `with gone as (`+remove+`)
 		select e.tenant_id, e.id, count(*) from gone join environments e on e.id = gone.environment_id group by 1, 2 order by 2`, args...)
 	if err != nil {
 		return nil, err

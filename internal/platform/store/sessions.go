@@ -15,7 +15,7 @@ type SubjectSession struct {
 
 // Create inserts a session.
 func (q Sessions) Create(ctx context.Context, s models.Session) error {
-	return q.with(ctx).Create(&s).Error
+	return q.gorm(ctx).Create(&s).Error
 }
 
 // Get finds a session of the scope with its subject; sessions of an erased subject are not found.
@@ -30,7 +30,7 @@ func (q Sessions) Lock(ctx context.Context, s Scope, id string) (SubjectSession,
 
 func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
 	var row models.Session
-	tx := q.with(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Scan(&row)
+	tx := q.gorm(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Scan(&row)
 	if tx.Error != nil {
 		return SubjectSession{}, tx.Error
 	}
@@ -43,7 +43,7 @@ func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (Subject
 
 // List lists sessions, newest first; subject uid and status narrow where not empty.
 func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
-	tx := q.with(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if subjectUID != "" {
 		tx = tx.Where("subject_uid = ?", subjectUID)
 	}
@@ -65,7 +65,7 @@ func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status m
 // ExternalIDs are the relying party's own ids of subjects, by uid.
 func (q Subjects) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
 	var rows []models.Subject
-	if err := q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
+	if err := q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	out := make(map[string]string, len(rows))
@@ -85,7 +85,7 @@ func (q Sessions) End(ctx context.Context, s Scope, id string, at time.Time) (bo
 // EndOfSubject ends the active sessions of a subject and returns their ids.
 func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
+	err := q.gorm(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
 		and subject_uid = @uid and status = 'active' returning id`,
 		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Scan(&ids).Error
 	return ids, err
@@ -125,7 +125,7 @@ const enrollFloor = `coalesce(greatest(
 // order of arrival; of more than a thousand the newest.
 func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
-	err := q.with(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
+	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
 		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
 		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
 		and f.vector is not null and f.received_at > `+enrollFloor+`

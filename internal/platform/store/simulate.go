@@ -22,7 +22,7 @@ type Replayable struct {
 // Replayables are the action's newest decisions in [since, until), at most last; nil bounds are open.
 func (q Decisions) Replayables(ctx context.Context, s Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
 	var rows []Replayable
-	err := q.with(ctx).Raw(`select a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used, a.challenge_completed,
+	err := q.gorm(ctx).Raw(`select a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used, a.challenge_completed,
 			a.hold_approved, (select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys
 		from authorizations a
 		where a.tenant_id = ? and a.environment_id = ? and a.action_id = ?

@@ -31,7 +31,7 @@ func (q Principals) List(ctx context.Context, s Scope, credentials []string) (ma
 	for _, id := range credentials {
 		out[id] = actorCredential + id
 	}
-	rows, err := q.plain.Query(ctx, chainOfIssue, s.Tenant, s.Environment, credentials)
+	rows, err := q.query(ctx, chainOfIssue, s.Tenant, s.Environment, credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,23 @@
-// Package store is the only place that speaks to Postgres: GORM for ordinary reads and writes, plain SQL where a
-// statement carries the meaning (conditional updates, claims, the decision path). It holds no rules of the domain,
-// makes no clock reading (times are arguments) and returns rows of package models. Every lookup takes the Scope
-// (tenant and environment) first and names it in its WHERE clause, unique key or not.
+// Package store is the only package that talks to Postgres. It returns rows of package models, has no rules of the domain
+// and reads no clock: times are arguments. Every lookup takes the Scope (tenant and environment) first and names it in its
+// WHERE clause, even if it looks up a unique key.
+//
+// # Running a query
+//
+// Every statement is run by a method of Q, on the pool or inside one transaction (Write and Read):
+//
+//   - q.gorm begins a GORM statement: reading rows into models, inserting a model, lists with optional conditions.
+//   - q.exec, q.query and q.queryRow run SQL with $1 placeholders: conditional updates, claims and the hot paths of
+//     authorize and evidence, where the statement carries the meaning or the mapping costs too much.
+//   - q.batch runs several statements in one round trip.
+//   - q.atCommit runs a statement in the round trip of the commit.
+//
+// GORM and SQL use the same connection, and so the same transaction and the same order: a Q has one conn, which is either
+// the pool (poolConn) or a transaction (txConn). A transaction sends its BEGIN with its first statement and its COMMIT with
+// the last, so that a transaction of one statement costs two round trips and not three.
+//
+// The queries are grouped by aggregate: q.Holds().Resolve resolves a hold. An aggregate is a Q under another name; one made
+// inside a transaction runs inside it.
 package store
 
 import (
@@ -12,7 +28,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/driver/postgres"
@@ -25,31 +40,6 @@ type Scope struct {
 	Tenant      string
 	Environment string
 }
-
-// Q runs queries: on the pool, or inside one transaction.
-type Q struct {
-	db *gorm.DB
-	// inside is the transaction for GORM; nil outside of one.
-	inside gorm.ConnPool
-	// plain runs plain statements without database/sql in between: the pool, or the transaction.
-	plain plain
-	// queued becomes true when work is added to the outbox; nil outside of Write.
-	queued *bool
-}
-
-// plain is what the pool and a transaction have in common.
-type plain interface {
-	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
-	// send sends the statements of a batch in one round trip and runs their functions.
-	send(ctx context.Context, b *pgx.Batch) error
-}
-
-// pooled is the pool: each statement by itself, a batch as one transaction.
-type pooled struct{ *pgxpool.Pool }
-
-func (p pooled) send(ctx context.Context, b *pgx.Batch) error { return p.SendBatch(ctx, b).Close() }
 
 // Store is the database. Its own methods (through Q) run each statement by itself.
 type Store struct {
@@ -102,7 +92,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	// database/sql keeps no idle connections of its own: the pool underneath does.
 	db.SetMaxIdleConns(0)
 	db.SetMaxOpenConns(int(o.MaxConns))
-	g, err := gorm.Open(postgres.New(postgres.Config{Conn: steady{db, pool}}), &gorm.Config{
+	conn := poolConn{pool: pool, sql: db}
+	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
 		Logger:                 logger.Discard,
@@ -114,7 +105,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, plain: pooled{pool}}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	s := &Store{Q: &Q{db: g, conn: conn}, pool: pool, sql: db, waker: newWaker(), stop: stop}
 	go s.waker.run(background, s)
 	return s, nil
 }
@@ -138,82 +129,3 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // Pool gives the connection pool, for LISTEN and for figures.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
-
-// queue notes that the outbox has more.
-func (q *Q) queue() {
-	if q.queued != nil {
-		*q.queued = true
-	}
-}
-
-// with returns a fresh GORM session: a kept *gorm.DB accumulates conditions.
-func (q *Q) with(ctx context.Context) *gorm.DB {
-	session := q.db.WithContext(ctx)
-	if q.inside != nil {
-		session.Statement.ConnPool = q.inside
-	}
-	return session
-}
-
-// exec runs a plain statement ($1 placeholders) and returns the rows it changed.
-func (q *Q) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	tag, err := q.plain.Exec(ctx, query, args...)
-	return tag.RowsAffected(), err
-}
-
-// queryRow runs a plain statement ($1 placeholders) that answers one row; Scan says sql.ErrNoRows where there is none. What
-// it scans into must be of the column's own type: []string for texts, not models.Strings.
-func (q *Q) queryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return q.plain.QueryRow(ctx, query, args...)
-}
-
-// last runs a plain statement whose answer nobody needs: inside a transaction it is sent with what comes next, at the end
-// the commit, and its error is that of the next.
-func (q *Q) last(ctx context.Context, query string, args ...any) error {
-	if t, ok := q.plain.(*transaction); ok {
-		t.queued = append(t.queued, &pgx.QueuedQuery{SQL: query, Arguments: args})
-		return nil
-	}
-	_, err := q.exec(ctx, query, args...)
-	return err
-}
-
-// Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.
-func (q *Q) Notify(ctx context.Context, channel, payload string) error {
-	_, err := q.exec(ctx, "select pg_notify($1, $2)", channel, payload)
-	return err
-}
-
-// Listen hands every notification of the channels to f until ctx ends, reconnecting as needed. After each connection it
-// calls f with an empty channel: whatever was cached may be stale.
-func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, payload string)) {
-	for ctx.Err() == nil {
-		_ = s.listenOnce(ctx, channels, f)
-		select {
-		case <-ctx.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
-}
-
-func (s *Store) listenOnce(ctx context.Context, channels []string, f func(channel, payload string)) error {
-	// A connection of its own: a listener must not take one from the pool for ever.
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	for _, c := range channels {
-		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{c}.Sanitize()); err != nil {
-			return err
-		}
-	}
-	f("", "")
-	for {
-		n, err := conn.WaitForNotification(ctx)
-		if err != nil {
-			return err
-		}
-		f(n.Channel, n.Payload)
-	}
-}

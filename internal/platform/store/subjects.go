@@ -14,7 +14,7 @@ const ofSubjects = "tenant_id = ? and environment_id = ? and status <> 'erasing'
 
 // Create inserts a subject; false where the scope has one with its external id.
 func (q Subjects) Create(ctx context.Context, s models.Subject) (bool, error) {
-	res := q.with(ctx).Clauses(clause.OnConflict{
+	res := q.gorm(ctx).Clauses(clause.OnConflict{
 		Columns: []clause.Column{{Name: "environment_id"}, {Name: "external_id"}}, DoNothing: true,
 	}).Create(&s)
 	return res.RowsAffected == 1, res.Error
@@ -23,26 +23,26 @@ func (q Subjects) Create(ctx context.Context, s models.Subject) (bool, error) {
 // Get finds a subject by the relying party's id.
 func (q Subjects) Get(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
-	return one(row, q.with(ctx).Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+	return one(row, q.gorm(ctx).Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }
 
 // ByUID finds a subject by our own id.
 func (q Subjects) ByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
-	return one(row, q.with(ctx).Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+	return one(row, q.gorm(ctx).Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 // Lock is Subject with the row locked to the end of the transaction: whoever moves a subject goes one at a time.
 func (q Subjects) Lock(ctx context.Context, s Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
-	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+	return one(row, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofSubjects+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }
 
 // LockByUID is LockSubject by our own id.
 func (q Subjects) LockByUID(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
-	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+	return one(row, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
@@ -50,7 +50,7 @@ func (q Subjects) LockByUID(ctx context.Context, s Scope, uid string) (models.Su
 // refer to it can still be written.
 func (q Subjects) LockNoKey(ctx context.Context, s Scope, uid string) (models.Subject, error) {
 	var row models.Subject
-	return one(row, q.with(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
+	return one(row, q.gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
 		Where(ofSubjects+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
@@ -62,7 +62,7 @@ type SubjectFilter struct {
 
 // List lists the scope's subjects, newest first.
 func (q Subjects) List(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]models.Subject, string, error) {
-	tx := q.with(ctx).Where(ofSubjects, s.Tenant, s.Environment)
+	tx := q.gorm(ctx).Where(ofSubjects, s.Tenant, s.Environment)
 	if f.Status != "" {
 		tx = tx.Where("status = ?", f.Status)
 	}
@@ -153,7 +153,7 @@ type Voided struct {
 // RevokeOfSubject voids the subject's open proofs that have not expired and says which they were.
 func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
 	var rows []Voided
-	err := q.with(ctx).Raw(`with voided as (
+	err := q.gorm(ctx).Raw(`with voided as (
 			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
 			returning jti as id, authorization_id)
@@ -166,7 +166,7 @@ func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string
 // CancelOfSubject cancels the subject's open challenges that are not due and says which they were.
 func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
 	var rows []Voided
-	err := q.with(ctx).Raw(`with voided as (
+	err := q.gorm(ctx).Raw(`with voided as (
 			update challenges set status = 'cancelled', settled_at = @at
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'open' and expires_at > @at
 			returning id, authorization_id)
@@ -182,7 +182,7 @@ func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, 
 		CredentialID string
 		Held         int
 	}
-	err = q.with(ctx).Raw(`with revoked as (
+	err = q.gorm(ctx).Raw(`with revoked as (
 			update client_tokens set revoked_at = @at
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
 			returning credential_id, expires_at)

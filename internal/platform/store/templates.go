@@ -20,7 +20,7 @@ const (
 
 // Active are a subject's templates in force.
 func (q Templates) Active(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
-	rows, err := q.plain.Query(ctx, templatesOfSubject, s.Tenant, s.Environment, subjectUID)
+	rows, err := q.query(ctx, templatesOfSubject, s.Tenant, s.Environment, subjectUID)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func scanTemplate(row pgx.CollectableRow) (t models.Template, err error) {
 // Heads are a subject's templates in force without their data, which judging does not need.
 func (q Templates) Heads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	var rows []models.Template
-	err := q.with(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'",
+	err := q.gorm(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'",
 		s.Tenant, s.Environment, subjectUID).Order("modality, device_class").Find(&rows).Error
 	return rows, err
 }
@@ -55,12 +55,12 @@ func (q Templates) Replace(ctx context.Context, t models.Template) error {
 	if t.Origin == "" {
 		t.Origin = models.OriginEnrollment
 	}
-	return q.with(ctx).Create(&t).Error
+	return q.gorm(ctx).Create(&t).Error
 }
 
 // List lists the versions of a subject's templates without their data, newest first.
 func (q Templates) List(ctx context.Context, s Scope, subjectUID string, p Page) ([]models.Template, string, error) {
-	tx, err := paginate(q.with(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
+	tx, err := paginate(q.gorm(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ?", s.Tenant, s.Environment, subjectUID),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -99,7 +99,7 @@ func (q Templates) DropVersions(ctx context.Context, t models.Template, keep int
 // before the one in force. ErrNotFound where there is no such version.
 func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, device string, version *int, at time.Time) (from int, to models.Template, err error) {
 	var rows []models.Template
-	err = q.with(ctx).Omit("data").Where(`tenant_id = ? and environment_id = ? and subject_uid = ? and modality = ? and device_class = ?
+	err = q.gorm(ctx).Omit("data").Where(`tenant_id = ? and environment_id = ? and subject_uid = ? and modality = ? and device_class = ?
 		and status <> 'retired'`, s.Tenant, s.Environment, subjectUID, modality, device).Order("version desc").Find(&rows).Error
 	if err != nil {
 		return 0, to, err
@@ -127,7 +127,7 @@ func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, 
 // ActiveIDs are the sessions of a subject that are under way, newest first, at most limit.
 func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
+	err := q.gorm(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
 		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Scan(&ids).Error
 	return ids, err
 }
@@ -135,7 +135,7 @@ func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, lim
 // ByID is for the run that follows a session's end, which knows its id alone.
 func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
 	var row models.Session
-	return one(row, q.with(ctx).Where("id = ?", id).Take(&row).Error)
+	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
 // OfOtherModels are templates in force of a modality that were learned with another background than the one
@@ -145,7 +145,7 @@ func (q Templates) OfOtherModels(ctx context.Context, modality string, known []s
 		return nil, nil
 	}
 	var rows []models.Template
-	err := q.with(ctx).Where("status = 'active' and modality = ? and model_version in ?", modality, known).
+	err := q.gorm(ctx).Where("status = 'active' and modality = ? and model_version in ?", modality, known).
 		Order("model_version, id").Limit(limit).Find(&rows).Error
 	return rows, err
 }

@@ -32,7 +32,7 @@ type TraceFilter struct {
 // Trace reads one decision of the scope.
 func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
 	var a models.Authorization
-	a, err := one(a, q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+	a, err := one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 	if err != nil {
 		return Trace{}, err
 	}
@@ -45,7 +45,7 @@ func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error)
 
 // Traces lists decisions, newest first.
 func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
-	tx, err := paginate(f.narrow(q.with(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
+	tx, err := paginate(f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -105,11 +105,11 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 	var proofs []models.Proof
 	var subjects []models.Subject
 	for _, read := range []func() error{
-		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
-		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
-		func() error { return q.with(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
+		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
+		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
+		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
 		func() error {
-			return q.with(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
+			return q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
 		},
 	} {
 		if err := read(); err != nil {

@@ -22,7 +22,7 @@ type Trail struct {
 // Trail reads the record of an authorization; ErrNotFound where the scope has none.
 func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	var t Trail
-	if err := q.with(ctx).Raw(`with recursive up as (
+	if err := q.gorm(ctx).Raw(`with recursive up as (
 			select a.* from authorizations a where a.tenant_id = ? and a.environment_id = ? and a.id = ?
 			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = up.environment_id
 		), down as (
@@ -40,12 +40,12 @@ func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	}
 	first := t.Authorizations[0]
 	for _, read := range []error{
-		q.with(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
-		q.with(ctx).Where("authorization_id in ?", ids).Order("created_at").Find(&t.Challenges).Error,
-		q.with(ctx).Where("authorization_id in ?", ids).Order("opened_at").Find(&t.Holds).Error,
-		q.with(ctx).Where("authorization_id in ?", ids).Order("at").Find(&t.Reviews).Error,
-		q.with(ctx).Where("authorization_id in ?", ids).Order("issued_at").Find(&t.Proofs).Error,
-		q.with(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Scan(&t.Subject).Error,
+		q.gorm(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
+		q.gorm(ctx).Where("authorization_id in ?", ids).Order("created_at").Find(&t.Challenges).Error,
+		q.gorm(ctx).Where("authorization_id in ?", ids).Order("opened_at").Find(&t.Holds).Error,
+		q.gorm(ctx).Where("authorization_id in ?", ids).Order("at").Find(&t.Reviews).Error,
+		q.gorm(ctx).Where("authorization_id in ?", ids).Order("issued_at").Find(&t.Proofs).Error,
+		q.gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Scan(&t.Subject).Error,
 	} {
 		if read != nil {
 			return t, read

@@ -12,28 +12,30 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, the relays are woken after the
-// commit: a NOTIFY inside the transaction would make Postgres serialise the commits of all who send one. Where a migration
-// changed a table in between, f runs a second time, in a new transaction.
+// Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, Write wakes the relays after the
+// commit: with a NOTIFY inside the transaction Postgres would serialise the commits of all transactions that send one.
+//
+// f must have no effects but its statements: it runs a second time, in a new transaction, if a migration changed a table
+// after one of its statements was prepared.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
-	queued := false
-	err := s.transaction(ctx, pgx.TxOptions{}, func(q *Q) error {
-		queued = false
-		q.queued = &queued
+	outboxAdded := false
+	err := s.transact(ctx, pgx.TxOptions{}, func(q *Q) error {
+		outboxAdded = false
+		q.outboxAdded = &outboxAdded
 		return f(q)
 	})
-	if err == nil && queued {
+	if err == nil && outboxAdded {
 		s.Wake(ChannelOutbox)
 	}
 	return err
 }
 
-// errReadOnly makes Read roll back whatever was done.
+// errReadOnly makes Read roll its transaction back.
 var errReadOnly = errors.New("store: read transaction ends")
 
-// Read runs f on one snapshot and always rolls back, so that a write hidden in a read fails its test.
+// Read runs f on one snapshot. It always rolls back, so that a write hidden in a read fails its test.
 func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
-	err := s.transaction(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(q *Q) error {
+	err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(q *Q) error {
 		if err := f(q); err != nil {
 			return err
 		}
@@ -45,178 +47,195 @@ func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
 	return err
 }
 
-// transaction runs f in a transaction, and once more where f met a statement that was prepared before a migration.
-func (s *Store) transaction(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
-	err := s.once(ctx, o, f)
+// transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema.
+func (s *Store) transact(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
+	err := s.transactOnce(ctx, o, f)
 	if stalePlan(err) {
 		s.pool.Reset()
-		err = s.once(ctx, o, f)
+		err = s.transactOnce(ctx, o, f)
 	}
 	return err
 }
 
-// once runs f in a transaction of pgx, in which GORM takes part: it is given the connection and begins nothing itself. So a
-// plain statement has no database/sql in between, in the same transaction as those that GORM makes.
-func (s *Store) once(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
+func (s *Store) transactOnce(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
 	conn, err := s.sql.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	direct, err := beneath(conn)
+	pgxConn, err := unwrap(conn)
 	if err != nil {
 		return err
 	}
-	t := &transaction{conn: direct, options: o}
+	t := &txConn{pgx: pgxConn, sql: conn, options: o}
 	defer t.rollBack(ctx)
-	if err := f(&Q{db: s.db, inside: member{conn, t}, plain: t}); err != nil {
+	if err := f(&Q{db: s.db, conn: t}); err != nil {
 		return err
 	}
 	return t.commit(ctx)
 }
 
-// beneath is pgx's own connection under one of database/sql. It may be used for as long as conn is held: nobody else has it.
-func beneath(conn *sql.Conn) (direct *pgx.Conn, err error) {
+// unwrap returns the pgx connection inside one of database/sql. It may be used until conn is closed, which reserves it.
+func unwrap(conn *sql.Conn) (pgxConn *pgx.Conn, err error) {
 	err = conn.Raw(func(driver any) error {
 		c, ok := driver.(*stdlib.Conn)
 		if !ok {
 			return fmt.Errorf("store: a connection of %T", driver)
 		}
-		direct = c.Conn()
+		pgxConn = c.Conn()
 		return nil
 	})
-	return direct, err
+	return pgxConn, err
 }
 
-// transaction begins with its first statement and commits with its last, each time in one round trip for both.
-type transaction struct {
-	conn    *pgx.Conn
-	options pgx.TxOptions
-	begun   bool
-	queued  []*pgx.QueuedQuery // go ahead of the next statement, or of the commit
+// txConn runs statements in one transaction, on one connection that it uses through pgx for SQL and through database/sql for
+// GORM. BEGIN is sent with the first statement and COMMIT with those of atCommit, each in one round trip. GORM's statements
+// cannot be batched: if GORM comes first, BEGIN takes a round trip of its own.
+type txConn struct {
+	pgx         *pgx.Conn
+	sql         *sql.Conn
+	options     pgx.TxOptions
+	begun       bool
+	commitBatch []commitStatement
 }
 
-// send sends the batch behind what is queued, and begins where nothing was sent yet. Postgres stops at the first error.
-func (t *transaction) send(ctx context.Context, b *pgx.Batch) error {
-	if t.over() {
-		return errOver
+// errEnded keeps statements from running outside of the transaction that they are meant for.
+var errEnded = errors.New("store: the transaction has ended, or could not begin")
+
+// ended reports whether the transaction is over although it began: the connection is outside of a transaction.
+func (t *txConn) ended() bool { return t.begun && t.pgx.PgConn().TxStatus() == 'I' }
+
+func (t *txConn) batch(ctx context.Context, b *pgx.Batch) error {
+	if t.ended() {
+		return errEnded
 	}
-	whole := &pgx.Batch{}
 	if !t.begun {
-		whole.BeginTx(t.options)
+		begin := &pgx.Batch{}
+		begin.BeginTx(t.options)
+		begin.QueuedQueries = append(begin.QueuedQueries, b.QueuedQueries...)
+		t.begun, b = true, begin
 	}
-	whole.QueuedQueries = append(append(whole.QueuedQueries, t.queued...), b.QueuedQueries...)
-	t.begun, t.queued = true, nil
-	return t.conn.SendBatch(ctx, whole).Close()
+	return t.pgx.SendBatch(ctx, b).Close()
 }
 
-// ready sends what has to go ahead of a statement that is sent by itself.
-func (t *transaction) ready(ctx context.Context) error {
-	if t.begun && len(t.queued) == 0 && !t.over() {
+// begin sends BEGIN ahead of a statement that cannot be batched, unless it was sent before.
+func (t *txConn) begin(ctx context.Context) error {
+	if t.begun && !t.ended() {
 		return nil
 	}
-	return t.send(ctx, &pgx.Batch{})
+	return t.batch(ctx, &pgx.Batch{})
 }
 
-// errOver keeps statements from running outside of the transaction they are meant for.
-var errOver = errors.New("store: the transaction has ended, or could not begin")
+func (t *txConn) atCommit(_ context.Context, s commitStatement) error {
+	t.commitBatch = append(t.commitBatch, s)
+	return nil
+}
 
-func (t *transaction) over() bool { return t.begun && t.conn.PgConn().TxStatus() == 'I' }
+// wrap says what the statement was to do, unless err is nil.
+func (s commitStatement) wrap(err error) error {
+	if err != nil {
+		err = fmt.Errorf("store: %s: %w", s.what, err)
+	}
+	return err
+}
 
-func (t *transaction) commit(ctx context.Context) error {
-	if !t.begun && len(t.queued) == 0 {
+// commit sends the statements of atCommit and COMMIT in one round trip.
+func (t *txConn) commit(ctx context.Context) error {
+	if !t.begun && len(t.commitBatch) == 0 {
 		return nil
+	}
+	b, done := &pgx.Batch{}, 0
+	for _, s := range t.commitBatch {
+		b.Queue(s.query, s.args...).Exec(func(pgconn.CommandTag) error { done++; return nil })
 	}
 	var end pgconn.CommandTag
-	b := &pgx.Batch{}
 	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error { end = tag; return nil })
-	if err := t.send(ctx, b); err != nil {
+	if err := t.batch(ctx, b); err != nil {
+		if done < len(t.commitBatch) {
+			err = t.commitBatch[done].wrap(err)
+		}
 		return err
 	}
-	if end.String() == "ROLLBACK" { // a statement had failed and f did not say so
+	if end.String() == "ROLLBACK" { // a statement had failed and f did not return its error
 		return pgx.ErrTxCommitRollback
 	}
 	return nil
 }
 
-// rollBack ends what was not committed. The request may be over already; what cannot be rolled back in time ends with its
-// connection, which the pool does not take back inside a transaction.
-func (t *transaction) rollBack(ctx context.Context) {
-	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+// rollBack ends a transaction that was not committed. The request may be over, so that it takes a second of its own. A
+// transaction that cannot be rolled back in that time ends with its connection: the pool closes connections that are
+// returned to it inside a transaction.
+func (t *txConn) rollBack(ctx context.Context) {
+	if t.pgx.IsClosed() || t.pgx.PgConn().TxStatus() == 'I' {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, _ = t.conn.Exec(ctx, "rollback")
+	_, _ = t.pgx.Exec(ctx, "rollback")
 }
 
-// Exec implements plain.
-func (t *transaction) Exec(ctx context.Context, query string, args ...any) (tag pgconn.CommandTag, err error) {
+// Exec implements conn.
+func (t *txConn) Exec(ctx context.Context, query string, args ...any) (tag pgconn.CommandTag, err error) {
 	b := &pgx.Batch{}
 	b.Queue(query, args...).Exec(func(done pgconn.CommandTag) error { tag = done; return nil })
-	err = t.send(ctx, b)
+	err = t.batch(ctx, b)
 	return tag, err
 }
 
-// Query implements plain.
-func (t *transaction) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
-	if err := t.ready(ctx); err != nil {
+// Query implements conn.
+func (t *txConn) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	return t.conn.Query(ctx, query, args...)
+	return t.pgx.Query(ctx, query, args...)
 }
 
-// QueryRow implements plain. The statement is sent when its row is scanned.
-func (t *transaction) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return scanning(func(dest ...any) error {
+// QueryRow implements conn. The statement is sent when its row is scanned.
+func (t *txConn) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return rowFunc(func(dest ...any) error {
 		b := &pgx.Batch{}
 		b.Queue(query, args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
-		return t.send(ctx, b)
+		return t.batch(ctx, b)
 	})
 }
 
-type scanning func(dest ...any) error
+// rowFunc is a pgx.Row that is read by calling it.
+type rowFunc func(dest ...any) error
 
 // Scan implements pgx.Row.
-func (f scanning) Scan(dest ...any) error { return f(dest...) }
-
-// member is the connection of a transaction that is not GORM's to begin or to end.
-type member struct {
-	conn *sql.Conn
-	t    *transaction
-}
+func (f rowFunc) Scan(dest ...any) error { return f(dest...) }
 
 // PrepareContext implements gorm.ConnPool.
-func (m member) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
-	if err := m.t.ready(ctx); err != nil {
+func (t *txConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	return m.conn.PrepareContext(ctx, query)
+	return t.sql.PrepareContext(ctx, query)
 }
 
 // ExecContext implements gorm.ConnPool.
-func (m member) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := m.t.ready(ctx); err != nil {
+func (t *txConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	return m.conn.ExecContext(ctx, query, args...)
+	return t.sql.ExecContext(ctx, query, args...)
 }
 
 // QueryContext implements gorm.ConnPool.
-func (m member) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := m.t.ready(ctx); err != nil {
+func (t *txConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	return m.conn.QueryContext(ctx, query, args...)
+	return t.sql.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext implements gorm.ConnPool. A row can say no error of ours: where the transaction is not ready, the query is
-// sent with a context that has ended, and does not run outside of it.
-func (m member) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if err := m.t.ready(ctx); err != nil {
+// QueryRowContext implements gorm.ConnPool. An sql.Row cannot carry an error of ours: if the transaction cannot begin, the
+// query is sent with a context that has ended, so that it fails and does not run outside of the transaction.
+func (t *txConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if err := t.begin(ctx); err != nil {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		return m.conn.QueryRowContext(ended, query, args...)
+		return t.sql.QueryRowContext(ended, query, args...)
 	}
-	return m.conn.QueryRowContext(ctx, query, args...)
+	return t.sql.QueryRowContext(ctx, query, args...)
 }

@@ -60,7 +60,7 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			if err := q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // plain, and sent late
+			if err := q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // SQL, sent with the commit
 				return err
 			}
 			if err := q.Sessions().Create(t.Context(), later); err != nil { // GORM
@@ -68,9 +68,10 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 			}
 			inside, err := q.Sessions().Get(t.Context(), y.scope, y.session.ID)
 			require.NoError(t, err)
-			require.Equal(t, next.EvidenceWindows, inside.Session.EvidenceWindows, "what was sent late is there for what comes after")
-			require.Equal(t, next.EvidenceWindows-1, y.windows(t), "and for nobody else")
-			if _, err := q.Sessions().End(t.Context(), y.scope, later.ID, storetest.Epoch); err != nil { // plain
+			require.Equal(t, y.session.EvidenceWindows, inside.Session.EvidenceWindows, "the frame is sent with the commit")
+			_, err = y.Sessions().Get(t.Context(), y.scope, later.ID)
+			require.ErrorIs(t, err, store.ErrNotFound, "no other transaction sees the session")
+			if _, err := q.Sessions().End(t.Context(), y.scope, later.ID, storetest.Epoch); err != nil { // SQL
 				return err
 			}
 			return end
@@ -88,20 +89,24 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 	require.Equal(t, models.SessionEnded, ended.Session.Status)
 }
 
-// A statement that is sent with the commit fails the commit, by its own name.
-func TestTheLastStatementsErrorIsTheTransactions(t *testing.T) {
+// A statement that is sent with the commit fails the commit, and no statement before it.
+func TestWriteReturnsTheErrorOfAStatementSentWithTheCommit(t *testing.T) {
 	t.Parallel()
 	y := newTyping(t, storetest.New(t))
-	take := func() error {
+	save := func() error {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			return q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next)
+			require.NoError(t, q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next))
+			_, err := q.Sessions().Get(t.Context(), y.scope, y.session.ID)
+			require.NoError(t, err, "the statement after it has no part in it")
+			return nil
 		})
 	}
-	require.NoError(t, take())
-	err := take()
+	require.NoError(t, save())
+	err := save()
 	require.True(t, store.Violates(err, "frames_pkey"), "%v", err)
+	require.ErrorContains(t, err, "save the frame")
 	require.Equal(t, 1, y.windows(t))
 }
 

@@ -12,21 +12,21 @@ import (
 // Overdue are open challenges that should have expired before t, at most limit of them.
 func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
 	return ids, err
 }
 
 // Overdue are pending holds that should have expired before t, at most limit of them.
 func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Scan(&ids).Error
 	return ids, err
 }
 
 // Overdue are open evaluations that should have closed before t, at most limit of them.
 func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.with(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Scan(&ids).Error
 	return ids, err
 }
 
@@ -35,7 +35,7 @@ func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]str
 // would make every frame of evidence dearer.
 func (q Sessions) ExpireIdle(ctx context.Context, t, at time.Time, limit int) ([]models.Session, error) {
 	var rows []models.Session
-	err := q.with(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
+	err := q.gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
 		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
 		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at`, at, t, t, limit).Scan(&rows).Error
 	return rows, err
@@ -68,7 +68,7 @@ func (q SigningKeys) RetiringSince(ctx context.Context, t time.Time, limit int) 
 
 func (q SigningKeys) scopes(ctx context.Context, condition string, t time.Time, limit int) ([]Scope, error) {
 	var rows []Scope
-	err := q.with(ctx).Raw("select distinct tenant_id as tenant, environment_id as environment from signing_keys where "+
+	err := q.gorm(ctx).Raw("select distinct tenant_id as tenant, environment_id as environment from signing_keys where "+
 		condition+" limit ?", t, limit).Scan(&rows).Error
 	return rows, err
 }

@@ -15,23 +15,23 @@ func (q Endpoints) Create(ctx context.Context, e models.WebhookEndpoint, secret 
 		return false, err
 	}
 	var have int64
-	if err := q.with(ctx).Model(&models.WebhookEndpoint{}).
+	if err := q.gorm(ctx).Model(&models.WebhookEndpoint{}).
 		Where("environment_id = ? and deleted_at is null", e.EnvironmentID).Count(&have).Error; err != nil {
 		return false, err
 	}
 	if have >= int64(limit) {
 		return false, nil
 	}
-	if err := q.with(ctx).Create(&e).Error; err != nil {
+	if err := q.gorm(ctx).Create(&e).Error; err != nil {
 		return false, err
 	}
-	return true, q.with(ctx).Create(&secret).Error
+	return true, q.gorm(ctx).Create(&secret).Error
 }
 
 // Get finds a webhook endpoint that is not deleted.
 func (q Endpoints) Get(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := q.with(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).
 		Take(&e).Error
 	return one(e, err)
 }
@@ -39,20 +39,20 @@ func (q Endpoints) Get(ctx context.Context, s Scope, id string) (models.WebhookE
 // ByID finds an endpoint for the sender, which knows no scope but the endpoint's own.
 func (q Endpoints) ByID(ctx context.Context, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	return one(e, q.with(ctx).Where("id = ? and deleted_at is null", id).Take(&e).Error)
+	return one(e, q.gorm(ctx).Where("id = ? and deleted_at is null", id).Take(&e).Error)
 }
 
 // Lock finds an endpoint and locks it for the rest of the transaction.
 func (q Endpoints) Lock(ctx context.Context, s Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := q.with(ctx).Raw(`select * from webhook_endpoints where tenant_id = ? and environment_id = ? and id = ? and deleted_at is null
+	err := q.gorm(ctx).Raw(`select * from webhook_endpoints where tenant_id = ? and environment_id = ? and id = ? and deleted_at is null
 		for update`, s.Tenant, s.Environment, id).Take(&e).Error
 	return one(e, err)
 }
 
 // List lists the webhook endpoints that are not deleted.
 func (q Endpoints) List(ctx context.Context, s Scope, p Page) ([]models.WebhookEndpoint, string, error) {
-	tx, err := paginate(q.with(ctx).Where("tenant_id = ? and environment_id = ? and deleted_at is null", s.Tenant, s.Environment),
+	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and deleted_at is null", s.Tenant, s.Environment),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -111,7 +111,7 @@ func (q Endpoints) discardPending(ctx context.Context, endpoint string, at time.
 // Secrets reads the secrets that sign now, newest first.
 func (q Endpoints) Secrets(ctx context.Context, endpoint string, now time.Time) ([]models.WebhookSecret, error) {
 	var rows []models.WebhookSecret
-	err := q.with(ctx).Where("endpoint_id = ? and (expires_at is null or expires_at > ?)", endpoint, now).
+	err := q.gorm(ctx).Where("endpoint_id = ? and (expires_at is null or expires_at > ?)", endpoint, now).
 		Order("created_at desc, id desc").Find(&rows).Error
 	return rows, err
 }
@@ -123,14 +123,14 @@ func (q Endpoints) RotateSecret(ctx context.Context, n models.WebhookSecret, ove
 		return false, err
 	}
 	var ending int64
-	if err := q.with(ctx).Model(&models.WebhookSecret{}).Where("endpoint_id = ? and expires_at is not null", n.EndpointID).
+	if err := q.gorm(ctx).Model(&models.WebhookSecret{}).Where("endpoint_id = ? and expires_at is not null", n.EndpointID).
 		Count(&ending).Error; err != nil || ending > 0 {
 		return false, err
 	}
 	if _, err := q.exec(ctx, "update webhook_secrets set expires_at = $2 where endpoint_id = $1", n.EndpointID, overlapEnds); err != nil {
 		return false, err
 	}
-	return true, q.with(ctx).Create(&n).Error
+	return true, q.gorm(ctx).Create(&n).Error
 }
 
 // AttemptFilter narrows a list of attempts. Status is pending (deliveries still owed), succeeded or failed.
@@ -160,7 +160,7 @@ type AttemptRow struct {
 // Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
 // latest one of a delivery that is still owed.
 func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
-	rows := q.with(ctx).Table(`(
+	rows := q.gorm(ctx).Table(`(
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
 			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
 			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Channels of LISTEN and NOTIFY.
+const (
+	ChannelOutbox      = "cs_outbox"
+	ChannelEvents      = "cs_events"
+	ChannelPolicy      = "cs_policy"      // payload: environment id and action key, separated by a space
+	ChannelCredential  = "cs_credential"  // payload: credential id
+	ChannelEnvironment = "cs_environment" // payload: environment id
+	ChannelBackground  = "cs_background"  // payload: version of a background; may be empty
+	ChannelSigningKey  = "cs_signing_key" // payload: environment id
+)
+
+// Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.
+const Reanchored = "reanchored"
+
+// wakeEvery bounds how often one process sends the same wake-up. A NOTIFY inside a transaction would make Postgres
+// serialise the commits of all who send one, so the decision path wakes listeners after its commit, in bulk.
+const wakeEvery = 20 * time.Millisecond
+
+type waker struct {
+	mu     sync.Mutex
+	due    map[string]bool
+	signal chan struct{}
+}
+
+func newWaker() *waker { return &waker{due: map[string]bool{}, signal: make(chan struct{}, 1)} }
+
+// Wake tells the listeners of a channel, soon, that there is something new. It does not wait and may be lost with the
+// process: listeners also poll.
+func (s *Store) Wake(channel string) {
+	s.waker.mu.Lock()
+	s.waker.due[channel] = true
+	s.waker.mu.Unlock()
+	select {
+	case s.waker.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run sends what is due until ctx ends.
+func (w *waker) run(ctx context.Context, s *Store) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.signal:
+		}
+		w.mu.Lock()
+		due := w.due
+		w.due = map[string]bool{}
+		w.mu.Unlock()
+		for channel := range due {
+			_ = s.Notify(ctx, channel, "")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wakeEvery):
+		}
+	}
+}
+
+// Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.
+func (q *Q) Notify(ctx context.Context, channel, payload string) error {
+	_, err := q.exec(ctx, "select pg_notify($1, $2)", channel, payload)
+	return err
+}
+
+// Listen hands every notification of the channels to f until ctx ends, reconnecting as needed. After each connection it
+// calls f with an empty channel: whatever was cached may be stale.
+func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, payload string)) {
+	for ctx.Err() == nil {
+		_ = s.listenOnce(ctx, channels, f)
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context, channels []string, f func(channel, payload string)) error {
+	// A connection of its own: a listener must not take one from the pool for ever.
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for _, c := range channels {
+		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{c}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	f("", "")
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		f(n.Channel, n.Payload)
+	}
+}
