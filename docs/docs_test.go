@@ -1,5 +1,5 @@
-// Package docs holds the documentation, and the tests that keep it true: links lead somewhere, and tests that are named
-// exist.
+// Package docs_test checks the documentation: links resolve, every page is in the index, the tests and identifiers that a page
+// names exist, and the drawing of the rooms matches the imports.
 package docs_test
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pages are the Markdown files that people read.
+// pages returns the paths of all Markdown files that are checked.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../*.md", "*.md", "decisions/*.md", "../deploy/*/*.md", "../devstack/*.md", "../sdk/*/*.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "*/*.md", "../deploy/*/*.md", "../devstack/*.md", "../sdk/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		all = append(all, found...)
@@ -31,7 +31,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 )
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
@@ -47,7 +47,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			body, err := os.ReadFile(file)
 			if err != nil {
-				_, err = os.Stat(file) // a folder
+				_, err = os.Stat(file) // the link may name a folder
 			}
 			require.NoError(t, err, "%s links to %s", page, m[1])
 			if anchor != "" && strings.HasSuffix(file, ".md") {
@@ -59,7 +59,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchors are the ids that a page's headings get on the usual hosts.
+// anchors returns the ids that GitHub derives from a page's headings.
 func anchors(text string) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -69,8 +69,9 @@ func anchors(text string) map[string]bool {
 	return ids
 }
 
-// Every line of the checklist names tests, and every test it names is in the package it names.
-func TestTheChecklistsTestsExist(t *testing.T) {
+// TestSecurityPageNamesExistingTests checks that every line of the checklist names tests, and that each is in the package
+// that the line names.
+func TestSecurityPageNamesExistingTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("security.md")
 	require.NoError(t, err)
@@ -79,7 +80,7 @@ func TestTheChecklistsTestsExist(t *testing.T) {
 	named := regexp.MustCompile("`([a-z/]+)`((?: (?:Test|Fuzz)[A-Za-z0-9_]+,?)+)")
 	for _, line := range append(lines, string(text)[strings.Index(string(text), "## Beyond the list"):]) {
 		found := named.FindAllStringSubmatch(strings.ReplaceAll(line, "\n ", ""), -1)
-		if !strings.Contains(line, ".goreleaser.yaml") { // the supply chain is held by what it names
+		if !strings.Contains(line, ".goreleaser.yaml") { // checked by the release configuration it names
 			require.NotEmpty(t, found, line)
 		}
 		for _, m := range found {

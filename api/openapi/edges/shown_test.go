@@ -1,12 +1,15 @@
 package edges_test
 
 const preamble = `
-# The contract, and what shows it
+# The contract and its tests
 
-Made from the OpenAPI document by ` + "`go generate ./api/openapi/edges`" + `; a test fails while this page is not what the document makes of
-it, while a line has no test, and while a test named here does not exist. Tests with a slash are subtests. Those of operations and
-error codes got what they show from the running service (` + "`integration/testdata/shown.json`" + `, which a whole run holds true).
-Run one with ` + "`make test PKG=./integration RUN=TestRequestEdges/ActionCreate`" + `.`
+Generated from the OpenAPI document (` + "`api/openapi/openapi.json`" + `) by ` + "`go generate ./api/openapi/edges`" + `. A test fails if this page is
+stale, if a line has no test, or if a named test does not exist. Names with a slash are subtests. The tests of operations and
+error codes are recorded from the running service (` + "`integration/testdata/shown.json`" + `); a full run of the integration tests checks the
+record. Run one test with ` + "`make test PKG=./integration RUN=TestRequestEdges/ActionCreate`" + `.
+
+The column *part* says where an operation belongs: *current* (the API), *earlier* (endpoints outside of ` + "`/api/v1`" + `, kept for
+existing clients) or *extension* ([contract-extensions.md](contract-extensions.md)).`
 
 // operationsElsewhere are operations that no caller of the integration tests can end by itself.
 var operationsElsewhere = map[string]string{
@@ -66,7 +69,7 @@ var defaults = map[string]string{
 	"query.status":                          "TestReviewsArePendingAndNewestByDefault",
 }
 
-// limits are the lines of SPEC section 8.
+// limits are the limits that the contract promises, each with the test that shows it.
 var limits = [][3]string{
 	{"Rate, test credentials", "1,000 requests per hour", "TestDefaultQuotas"},
 	{"Rate, live credentials", "10,000 requests per hour by default; higher limits by arrangement", "TestDefaultQuotas"},

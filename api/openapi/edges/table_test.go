@@ -115,16 +115,16 @@ func (b *builder) row(cells ...string) {
 }
 
 func (b *builder) operations(doc *edges.Document, tests map[string]string) {
-	b.heading("Operations", "operation", "request", "of", "answers", "shown by")
+	b.heading("Operations", "operation", "request", "part", "statuses", "shown by")
 	for _, op := range doc.Operations() {
-		of := "SPEC 4.1"
+		part := "current"
 		switch {
 		case op.Extension:
-			of = "extension"
+			part = "extension"
 		case !strings.HasPrefix(op.Path, "/api/v1") && !strings.HasPrefix(op.Path, "/.well-known"):
-			of = "SPEC 4.2"
+			part = "earlier"
 		}
-		b.row(op.ID, "`"+op.Method+" "+op.Path+"`", of, strings.Trim(fmt.Sprint(op.Statuses), "[]"), tests[op.ID])
+		b.row(op.ID, "`"+op.Method+" "+op.Path+"`", part, strings.Trim(fmt.Sprint(op.Statuses), "[]"), tests[op.ID])
 	}
 }
 
@@ -137,14 +137,14 @@ func (b *builder) codes(tests map[string]string) {
 }
 
 func (b *builder) limits() {
-	b.heading("Limits of SPEC section 8", "scope", "limit", "shown by")
+	b.heading("Limits", "scope", "limit", "shown by")
 	for _, l := range limits {
 		b.row(l[0], l[1], l[2])
 	}
 }
 
 func (b *builder) requests(doc *edges.Document) {
-	b.line("\n## Rules of requests\n\nOf each rule a value at its edge is sent to the running service, and one just outside.\n")
+	b.line("\n## Rules of requests\n\nFor each rule the tests send the running service a value at its edge and one just outside it.\n")
 	b.head("schema", "field", "rule", "shown by")
 	for _, r := range doc.Requests() {
 		test := "TestRequestEdges/" + r.Name()
@@ -172,8 +172,8 @@ func (b *builder) params(doc *edges.Document) {
 }
 
 func (b *builder) answers(doc *edges.Document) {
-	b.line("\n## Rules of answers\n\nEvery answer to an integration test is held against these, and none may have a field more; the tests named here show")
-	b.line("that each would be noticed.\n")
+	b.line("\n## Rules of responses\n\nEvery response to an integration test is checked against these rules and may contain no other field. The tests named here")
+	b.line("show that a violation of each rule is detected.\n")
 	b.head("schema", "field", "rule", "shown by")
 	for _, r := range doc.Answers() {
 		test := "TestAnswerEdges/" + r.Name()
@@ -197,7 +197,7 @@ func (b *builder) byDefaults(r edges.Rule) string {
 
 func field(name string) string {
 	if name == "" {
-		return "(the whole)"
+		return "(the whole body)"
 	}
 	return "`" + name + "`"
 }
