@@ -19,8 +19,8 @@ LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
 MODULES := devstack$(comma)sdk/go$(comma).
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/*' -not -path './tools/*' -not -path '*/node_modules/*')
-EMBEDDED := $(shell find api models web internal -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
+EMBEDDED := $(shell find api models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
 help: ## what there is to do

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
+	github.com/countersign-dev/countersign/sdk/go v0.0.0-00010101000000-000000000000
 	github.com/descope/virtualwebauthn v1.0.3
 	github.com/exaring/otelpgx v0.13.0
 	github.com/go-webauthn/webauthn v0.18.2
@@ -144,3 +145,5 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261005182115-fad411399dd8 // indirect
 	google.golang.org/grpc v1.84.0 // indirect
 )
+
+replace github.com/countersign-dev/countersign/sdk/go => ./sdk/go

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // On a disk that is full nothing is decided and everybody is told to come again; with room again all that was answered is
@@ -36,15 +37,19 @@ func TestAFullDiskIsAway(t *testing.T) {
 	tenant, err := r.NewTenant(t.Context(), "Full")
 	require.NoError(t, err)
 	require.NoError(t, r.API.Start(t.Context()))
-	c := harness.NewClient(r.API.URL, tenant.Server, 30*time.Second)
-	makeAllowing(t, c)
+	sdk, err := harness.NewSDK(r.API.URL, tenant.Server, 30*time.Second)
+	require.NoError(t, err)
+	require.NoError(t, harness.NewAction(t.Context(), sdk, "payment.release", countersign.PolicyRequirements{CoverageMin: "none"}))
+	_, err = sdk.CreateSubject(t.Context(), &countersign.SubjectCreate{ID: "person"})
+	require.NoError(t, err)
+	raw := harness.NewRawClient(r.API.URL, tenant.Server, 30*time.Second)
 
 	answered := map[string]bool{}
 	ask := func() int {
 		key := rand.Text()
-		a, err := c.Do("POST", "/api/v1/authorize", map[string]any{
+		a, err := raw.Do("POST", "/api/v1/authorize", map[string]any{
 			"subject": "person", "action": "payment.release", "resource": map[string]string{"type": "resource", "id": key},
-			"audience": "payments", "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
+			"audience": harness.Audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
 		})
 		require.NoError(t, err)
 		switch a.Status {
@@ -78,18 +83,7 @@ func TestAFullDiskIsAway(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, 50*time.Millisecond, "there is room again")
 	for id := range answered {
-		require.NoError(t, c.Want(http.StatusOK, "GET", "/api/v1/authorizations/"+id, nil, nil))
+		_, err := sdk.GetAuthorization(t.Context(), id)
+		require.NoError(t, err)
 	}
-}
-
-func makeAllowing(t *testing.T, c *harness.Client) {
-	t.Helper()
-	var made struct{ ID string }
-	require.NoError(t, c.Want(http.StatusCreated, "POST", "/api/v1/actions", map[string]any{
-		"key": "payment.release", "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{"payments"},
-	}, &made))
-	at := "/api/v1/actions/" + made.ID
-	require.NoError(t, c.Want(http.StatusCreated, "POST", at+"/policy-versions", map[string]any{"requirements": map[string]any{"coverage_min": "none"}}, nil))
-	require.NoError(t, c.Want(http.StatusOK, "POST", at+"/policy-versions/1/activate", nil, nil))
-	require.NoError(t, c.Want(http.StatusCreated, "POST", "/api/v1/subjects", map[string]any{"id": "person"}, nil))
 }

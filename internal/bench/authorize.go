@@ -14,11 +14,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // clients is how many ask at once in a closed loop: of the API as of the database.
@@ -34,18 +36,18 @@ const openRate = 300
 const openClients = 256
 
 // trusting allows whom there is fresh evidence of.
-var trusting = object{"coverage_min": "partial", "freshness_max_ms": 3_600_000}
+var trusting = countersign.PolicyRequirements{CoverageMin: "partial", FreshnessMaxMS: 3_600_000}
 
 // authorize measures allow in enforce mode, proof and all, beside its own SQL.
 func authorize(ctx context.Context, b *bench) error {
-	if err := action(b.server, "payment.release", trusting); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
 	}
-	all, err := people(ctx, b.server, subjects, true)
+	all, err := b.people(ctx, subjects, true)
 	if err != nil {
 		return err
 	}
-	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
+	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	plain, err := b.bare(ctx, subjects, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
 	if err != nil {
 		return err

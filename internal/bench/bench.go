@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // Options say what to measure and how long.
@@ -32,7 +33,8 @@ type bench struct {
 	Options
 	rig    *harness.Rig
 	tenant harness.Tenant
-	server *harness.Client
+	server *harness.RawClient  // for measured requests and the frames that precede them
+	sdk    *countersign.Client // for everything else
 	report Report
 	second *harness.Service // a further API that a part runs; what it takes counts with the first
 }
@@ -113,7 +115,10 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 			return err
 		}
 	}
-	b.server = harness.NewClient(b.rig.API.URL, b.tenant.Server, patience)
+	b.server = harness.NewRawClient(b.rig.API.URL, b.tenant.Server, patience)
+	if b.sdk, err = harness.NewSDK(b.rig.API.URL, b.tenant.Server, patience); err != nil {
+		return err
+	}
 	if err := b.describePostgres(ctx); err != nil {
 		return err
 	}

@@ -3,12 +3,13 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 const (
@@ -19,21 +20,22 @@ const (
 // completion measures what a person resolves, through Temporal, while decisions go on: completing a challenge and reviewing
 // a hold. What is resolved was opened before and its runs have begun, as they have when a person answers.
 func completion(ctx context.Context, b *bench) error {
-	policies := map[string]object{
-		"payment.allow": {"coverage_min": "none"}, "payment.challenge": {"coverage_min": "partial", "insufficient_evidence": "challenge"},
-		"payment.hold": {"coverage_min": "partial", "insufficient_evidence": "hold"},
+	policies := map[string]countersign.PolicyRequirements{
+		"payment.allow":     {CoverageMin: "none"},
+		"payment.challenge": {CoverageMin: "partial", InsufficientEvidence: "challenge"},
+		"payment.hold":      {CoverageMin: "partial", InsufficientEvidence: "hold"},
 	}
 	for key, requirements := range policies {
-		if err := action(b.server, key, requirements); err != nil {
+		if err := harness.NewAction(ctx, b.sdk, key, requirements); err != nil {
 			return err
 		}
 	}
-	all, err := people(ctx, b.server, subjects, false)
+	all, err := b.people(ctx, subjects, false)
 	if err != nil {
 		return err
 	}
-	asking := func(key string) *asking {
-		return newAsking(key, func(i int) string { return all[i%len(all)].subject })
+	asking := func(key string) *requests {
+		return newRequests(key, func(i int) string { return all[i%len(all)].subject })
 	}
 	n := int(b.Lasts.Seconds() * completionRate)
 	challenges, err := b.opened(ctx, n, asking("payment.challenge"))
@@ -53,10 +55,10 @@ func completion(ctx context.Context, b *bench) error {
 		do   loadgen.Work
 	}{
 		{"complete a challenge", func(_ context.Context, i int) error {
-			return b.server.Want(http.StatusOK, "POST", "/api/v1/challenges/"+challenges[i].Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
+			return b.server.DoOK("POST", "/api/v1/challenges/"+challenges[i].Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
 		}},
 		{"review a hold", func(_ context.Context, i int) error {
-			return b.server.Want(http.StatusOK, "POST", "/api/v1/authorizations/"+holds[i].ID+"/review", object{"resolution": "approve"}, nil)
+			return b.server.DoOK("POST", "/api/v1/authorizations/"+holds[i].ID+"/review", object{"resolution": "approve"}, nil)
 		}},
 	} {
 		var besides loadgen.Result
@@ -82,10 +84,10 @@ type open struct {
 	Challenge *struct{ ID string }
 }
 
-func (b *bench) opened(ctx context.Context, n int, a *asking) ([]open, error) {
+func (b *bench) opened(ctx context.Context, n int, a *requests) ([]open, error) {
 	out := make([]open, n)
-	err := several(ctx, n, func(i int) error {
-		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", a.next(), &out[i])
+	err := parallel(ctx, n, func(i int) error {
+		return b.server.DoOK("POST", "/api/v1/authorize", a.next(), &out[i])
 	})
 	return out, err
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
@@ -102,14 +103,14 @@ func (b *bench) observe(o *observed) error {
 
 // observations opens sessions of enrolled people who have enough to send for all of the measurement.
 func (b *bench) observations(ctx context.Context) ([]*observed, error) {
-	all, err := people(ctx, b.server, enrolledPeople, true)
+	all, err := b.people(ctx, enrolledPeople, true)
 	if err != nil {
 		return nil, err
 	}
 	b.say("evidence: preparing frames")
 	lasts := b.Slice.Seconds()*float64(b.Rounds) + 3
 	typists := make([]*typing, len(all))
-	if err := several(ctx, len(all), func(i int) error {
+	if err := parallel(ctx, len(all), func(i int) error {
 		t := &typing{person: all[i]}
 		for range (int(lasts*(frameRate+openRate)) + underWay*openSessions) / len(all) {
 			text, err := json.Marshal(t.typist.Frame(frameKeys))
@@ -124,9 +125,9 @@ func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 		return nil, err
 	}
 	open := make([]*observed, openSessions)
-	return open, several(ctx, openSessions, func(i int) error {
+	return open, parallel(ctx, openSessions, func(i int) error {
 		t := typists[i%len(typists)]
-		id, err := openSession(b.server, t.subject)
+		id, err := harness.NewSession(ctx, b.sdk, t.subject)
 		open[i] = &observed{id: id, who: t, start: time.Now().Add(-2 * time.Hour)}
 		for n := 0; err == nil && n < underWay; n++ {
 			err = b.observe(open[i])

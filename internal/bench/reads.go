@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
@@ -23,10 +23,10 @@ type read struct {
 
 // reads measures verifying a proof, its status, and a session's assessment, each beside its own SQL.
 func reads(ctx context.Context, b *bench) error {
-	if err := action(b.server, "payment.release", trusting); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
 	}
-	all, err := people(ctx, b.server, subjects, true)
+	all, err := b.people(ctx, subjects, true)
 	if err != nil {
 		return err
 	}
@@ -65,31 +65,31 @@ type issued struct {
 }
 
 func (b *bench) proofs(ctx context.Context, all []person) ([]issued, error) {
-	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
+	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	out := make([]issued, 512)
-	return out, several(ctx, len(out), func(i int) error {
-		return b.server.Want(http.StatusOK, "POST", "/api/v1/authorize", ask.next(), &out[i])
+	return out, parallel(ctx, len(out), func(i int) error {
+		return b.server.DoOK("POST", "/api/v1/authorize", ask.next(), &out[i])
 	})
 }
 
 func (b *bench) verify(proofs []issued) read {
 	return read{"verify", func(_ context.Context, i int) error {
 		var said struct{ Valid bool }
-		body := object{"proof": proofs[i%len(proofs)].Proof, "audience": audience, "action": "payment.release"}
-		err := b.server.Want(http.StatusOK, "POST", "/api/v1/verify", body, &said)
+		body := object{"proof": proofs[i%len(proofs)].Proof, "audience": harness.Audience, "action": "payment.release"}
+		err := b.server.DoOK("POST", "/api/v1/verify", body, &said)
 		if err == nil && !said.Valid {
 			err = errors.New("a good proof does not verify")
 		}
 		return err
 	}, func(ctx context.Context, in *inside, i int) error {
-		_, err := in.proofs.Verify(ctx, in.principal, signing.Question{Proof: proofs[i].Proof, Audience: audience, Action: "payment.release"})
+		_, err := in.proofs.Verify(ctx, in.principal, signing.Question{Proof: proofs[i].Proof, Audience: harness.Audience, Action: "payment.release"})
 		return err
 	}}
 }
 
 func (b *bench) status(proofs []issued) read {
 	return read{"proof status", func(_ context.Context, i int) error {
-		return b.server.Want(http.StatusOK, "GET", "/api/v1/proofs/"+proofs[i%len(proofs)].ID+"/status", nil, nil)
+		return b.server.DoOK("GET", "/api/v1/proofs/"+proofs[i%len(proofs)].ID+"/status", nil, nil)
 	}, func(ctx context.Context, in *inside, i int) error {
 		_, err := in.proofs.Status(ctx, in.principal.Store(), proofs[i].ID)
 		return err
@@ -98,7 +98,7 @@ func (b *bench) status(proofs []issued) read {
 
 func (b *bench) assessment(all []person) read {
 	return read{"assessment", func(_ context.Context, i int) error {
-		return b.server.Want(http.StatusOK, "GET", "/api/v1/sessions/"+all[i%len(all)].session+"/assessment", nil, nil)
+		return b.server.DoOK("GET", "/api/v1/sessions/"+all[i%len(all)].session+"/assessment", nil, nil)
 	}, func(ctx context.Context, in *inside, i int) error {
 		_, err := in.sessions.Assess(ctx, in.principal.Store(), all[i].session)
 		return err

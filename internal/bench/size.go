@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // fewSubjects are enough that decisions about one person seldom meet.
@@ -21,15 +21,16 @@ const fewSubjects = 1000
 // size measures authorize on two databases of the same server in turn: one that holds next to nothing, and one with a
 // million decisions of a hundred thousand subjects, their proofs and events.
 func size(ctx context.Context, b *bench) error {
-	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
 	}
-	if err := several(ctx, fewSubjects, func(i int) error {
-		return b.server.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": fmt.Sprintf("person-%d", i)}, nil)
+	if err := parallel(ctx, fewSubjects, func(i int) error {
+		_, err := b.sdk.CreateSubject(ctx, &countersign.SubjectCreate{ID: fmt.Sprintf("person-%d", i)})
+		return err
 	}); err != nil {
 		return err
 	}
-	few := newAsking("payment.allow", func(i int) string { return fmt.Sprintf("person-%d", i%fewSubjects) })
+	few := newRequests("payment.allow", func(i int) string { return fmt.Sprintf("person-%d", i%fewSubjects) })
 	if err := b.allowed(few.next()); err != nil { // what is stored is multiplied
 		return err
 	}
@@ -56,8 +57,8 @@ func size(ctx context.Context, b *bench) error {
 	}
 	b.second = api
 	defer func() { b.second = nil }()
-	many := newAsking("payment.allow", func(int) string { return fmt.Sprintf("seed-%d", rand.IntN(b.Seeded/10)) }) // #nosec G404 -- a load
-	full := &bench{server: harness.NewClient(api.URL, b.tenant.Server, patience)}
+	many := newRequests("payment.allow", func(int) string { return fmt.Sprintf("seed-%d", rand.IntN(b.Seeded/10)) }) // #nosec G404 -- a load
+	full := &bench{server: harness.NewRawClient(api.URL, b.tenant.Server, patience)}
 	onFew := func(context.Context, int) error { return b.allowed(few.next()) }
 	onMany := func(context.Context, int) error { return full.allowed(many.next()) }
 	for _, do := range []loadgen.Work{onFew, onMany} {

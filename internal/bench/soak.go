@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
@@ -25,19 +26,19 @@ func soak(ctx context.Context, b *bench) error {
 	if b.Soak <= 0 {
 		return fmt.Errorf("say how long: SOAK=1h")
 	}
-	if err := action(b.server, "payment.release", trusting); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
 	}
-	all, err := people(ctx, b.server, subjects, true)
+	all, err := b.people(ctx, subjects, true)
 	if err != nil {
 		return err
 	}
-	ask := newAsking("payment.release", func(i int) string { return all[i%len(all)].subject })
+	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	var first cost
 	steps := max(soakSteps, int(b.Soak/soakSilence)+1)
 	for step := range steps {
-		if err := several(ctx, len(all), func(i int) error {
-			_, err := typed(b.server, all[i], "score", 3)
+		if err := parallel(ctx, len(all), func(i int) error {
+			_, err := b.typeFrames(ctx, all[i], "score", 3)
 			return err
 		}); err != nil {
 			return err

@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 const (
@@ -24,10 +26,10 @@ const (
 
 // streams measures the time from a decision to its message on each of a thousand event streams of one process.
 func streams(ctx context.Context, b *bench) error {
-	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
 	}
-	all, err := people(ctx, b.server, subjects, false)
+	all, err := b.people(ctx, subjects, false)
 	if err != nil {
 		return err
 	}
@@ -44,7 +46,7 @@ func streams(ctx context.Context, b *bench) error {
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
 		reading.Go(func() { l.read(conn, i < watched) })
 	}
-	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	ask := newRequests("payment.allow", func(i int) string { return all[i%len(all)].subject })
 	before := b.usage(ctx)
 	decided := loadgen.Open(ctx, streamRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
 	want := int64(decided.Done() * openStreams)

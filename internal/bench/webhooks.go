@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // eventRate is how many decisions a second are told to each endpoint.
@@ -19,14 +20,17 @@ const eventRate = 100
 // webhooks measures the time from a decision to its first attempt at each of two good endpoints, beside a third that takes
 // connections and answers nothing.
 func webhooks(ctx context.Context, b *bench) error {
-	if err := action(b.server, "payment.allow", object{"coverage_min": "none"}); err != nil {
+	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
 	}
-	all, err := people(ctx, b.server, subjects, false)
+	all, err := b.people(ctx, subjects, false)
 	if err != nil {
 		return err
 	}
-	admin := harness.NewClient(b.rig.API.URL, b.tenant.Admin, patience)
+	admin, err := harness.NewSDK(b.rig.API.URL, b.tenant.Admin, patience)
+	if err != nil {
+		return err
+	}
 	var good []*arrivals
 	for _, silent := range []bool{false, false, true} {
 		a, err := newArrivals(silent)
@@ -34,15 +38,14 @@ func webhooks(ctx context.Context, b *bench) error {
 			return err
 		}
 		defer a.close()
-		if err := admin.Want(http.StatusCreated, "POST", "/api/v1/webhook-endpoints",
-			object{"url": a.url, "events": []string{"authorization.decided"}}, nil); err != nil {
+		if _, err := admin.CreateWebhookEndpoint(ctx, countersign.WebhookEndpointCreate{URL: a.url, Events: []string{"authorization.decided"}}); err != nil {
 			return err
 		}
 		if !silent {
 			good = append(good, a)
 		}
 	}
-	ask := newAsking("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	ask := newRequests("payment.allow", func(i int) string { return all[i%len(all)].subject })
 	before := b.usage(ctx)
 	decided := loadgen.Open(ctx, eventRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
 	told := loadgen.Result{Elapsed: decided.Elapsed}

@@ -5,12 +5,10 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // Options say how long to break what.
@@ -40,6 +39,9 @@ type Result struct {
 	Facts   Facts
 	Broken  []string // promises
 }
+
+// setupTimeout bounds a request that prepares a benchmark run, before or between faults.
+const setupTimeout = time.Minute
 
 const (
 	// lives is how long challenges and holds of a run last, so that those left alone end within it.
@@ -77,6 +79,8 @@ type world struct {
 	Options
 	rig      *harness.Rig
 	tenant   harness.Tenant
+	sdk      *countersign.Client // with the tenant's server key
+	admin    *countersign.Client // with its admin key
 	journal  *Journal
 	receiver *receiver
 	clients  []*client
@@ -117,11 +121,16 @@ func (w *world) up(ctx context.Context) error {
 	if w.receiver, err = newReceiver(w.Seed); err != nil {
 		return err
 	}
-	admin := harness.NewClient(w.rig.API.URL, w.tenant.Admin, time.Minute)
-	if err := admin.Want(http.StatusCreated, "POST", "/api/v1/webhook-endpoints", object{"url": w.receiver.url}, nil); err != nil {
+	if w.sdk, err = harness.NewSDK(w.rig.API.URL, w.tenant.Server, setupTimeout); err != nil {
 		return err
 	}
-	return w.populate()
+	if w.admin, err = harness.NewSDK(w.rig.API.URL, w.tenant.Admin, setupTimeout); err != nil {
+		return err
+	}
+	if _, err := w.admin.CreateWebhookEndpoint(ctx, countersign.WebhookEndpointCreate{URL: w.receiver.url}); err != nil {
+		return err
+	}
+	return w.populate(ctx)
 }
 
 // shorten lets challenges and holds end within a run. The schema allows no life that short: this database is thrown away.
@@ -137,24 +146,20 @@ func (w *world) shorten(ctx context.Context) error {
 }
 
 // populate makes actions, subjects, sessions and clients.
-func (w *world) populate() error {
-	setup := harness.NewClient(w.rig.API.URL, w.tenant.Server, time.Minute)
+func (w *world) populate(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		if err := makeAction(setup, name); err != nil {
+		if err := harness.NewAction(ctx, w.sdk, "payment."+name, policies[name]); err != nil {
 			return err
 		}
 	}
 	var sessions []string
 	for i := range people {
 		subject := fmt.Sprintf("person-%d", i)
-		if err := setup.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": subject}, nil); err != nil {
+		session, err := newSubject(ctx, w.sdk, subject)
+		if err != nil {
 			return err
 		}
-		var made struct{ ID string }
-		if err := setup.Want(http.StatusCreated, "POST", "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}, &made); err != nil {
-			return err
-		}
-		sessions = append(sessions, made.ID)
+		sessions = append(sessions, session)
 	}
 	for i := range w.Clients {
 		typist := synthetic.NewTypist(w.Seed + uint64(i))
@@ -163,25 +168,19 @@ func (w *world) populate() error {
 			return err
 		}
 		w.clients = append(w.clients, &client{
-			journal: w.journal, http: harness.NewClient(w.rig.API.URL, w.tenant.Server, patience),
+			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, patience),
 			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: sessions, frames: frames,
 		})
 	}
 	return nil
 }
 
-func makeAction(c *harness.Client, name string) error {
-	var made struct{ ID string }
-	if err := c.Want(http.StatusCreated, "POST", "/api/v1/actions", object{
-		"key": "payment." + name, "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience},
-	}, &made); err != nil {
-		return err
+// newSubject creates a subject with a session and returns the session's id.
+func newSubject(ctx context.Context, api *countersign.Client, id string) (session string, err error) {
+	if _, err := api.CreateSubject(ctx, &countersign.SubjectCreate{ID: id}); err != nil {
+		return "", err
 	}
-	at := "/api/v1/actions/" + made.ID
-	return errors.Join(
-		c.Want(http.StatusCreated, "POST", at+"/policy-versions", object{"requirements": policies[name]}, nil),
-		c.Want(http.StatusOK, "POST", at+"/policy-versions/1/activate", nil, nil),
-		c.Want(http.StatusOK, "PATCH", at, object{"mode": "enforce"}, nil))
+	return harness.NewSession(ctx, api, id)
 }
 
 // disturb lets the clients work and the parts break until the time is over, and everything is mended.

@@ -12,13 +12,13 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // object is a JSON object.
 type object = map[string]any
 
 const (
-	audience = "payments"
 	patience = 4 * time.Second // of a client for one answer
 	people   = 12
 	// insist is how long a client asks again for an answer that it did not get.
@@ -26,16 +26,16 @@ const (
 )
 
 // The actions, by the decision that they lead to.
-var policies = map[string]object{
-	"allow":     {"coverage_min": "none"},
-	"challenge": {"coverage_min": "partial", "insufficient_evidence": "challenge"},
-	"hold":      {"coverage_min": "partial", "insufficient_evidence": "hold"},
+var policies = map[string]countersign.PolicyRequirements{
+	"allow":     {CoverageMin: "none"},
+	"challenge": {CoverageMin: "partial", InsufficientEvidence: "challenge"},
+	"hold":      {CoverageMin: "partial", InsufficientEvidence: "hold"},
 }
 
 // client does what a relying party does, over and over, and writes down what it was told.
 type client struct {
 	journal  *Journal
-	http     *harness.Client
+	http     *harness.RawClient
 	rng      *random.Rand
 	sessions []string
 	frames   [][]byte // feature texts
@@ -61,7 +61,7 @@ func (c *client) run(ctx context.Context) {
 
 // persist sends a request until it is answered with something else than what says to come again. It reports false where
 // no answer came for as long as a client insists.
-func (c *client) persist(method, path string, body any) (harness.Answer, bool) {
+func (c *client) persist(method, path string, body any) (harness.Response, bool) {
 	for give := time.Now().Add(insist); time.Now().Before(give); {
 		a, err := c.http.Do(method, path, body)
 		switch {
@@ -81,7 +81,7 @@ func (c *client) persist(method, path string, body any) (harness.Answer, bool) {
 		<-time.After(time.Duration(50+random.IntN(250)) * time.Millisecond)
 	}
 	c.journal.answered(0)
-	return harness.Answer{}, false
+	return harness.Response{}, false
 }
 
 // authorization is what a client reads of an AuthorizeResponse.
@@ -98,7 +98,7 @@ func question(subject, want string) object {
 	key := rand.Text()
 	return object{
 		"subject": subject, "action": "payment." + want, "resource": object{"type": "resource", "id": "r-" + key},
-		"audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
+		"audience": harness.Audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": key,
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *client) authorize(want string) (authorization, bool) {
 	if c.rng.IntN(4) == 0 {
 		n = 2
 	}
-	answers := make([]harness.Answer, n)
+	answers := make([]harness.Response, n)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { answers[i], _ = c.persist("POST", "/api/v1/authorize", body) })
@@ -157,7 +157,7 @@ func (c *client) allow() {
 	for range 2 {
 		all.Go(func() {
 			// Asked once: an answer that was lost cannot be told from that of another who consumed.
-			a, err := c.http.Do("POST", "/api/v1/verify", object{"proof": got.Proof, "audience": audience, "consume": true})
+			a, err := c.http.Do("POST", "/api/v1/verify", object{"proof": got.Proof, "audience": harness.Audience, "consume": true})
 			var said struct{ Valid bool }
 			if err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &said) == nil && said.Valid {
 				c.journal.write(func() { c.journal.Consumed = append(c.journal.Consumed, got.ProofID) })
@@ -211,7 +211,7 @@ func (c *client) hold() {
 }
 
 // settled reports whether a move was made; one that came too late, or after another's, is refused with 409.
-func (c *client) settled(what string, a harness.Answer) bool {
+func (c *client) settled(what string, a harness.Response) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict {
 		c.journal.odd("%s answered %d: %s", what, a.Status, a.Body)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // What misuses the service without breaking a part of it. Nothing else is broken meanwhile, so that what the others are told can
@@ -64,7 +65,7 @@ func (w *world) misuse(ctx context.Context, d *disturber) error {
 // probe asks for decisions as the first tenant, one after the other, each once. They are in the journal like all others.
 func (w *world) probe(m *Misuse) {
 	c := *w.clients[0]
-	c.http = harness.NewClient(w.rig.API.URL, w.tenant.Server, probePatience)
+	c.http = harness.NewRawClient(w.rig.API.URL, w.tenant.Server, probePatience)
 	for range probesEach {
 		m.Asked++
 		if c.decidedAtOnce() {
@@ -108,11 +109,8 @@ func (w *world) leaveExportsUnread(ctx context.Context, _ harness.Tenant) (Misus
 
 // fill gives a subject so much evidence that an export of it is more than connections hold: one frame, and copies of its row.
 func (w *world) fill(ctx context.Context) error {
-	setup := harness.NewClient(w.rig.API.URL, w.tenant.Server, time.Minute)
-	var made struct{ ID string }
-	if err := errors.Join(
-		setup.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": exported}, nil),
-		setup.Want(http.StatusCreated, "POST", "/api/v1/sessions", object{"subject": exported, "device_class": "desktop"}, &made)); err != nil {
+	session, err := newSubject(ctx, w.sdk, exported)
+	if err != nil {
 		return err
 	}
 	typist := synthetic.NewTypist(w.Seed + 1<<20)
@@ -121,7 +119,7 @@ func (w *world) fill(ctx context.Context) error {
 		return err
 	}
 	c := *w.clients[0]
-	c.frames, c.sessions = frames, []string{made.ID}
+	c.frames, c.sessions = frames, []string{session}
 	c.evidence()
 	conn, err := pgx.Connect(ctx, w.rig.DatabaseURL())
 	if err != nil {
@@ -130,7 +128,7 @@ func (w *world) fill(ctx context.Context) error {
 	defer func() { _ = conn.Close(ctx) }()
 	copied, err := conn.Exec(ctx, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at,
 		duration_ms, digest, vector) select session_id, 'copy-' || n || '-' || frame_id, environment_id, subject_uid, purpose, status, reason_codes,
-		received_at, at, duration_ms, digest, vector from frames, generate_series(1, $2) n where session_id = $1`, made.ID, exportedFrames)
+		received_at, at, duration_ms, digest, vector from frames, generate_series(1, $2) n where session_id = $1`, session, exportedFrames)
 	if err == nil && copied.RowsAffected() != exportedFrames {
 		err = fmt.Errorf("of the frames to export %d are there", copied.RowsAffected())
 	}
@@ -160,8 +158,14 @@ func (w *world) unread(ctx context.Context) (net.Conn, bool) {
 
 // flood has another tenant ask as much as it can.
 func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error) {
-	setup := harness.NewClient(w.rig.API.URL, guest.Server, time.Minute)
-	if err := errors.Join(makeAction(setup, "allow"), setup.Want(http.StatusCreated, "POST", "/api/v1/subjects", object{"id": "person-0"}, nil)); err != nil {
+	setup, err := harness.NewSDK(w.rig.API.URL, guest.Server, setupTimeout)
+	if err != nil {
+		return Misuse{}, err
+	}
+	if err := harness.NewAction(ctx, setup, "payment.allow", policies["allow"]); err != nil {
+		return Misuse{}, err
+	}
+	if _, err := setup.CreateSubject(ctx, &countersign.SubjectCreate{ID: "person-0"}); err != nil {
 		return Misuse{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, floodLasts)
@@ -171,7 +175,7 @@ func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error)
 		all sync.WaitGroup
 		m   Misuse
 	)
-	flooding := harness.NewClient(w.rig.API.URL, guest.Server, probePatience)
+	flooding := harness.NewRawClient(w.rig.API.URL, guest.Server, probePatience)
 	for range floodClients {
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -198,18 +202,15 @@ func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error)
 func (w *world) expire(ctx context.Context) {
 	s := Expired{}
 	defer func() { w.journal.write(func() { w.journal.Expired = append(w.journal.Expired, s) }) }()
-	var key struct{ Key string }
-	admin := harness.NewClient(w.rig.API.URL, w.tenant.Admin, time.Minute)
-	err := admin.Want(http.StatusCreated, "POST", "/api/v1/credentials", object{
-		"scope": "server", "name": "Expiring", "expires_at": time.Now().Add(keyLasts).UTC().Format("2006-01-02T15:04:05.000Z"),
-	}, &key)
+	expires := time.Now().Add(keyLasts).UTC().Truncate(time.Millisecond)
+	key, err := w.admin.CreateCredential(ctx, countersign.CredentialCreate{Scope: "server", Name: "Expiring", ExpiresAt: &expires})
 	if err != nil {
 		w.journal.odd("an expiring key: %v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, streamPatience)
 	defer cancel()
-	res, err := follow(ctx, w.rig.API.URL, key.Key)
+	res, err := harness.OpenStream(ctx, w.rig.API.URL, key.Key)
 	if err != nil {
 		w.journal.odd("a stream of an expiring key: %v", err)
 		return
@@ -218,20 +219,11 @@ func (w *world) expire(ctx context.Context) {
 	_, _ = io.Copy(io.Discard, res.Body) // until the service ends it, or patience does
 	_ = res.Body.Close()
 	s.Ended = ctx.Err() == nil
-	again, err := follow(context.WithoutCancel(ctx), w.rig.API.URL, key.Key)
+	again, err := harness.OpenStream(context.WithoutCancel(ctx), w.rig.API.URL, key.Key)
 	if err != nil {
 		w.journal.odd("a stream of an expired key: %v", err)
 		return
 	}
 	s.Again = again.StatusCode
 	_ = again.Body.Close()
-}
-
-func follow(ctx context.Context, base, key string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v1/events/stream", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	return http.DefaultClient.Do(req)
 }

@@ -7,96 +7,114 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// What is asked in a person's name.
+// The scenarios in which a person is authorized, as the table names them.
 const (
 	withoutEvidence = "no evidence yet"
 	asThemselves    = "as themselves"
-	asSomebodyElse  = "as somebody else"
+	asAnother       = "as another person"
 	withReplay      = "with a replayed frame"
 )
 
-// row is one question and its answer.
+// operatorContinuity is the claim that the person at the keyboard is the one who enrolled.
+const operatorContinuity = "operator_continuity"
+
+// row is one authorization of the table.
 type row struct {
-	person, asked string
-	decision      decision
+	person, scenario string
+	decision         *countersign.AuthorizeResponse
 }
 
-// authorize asks whether the person may release a payment and keeps the answer.
-func (s *show) authorize(ctx context.Context, p person, asked, subject, session string) error {
-	var d decision
-	err := s.api.call(ctx, "POST", "/api/v1/authorize", map[string]any{
-		"subject": subject, "action": s.action, "resource": map[string]string{"type": "payment", "id": "payment-" + rand.Text()},
-		"audience": audience, "requested_at": s.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(), "session": session,
-	}, &d)
+// continuity is the status of the claim operator_continuity; empty if the profile does not have it.
+func (r row) continuity() countersign.ClaimStatus {
+	for _, c := range r.decision.Assurance.Claims {
+		if c.Claim == operatorContinuity {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// authorize requests the release of a payment for the subject and appends the decision to the table.
+func (s *show) authorize(ctx context.Context, p person, scenario, subject, session string) error {
+	decision, err := s.api.Authorize(ctx, countersign.AuthorizeRequest{
+		Subject: subject, Action: s.action, Resource: countersign.Resource{Type: "payment", ID: "payment-" + rand.Text()},
+		Audience: audience, RequestedAt: s.Now().Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: session,
+	})
 	if err != nil {
 		return err
 	}
-	s.rows = append(s.rows, row{person: p.name, asked: asked, decision: d})
+	s.rows = append(s.rows, row{person: p.name, scenario: scenario, decision: decision})
 	return nil
 }
 
-// table prints what was asked, what was decided and why.
+// table prints every decision with its reasons.
 func (s *show) table() {
 	w := tabwriter.NewWriter(s.Out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "\nPERSON\tASKED\tDECIDED\tOPERATOR CONTINUITY\tCOVERAGE\tWHY")
+	_, _ = fmt.Fprintln(w, "\nPERSON\tSCENARIO\tDECISION\tOPERATOR CONTINUITY\tCOVERAGE\tREASONS")
 	for _, r := range s.rows {
 		d := r.decision
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.person, r.asked, strings.ToUpper(d.Decision),
-			d.Assurance.status("operator_continuity"), d.Assurance.Coverage, strings.Join(d.ReasonCodes, ", "))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.person, r.scenario, strings.ToUpper(string(d.Decision)),
+			r.continuity(), d.Assurance.Coverage, strings.Join(d.ReasonCodes, ", "))
 	}
 	_ = w.Flush()
-	s.say("")
+	s.printf("")
 }
 
 // ranks are the statuses of operator_continuity from worst to best.
-var ranks = []string{"not_confirmed", "insufficient_evidence", "uncertain", "likely", "confirmed"}
+var ranks = []countersign.ClaimStatus{
+	countersign.ClaimStatusNotConfirmed, countersign.ClaimStatusInsufficientEvidence, countersign.ClaimStatusUncertain,
+	countersign.ClaimStatusLikely, countersign.ClaimStatusConfirmed,
+}
 
-// lookAlikes is how many of the people somebody else may pass for before the demonstration fails: two people of a few can
-// type alike, which is said, and more of them are a fault of the service.
-const lookAlikes = 1
+// maxConfused is how many of the people may be confused with another before the demonstration fails. Two people of a small
+// group can type alike, which is reported; more of them are a fault of the service.
+const maxConfused = 1
 
-// verdict says who was told from the other one, and for whom somebody else was taken.
+// verdict compares each person's own decision with the one on another person's frames. It returns ErrNotDistinguished if
+// more than maxConfused people rank no better than the other person, or if as many others are allowed.
 func (s *show) verdict() error {
 	own, other := map[string]int{}, map[string]int{}
-	allowed, taken := 0, []string(nil)
+	allowed, confused := 0, []string(nil)
 	for _, r := range s.rows {
-		rank := slices.Index(ranks, r.decision.Assurance.status("operator_continuity"))
-		switch r.asked {
+		rank := slices.Index(ranks, r.continuity())
+		switch r.scenario {
 		case asThemselves:
 			own[r.person] = rank
-			if r.decision.Decision == "allow" {
+			if r.decision.Decision == countersign.DecisionAllow {
 				allowed++
 			}
-		case asSomebodyElse:
+		case asAnother:
 			other[r.person] = rank
-			if r.decision.Decision == "allow" {
-				taken = append(taken, r.person)
+			if r.decision.Decision == countersign.DecisionAllow {
+				confused = append(confused, r.person)
 			}
 		}
 	}
-	told := 0
+	distinguished := 0
 	for name, rank := range own {
 		if rank > other[name] {
-			told++
+			distinguished++
 		}
 	}
-	s.say("told apart: %d of %d people; %d of them allowed at once as themselves, %d as somebody else", told, len(own), allowed, len(taken))
-	for _, name := range taken {
-		s.say("somebody else was allowed in the name of %s: two people can type alike; docs/accuracy.md says how often, "+
-			"and a policy with explicit_approval_required asks for a passkey all the same", name)
+	s.printf("distinguished: %d of %d people; %d allowed as themselves, %d allowed as another person", distinguished, len(own), allowed, len(confused))
+	for _, name := range confused {
+		s.printf("another person was allowed in the name of %s: two people can type alike. docs/accuracy.md has the rates; "+
+			"a policy with explicit_approval_required asks for a passkey in every case", name)
 	}
-	if len(own)-told > lookAlikes || len(taken) > lookAlikes {
-		return ErrNotTold
+	if len(own)-distinguished > maxConfused || len(confused) > maxConfused {
+		return ErrNotDistinguished
 	}
 	return nil
 }
 
-// first finds the first answer to a question that came out as wanted.
-func (s *show) first(asked, wanted string) (row, bool) {
+// find returns the first row of the scenario with the decision.
+func (s *show) find(scenario string, decision countersign.Decision) (row, bool) {
 	for _, r := range s.rows {
-		if r.asked == asked && r.decision.Decision == wanted {
+		if r.scenario == scenario && r.decision.Decision == decision {
 			return r, true
 		}
 	}

@@ -1,19 +1,20 @@
-// Package demo shows the service to somebody who has never seen it: people are enrolled and authorized as themselves, as
-// somebody else, without evidence and with a replayed frame; a challenge and holds are walked to their end; a proof is
-// verified and consumed. It speaks to the service through HTTP alone, as a relying party would, and holds no rule of it.
 package demo
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// Options say what to show and where.
+// Options configure a demonstration.
 type Options struct {
 	BaseURL string
 	Key     string // a server key of a sandbox environment
@@ -22,26 +23,33 @@ type Options struct {
 	Out     io.Writer
 }
 
-// ErrNotTold says that the service took somebody else for the person enrolled, or the other way round.
-var ErrNotTold = errors.New("a person's own session and another's were not told apart")
+// ErrNotDistinguished reports that too many people were confused with another person.
+var ErrNotDistinguished = errors.New("the service did not distinguish people from each other")
 
-// show is one run.
+// show is one demonstration in progress.
 type show struct {
 	Options
-	api    *client
-	run    string // tells this run's records from those of earlier ones
-	action string
-	me     identity
+	api    *countersign.Client
+	id     string // part of the ids of this demonstration's records; earlier ones had another
+	action string // key of the protected action
+	me     *countersign.CredentialIdentity
 	rows   []row
 	held   int      // holds seen so far
-	notes  []string // what became of challenges and holds
+	notes  []string // outcomes of challenges and holds, printed after the table
 }
 
-// Run shows everything and prints a table. It returns ErrNotTold where the point of it all is missed, and the first
-// fault of the service otherwise.
+// requestTimeout bounds one request. An enrollment trains a template within its request.
+const requestTimeout = 30 * time.Second
+
+// Run runs the demonstration and prints a table of the decisions. It returns ErrNotDistinguished if the scorer confuses too
+// many people, and otherwise the first error of the service.
 func Run(ctx context.Context, o Options) error {
-	s := &show{Options: o, api: newClient(o.BaseURL, o.Key), run: strings.ToLower(rand.Text()[:8])}
-	s.say("people: %s", o.People.Source)
+	api, err := countersign.New(o.BaseURL, o.Key, countersign.WithTimeout(requestTimeout))
+	if err != nil {
+		return err
+	}
+	s := &show{Options: o, api: api, id: strings.ToLower(rand.Text()[:8])}
+	s.printf("people: %s", o.People.Source)
 	if err := s.erase(ctx); err != nil {
 		return err
 	}
@@ -55,64 +63,62 @@ func Run(ctx context.Context, o Options) error {
 	}
 	s.table()
 	for _, note := range s.notes {
-		s.say("%s", note)
+		s.printf("%s", note)
 	}
 	if err := s.prove(ctx); err != nil {
 		return err
 	}
-	s.say("all of it stays to be looked at, in the review console, the event log and the Temporal UI, until the next demonstration erases it")
+	s.printf("the records stay in the review console, the event log and the Temporal UI until the next demonstration erases them")
 	return s.verdict()
 }
 
-func (s *show) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Out, format+"\n", args...) }
+func (s *show) printf(format string, args ...any) { _, _ = fmt.Fprintf(s.Out, format+"\n", args...) }
 
-// audience is who the proofs are for.
+// audience is the relying party that the proofs are for.
 const audience = "payments.demo"
 
-// prepare registers an action whose policy can come to all four decisions, and puts it in force.
+// prepare creates an action in enforce mode whose policy can return all four decisions.
 func (s *show) prepare(ctx context.Context) error {
-	if err := s.api.call(ctx, "GET", "/api/v1/credential", nil, &s.me); err != nil {
+	var err error
+	if s.me, err = s.api.GetCredential(ctx); err != nil {
 		return err
 	}
 	if s.me.EnvironmentKind != "sandbox" {
-		return errors.New("the demonstration wants a key of a sandbox environment")
+		return errors.New("the demonstration needs a key of a sandbox environment")
 	}
-	var action struct {
-		ID  string `json:"id"`
-		Key string `json:"key"`
-	}
-	err := s.api.call(ctx, "POST", "/api/v1/actions", map[string]any{
-		"key": "demo.release_payment_" + s.run, "name": "Release a payment",
-		"consequence":       "Money leaves the company's account and cannot be called back.",
-		"allowed_audiences": []string{audience}, "resource_type": "payment", "risk_class": "high",
-	}, &action)
+	action, err := s.api.CreateAction(ctx, countersign.ActionCreate{
+		Key: "demo.release_payment_" + s.id, Name: "Release a payment",
+		Consequence:      "Money leaves the company's account and cannot be called back.",
+		AllowedAudiences: []string{audience}, ResourceType: "payment", RiskClass: "high",
+	})
 	if err != nil {
 		return err
 	}
 	s.action = action.Key
-	err = s.api.call(ctx, "POST", "/api/v1/actions/"+action.ID+"/policy-versions", map[string]any{"requirements": map[string]any{
-		"claims":                map[string]string{"operator_continuity": "confirmed"},
-		"coverage_min":          "partial",
-		"freshness_max_ms":      600_000,
-		"insufficient_evidence": "challenge",
-		"hold_on":               []string{"continuity_mismatch", "continuity_recent_mismatch"},
-		"deny_on":               []string{"replay_exact", "replay_other_session"},
-	}}, nil)
+	version, err := s.api.CreatePolicyVersion(ctx, action.ID, countersign.PolicyVersionCreate{Requirements: countersign.PolicyRequirements{
+		Claims:               map[string]countersign.ClaimStatus{operatorContinuity: countersign.ClaimStatusConfirmed},
+		CoverageMin:          "partial",
+		FreshnessMaxMS:       600_000,
+		InsufficientEvidence: "challenge",
+		HoldOn:               []string{"continuity_mismatch", "continuity_recent_mismatch"},
+		DenyOn:               []string{"replay_exact", "replay_other_session"},
+	}})
 	if err != nil {
 		return err
 	}
-	if err := s.api.call(ctx, "POST", "/api/v1/actions/"+action.ID+"/policy-versions/1/activate", nil, nil); err != nil {
+	if _, err := s.api.ActivatePolicyVersion(ctx, action.ID, version.Version); err != nil {
 		return err
 	}
-	return s.api.call(ctx, "PATCH", "/api/v1/actions/"+action.ID, map[string]any{"mode": "enforce"}, nil)
+	_, err = s.api.UpdateAction(ctx, action.ID, countersign.ActionUpdate{Mode: string(countersign.ModeEnforce)})
+	return err
 }
 
-// person enrolls one person and authorizes four times in their name.
+// person enrolls the ith person and authorizes four times in their name, once per scenario.
 func (s *show) person(ctx context.Context, i int) error {
 	p := s.People.people[i]
 	other := s.People.people[(i+1)%len(s.People.people)]
-	subject := prefix + s.run + "-" + p.name
-	if err := s.api.call(ctx, "POST", "/api/v1/subjects", map[string]any{"id": subject}, nil); err != nil {
+	subject := prefix + s.id + "-" + p.name
+	if _, err := s.api.CreateSubject(ctx, &countersign.SubjectCreate{ID: subject}); err != nil {
 		return err
 	}
 	if err := s.noEvidence(ctx, p, subject); err != nil {
@@ -128,12 +134,12 @@ func (s *show) person(ctx context.Context, i int) error {
 	if err := s.authorize(ctx, p, asThemselves, subject, own); err != nil {
 		return err
 	}
-	// The frames of somebody else go into a session of their own, as if that person sat down at the keyboard.
+	// The other person's frames get a session of their own, as if that person had sat down at the keyboard.
 	foreign, err := s.observe(ctx, subject, "score", other.abusing)
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(ctx, p, asSomebodyElse, subject, foreign); err != nil {
+	if err := s.authorize(ctx, p, asAnother, subject, foreign); err != nil {
 		return err
 	}
 	if err := s.review(ctx, s.rows[len(s.rows)-1]); err != nil {
@@ -142,7 +148,7 @@ func (s *show) person(ctx context.Context, i int) error {
 	return s.replay(ctx, p, subject)
 }
 
-// noEvidence asks before anything is known of the person.
+// noEvidence authorizes before the subject has any evidence, and completes the first challenge that this leads to.
 func (s *show) noEvidence(ctx context.Context, p person, subject string) error {
 	session, err := s.session(ctx, subject)
 	if err != nil {
@@ -151,12 +157,13 @@ func (s *show) noEvidence(ctx context.Context, p person, subject string) error {
 	if err := s.authorize(ctx, p, withoutEvidence, subject, session); err != nil {
 		return err
 	}
-	if last := s.rows[len(s.rows)-1]; len(s.notes) == 0 && last.decision.Decision == "challenge" {
+	if last := s.rows[len(s.rows)-1]; len(s.notes) == 0 && last.decision.Decision == countersign.DecisionChallenge {
 		if err := s.complete(ctx, last); err != nil {
 			return err
 		}
 	}
-	return s.api.call(ctx, "POST", "/api/v1/sessions/"+session+"/end", nil, nil)
+	_, err = s.api.EndSession(ctx, session)
+	return err
 }
 
 // enroll sends the enrollment sessions and completes the enrollment.
@@ -169,22 +176,18 @@ func (s *show) enroll(ctx context.Context, p person, subject string) error {
 		}
 		last = session
 	}
-	var done struct {
-		Status      string   `json:"status"`
-		Limitations []string `json:"limitations"`
-	}
-	path := "/api/v1/subjects/" + subject + "/enrollments/complete"
-	if err := s.api.call(ctx, "POST", path, map[string]any{"session": last}, &done); err != nil {
+	enrollment, err := s.api.CompleteEnrollment(ctx, subject, countersign.EnrollmentComplete{Session: last})
+	if err != nil {
 		return err
 	}
-	if done.Status != "completed" {
-		return fmt.Errorf("the enrollment of %s is %s: %s", subject, done.Status, strings.Join(done.Limitations, ", "))
+	if enrollment.Status != "completed" {
+		return fmt.Errorf("the enrollment of %s is %s: %s", subject, enrollment.Status, strings.Join(enrollment.Limitations, ", "))
 	}
-	s.say("enrolled %s with %d sessions", p.name, len(p.enroll))
+	s.printf("enrolled %s with %d sessions", p.name, len(p.enroll))
 	return nil
 }
 
-// replay records a session of the person and then sends its frames a second time.
+// replay sends a session of the person whose last frame repeats its first, then authorizes.
 func (s *show) replay(ctx context.Context, p person, subject string) error {
 	stolen := p.own[:min(4, len(p.own))]
 	session, err := s.observe(ctx, subject, "score", append(append([]frame{}, stolen...), stolen[0]))
@@ -194,18 +197,17 @@ func (s *show) replay(ctx context.Context, p person, subject string) error {
 	return s.authorize(ctx, p, withReplay, subject, session)
 }
 
-func (s *show) session(ctx context.Context, subject string) (string, error) {
-	var session struct {
-		ID string `json:"id"`
+func (s *show) session(ctx context.Context, subject string) (id string, err error) {
+	session, err := s.api.CreateSession(ctx, countersign.SessionCreate{Subject: subject, DeviceClass: "desktop"})
+	if err != nil {
+		return "", err
 	}
-	err := s.api.call(ctx, "POST", "/api/v1/sessions", map[string]any{"subject": subject, "device_class": "desktop"}, &session)
-	return session.ID, err
+	return session.ID, nil
 }
 
-// observe opens a session and sends frames as if they had just been made, one after the other up to now.
-func (s *show) observe(ctx context.Context, subject, purpose string, frames []frame) (string, error) {
-	session, err := s.session(ctx, subject)
-	if err != nil {
+// observe opens a session and sends frames whose times follow each other and end now.
+func (s *show) observe(ctx context.Context, subject, purpose string, frames []frame) (session string, err error) {
+	if session, err = s.session(ctx, subject); err != nil {
 		return "", err
 	}
 	total := time.Duration(0)
@@ -215,14 +217,26 @@ func (s *show) observe(ctx context.Context, subject, purpose string, frames []fr
 	at := s.Now().Add(-total)
 	for n, f := range frames {
 		at = at.Add(time.Duration(f.durationMS) * time.Millisecond)
-		var ack acknowledgement
-		err := s.api.call(ctx, "POST", "/api/v1/sessions/"+session+"/evidence", map[string]any{
-			"frame_id": fmt.Sprintf("frame-%d", n), "timestamp": float64(at.UnixMilli()) / 1000,
-			"duration_ms": f.durationMS, "features": f.features, "purpose": purpose,
-		}, &ack)
+		values, err := asMap(f.features)
 		if err != nil {
+			return "", err
+		}
+		if _, err := s.api.SubmitEvidence(ctx, session, countersign.FeatureFrameRequest{
+			FrameID: fmt.Sprintf("frame-%d", n), Timestamp: float64(at.UnixMilli()) / 1000,
+			DurationMS: f.durationMS, Features: values, Purpose: purpose,
+		}); err != nil {
 			return "", err
 		}
 	}
 	return session, nil
+}
+
+// asMap converts features to the SDK's form. A number keeps its value through JSON.
+func asMap(f features.Frame) (map[string]any, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(text, &out)
 }

@@ -5,69 +5,65 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // prefix begins the ids of the demonstration's subjects.
 const prefix = "demo-"
 
-// erasedWithin bounds waiting for what an erasure removes.
-const erasedWithin = time.Minute
+// eraseTimeout bounds the wait for the erasures of earlier demonstrations.
+const eraseTimeout = time.Minute
 
-// erase removes the subjects of earlier demonstrations with all that is held of them, histories of runs included. The
-// recordings are the same every time, and the service would rightly take frames that it still holds for replayed ones.
+// erase removes the subjects of earlier demonstrations with all their data, workflow histories included. The recordings are
+// the same every time, so the service would take them for replays of the frames that it still stores.
 func (s *show) erase(ctx context.Context) error {
-	var list []struct {
-		ID string `json:"id"`
-	}
-	waiting := map[string]bool{}
+	pending := map[string]bool{}
 	for {
-		if err := s.api.call(ctx, "GET", "/api/v1/subjects?limit=200", nil, &list); err != nil {
+		before := len(pending)
+		page, err := s.api.ListSubjects(ctx, countersign.ListSubjectsParams{Limit: 200})
+		if err != nil {
 			return err
 		}
-		before := len(waiting)
-		for _, subject := range list {
+		for _, subject := range page.Items {
 			if !strings.HasPrefix(subject.ID, prefix) {
 				continue
 			}
-			var receipt struct {
-				Erasure string `json:"erasure"`
-			}
-			if err := s.api.call(ctx, "DELETE", "/api/v1/subjects/"+subject.ID, nil, &receipt); err != nil {
+			receipt, err := s.api.DeleteSubject(ctx, subject.ID)
+			if err != nil {
 				return err
 			}
-			waiting[receipt.Erasure] = true
+			pending[receipt.Erasure] = true
 		}
-		if len(waiting) == before {
-			return s.await(ctx, waiting)
+		if len(pending) == before {
+			return s.await(ctx, pending)
 		}
 	}
 }
 
-// await returns once the log says that every erasure is done.
-func (s *show) await(ctx context.Context, waiting map[string]bool) error {
-	ctx, cancel := context.WithTimeout(ctx, erasedWithin)
+// await returns once the event log has an entry for every erasure, or with an error after eraseTimeout.
+func (s *show) await(ctx context.Context, pending map[string]bool) error {
+	ctx, cancel := context.WithTimeout(ctx, eraseTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for len(waiting) > 0 {
-		var entries []struct {
-			Data struct {
-				Erasure string `json:"erasure"`
-			} `json:"data"`
-		}
-		if err := s.api.call(ctx, "GET", "/api/v1/activity?type=subject.erased&limit=200", nil, &entries); err != nil {
+	for len(pending) > 0 {
+		page, err := s.api.ListActivity(ctx, countersign.ListActivityParams{Type: "subject.erased", Limit: 200})
+		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			delete(waiting, e.Data.Erasure)
+		for _, entry := range page.Items {
+			if erasure, ok := entry.Data["erasure"].(string); ok {
+				delete(pending, erasure)
+			}
 		}
-		if len(waiting) == 0 {
+		if len(pending) == 0 {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%d erasures have not finished: %w", len(waiting), ctx.Err())
+			return fmt.Errorf("%d erasures have not finished: %w", len(pending), ctx.Err())
 		}
 	}
 	return nil
