@@ -15,7 +15,7 @@ const AdaptationTakeIn = "adaptation.take_in"
 
 // TemplateMoves are the moves of an adaptation (internal/subject/template).
 type TemplateMoves interface {
-	Adapt(ctx context.Context, step template.Step) (template.Outcome, error)
+	Adapt(ctx context.Context, step template.Step) (template.AdaptationResult, error)
 }
 
 // AdaptationStep asks for one ended session to be taken into its person's template.

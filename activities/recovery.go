@@ -15,7 +15,7 @@ const RecoveryAdvance = "recovery.advance"
 
 // RecoveryMoves are the moves of a recovery (internal/subject/recovery).
 type RecoveryMoves interface {
-	Advance(ctx context.Context, step recovery.Step) (recovery.Standing, error)
+	Advance(ctx context.Context, step recovery.Step) (recovery.Progress, error)
 }
 
 // RecoveryStep asks for the moves of a recovery that are due.

@@ -15,7 +15,7 @@ const EndpointDeliver = "endpoint.deliver"
 
 // EndpointSender sends what is due to one endpoint (internal/delivery/webhook).
 type EndpointSender interface {
-	Deliver(ctx context.Context, job webhook.Job, beat func()) (webhook.Result, error)
+	Deliver(ctx context.Context, job webhook.DeliverJob, beat func()) (webhook.DeliverResult, error)
 }
 
 // EndpointBatch asks for one batch of deliveries to one endpoint.
@@ -39,7 +39,7 @@ type Endpoints struct {
 
 // Deliver sends what is due. A worker that is told to stop begins nothing more and lets what is under way finish.
 func (a *Endpoints) Deliver(ctx context.Context, in EndpointBatch) (EndpointStanding, error) {
-	out, err := a.Sender.Deliver(ctx, webhook.Job{
+	out, err := a.Sender.Deliver(ctx, webhook.DeliverJob{
 		Endpoint: in.Endpoint, Workflow: activity.GetInfo(ctx).WorkflowExecution.ID, Breaker: in.Breaker,
 		Stop: activity.GetWorkerStopChannel(ctx),
 	}, func() { activity.RecordHeartbeat(ctx) })

@@ -73,7 +73,9 @@ func setupEvents(t *testing.T) *eventsBundle {
 		c.Locals(localPrincipal, b.caller)
 		return c.Next()
 	})
-	b.mount(&webhook.Endpoints{Store: b.st, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: noWaker{}, Log: slog.New(slog.DiscardHandler)})
+	b.mount(webhook.NewEndpoints(webhook.Deps{
+		Store: b.st, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: noWaker{}, Log: slog.New(slog.DiscardHandler),
+	}))
 	return b
 }
 

@@ -19,7 +19,7 @@ import (
 const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerReplayed       = "Idempotent-Replayed"
-	idempotencyPurpose   = subject.AnswerPurpose
+	idempotencyPurpose   = subject.ResponsePurpose
 	// abandonedAfter is when a request that reserved its key and never finished is taken to have died.
 	abandonedAfter = time.Minute
 )

@@ -94,7 +94,7 @@ func (h *streamHandlers) open(c *fiber.Ctx, p identity.Principal, key string, f 
 
 // holder is the caller's key, for as long as it holds as it did when the stream began.
 func (h *streamHandlers) holder(p identity.Principal) stream.Holder {
-	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return h.Identity.Holds(ctx, p) }}
+	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return h.Identity.StillValid(ctx, p) }}
 }
 
 // streamWriter writes one stream to one connection.

@@ -42,7 +42,7 @@ func TestResearchNeedsEverybodysWord(t *testing.T) {
 	send(w.Server, willing, true)
 	require.Zero(t, kept(), "research is not switched on for the environment")
 	keeper := research.New(shared.Store, shared.keys, false)
-	_, err := keeper.Switch(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, true, false, time.Now(), "cli:tenant research")
+	_, err := keeper.SetEnabled(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, true, false, time.Now(), "cli:tenant research")
 	require.NoError(t, err)
 	send(w.Server, willing, nil)
 	send(w.Server, willing, false)

@@ -43,12 +43,12 @@ func setupHooks(t testing.TB) *hooks {
 }
 
 func hooksOf(b *bundle, keys *keyring.Keyring, sender *webhook.Sender) *hooks {
-	log := slog.New(slog.DiscardHandler)
+	deps := webhook.Deps{
+		Store: b.Store, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: b.runs, Log: slog.New(slog.DiscardHandler),
+	}
 	return &hooks{
-		bundle:    b,
-		endpoints: &webhook.Endpoints{Store: b.Store, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: b.runs, Log: log},
-		fan:       &webhook.FanOut{Store: b.Store, Clock: clock.System(), Waker: b.runs, Log: log},
-		deliverer: &webhook.Deliverer{Store: b.Store, Clock: clock.System(), Keyring: keys, Sender: sender, Log: log},
+		bundle: b, endpoints: webhook.NewEndpoints(deps), fan: webhook.NewFanOut(deps),
+		deliverer: webhook.NewDeliverer(deps, webhook.DeliverOptions{}),
 	}
 }
 

@@ -14,21 +14,21 @@ import (
 
 // adaptationRecord fails as often as it is told to and then answers.
 type adaptationRecord struct {
-	out   template.Outcome
+	out   template.AdaptationResult
 	fails int
 	asked []template.Step
 }
 
-func (r *adaptationRecord) Adapt(_ context.Context, step template.Step) (template.Outcome, error) {
+func (r *adaptationRecord) Adapt(_ context.Context, step template.Step) (template.AdaptationResult, error) {
 	r.asked = append(r.asked, step)
 	if len(r.asked) <= r.fails {
-		return template.Outcome{}, errAway
+		return template.AdaptationResult{}, errAway
 	}
 	return r.out, nil
 }
 
 func adaptationScenarios() map[string]func() scenario {
-	of := func(out template.Outcome) func() scenario {
+	of := func(out template.AdaptationResult) func() scenario {
 		return func() scenario {
 			return scenario{
 				id: workflows.AdaptationID("ses_1"), services: worker.Services{Templates: &adaptationRecord{out: out}},
@@ -39,15 +39,15 @@ func adaptationScenarios() map[string]func() scenario {
 		}
 	}
 	return map[string]func() scenario{
-		"adaptation-adapted":   of(template.Outcome{Status: template.Adapted}),
-		"adaptation-unchanged": of(template.Outcome{Status: template.Unchanged, Reason: template.WhyFrozen}),
+		"adaptation-adapted":   of(template.AdaptationResult{Status: template.Adapted}),
+		"adaptation-unchanged": of(template.AdaptationResult{Status: template.Unchanged, Reason: template.ReasonFrozen}),
 	}
 }
 
 // The step is tried until it is answered, however long the database is away, and says what became of the session.
 func TestAdaptationIsTriedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
-	record := &adaptationRecord{out: template.Outcome{Status: template.Unchanged, Reason: template.WhyTooSoon}, fails: 5}
+	record := &adaptationRecord{out: template.AdaptationResult{Status: template.Unchanged, Reason: template.ReasonTooSoon}, fails: 5}
 	env := environment(t, worker.Services{Templates: record})
 	env.ExecuteWorkflow(workflows.NameAdaptation, workflows.AdaptationInput{Session: "ses_1", Environment: "env_1"})
 	require.NoError(t, env.GetWorkflowError())

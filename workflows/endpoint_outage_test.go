@@ -29,11 +29,11 @@ type runTime struct {
 	env *testsuite.TestWorkflowEnvironment
 }
 
-func (c runTime) Now() time.Time { return c.env.Now().UTC().Truncate(time.Microsecond) }
+func (c *runTime) Now() time.Time { return c.env.Now().UTC().Truncate(time.Microsecond) }
 
 // outage is a receiver that is down until a time, and what each message met at it.
 type outage struct {
-	clock runTime
+	clock *runTime
 	until time.Time
 	mu    sync.Mutex
 	tries map[string][]time.Duration // by webhook-id, since the start
@@ -70,16 +70,16 @@ func setupDown(t *testing.T, length time.Duration) *down {
 	require.NoError(t, err)
 	log, sender := slog.New(slog.DiscardHandler), webhook.NewSender(webhook.Policy{AllowLoopback: true})
 	t.Cleanup(sender.Close)
-	deliverer := &webhook.Deliverer{Keyring: keys, Sender: sender, Log: log, Linger: time.Nanosecond, Poll: time.Millisecond}
-	d := &down{t: t, World: fixture.New(t, testenv.Store(t), start), env: environment(t, worker.Services{Endpoints: deliverer})}
+	clock, d := &runTime{}, &down{t: t, World: fixture.New(t, testenv.Store(t), start)}
+	deps := webhook.Deps{Store: d.Store, Clock: clock, Keyring: keys, Sender: sender, Waker: nobody{}, Log: log}
+	deliverer := webhook.NewDeliverer(deps, webhook.DeliverOptions{Linger: time.Nanosecond, Poll: time.Millisecond})
+	d.env = environment(t, worker.Services{Endpoints: deliverer})
 	d.env.SetTestTimeout(2 * time.Minute)
-	clock := runTime{d.env}
-	deliverer.Store, deliverer.Clock = d.Store, clock
+	clock.env = d.env
 	d.receiver = &outage{clock: clock, until: start.Add(length), tries: map[string][]time.Duration{}, got: map[string]time.Duration{}}
 	srv := httptest.NewServer(d.receiver)
 	t.Cleanup(srv.Close)
-	d.fan = &webhook.FanOut{Store: d.Store, Clock: clock, Waker: nobody{}, Log: log}
-	d.manage = &webhook.Endpoints{Store: d.Store, Clock: clock, Keyring: keys, Sender: sender, Waker: nobody{}, Log: log}
+	d.fan, d.manage = webhook.NewFanOut(deps), webhook.NewEndpoints(deps)
 	d.endpoint, _, err = d.manage.Create(t.Context(), d.Principal("crd_1"), webhook.Draft{URL: srv.URL, Events: []string{"subject.*"}})
 	require.NoError(t, err)
 	return d
@@ -88,7 +88,7 @@ func setupDown(t *testing.T, length time.Duration) *down {
 // happen logs an event, fans it out and wakes the run, as the relay would.
 func (d *down) happen() string {
 	d.t.Helper()
-	row, err := events.Row(events.Entry{Scope: d.Scope, Type: events.SubjectCreated, At: d.fan.Clock.Now(), Subject: "user-4711",
+	row, err := events.Row(events.Entry{Scope: d.Scope, Type: events.SubjectCreated, At: d.receiver.clock.Now(), Subject: "user-4711",
 		SubjectUID: d.Subject.UID, Actor: "credential:crd_1"})
 	require.NoError(d.t, err)
 	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *store.Q) error { return q.Events().Append(d.t.Context(), row, true) }))

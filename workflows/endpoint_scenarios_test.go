@@ -17,10 +17,10 @@ import (
 type countingSender struct {
 	mu     sync.Mutex
 	n      int
-	answer func(n int) (webhook.Result, error)
+	answer func(n int) (webhook.DeliverResult, error)
 }
 
-func (s *countingSender) Deliver(context.Context, webhook.Job, func()) (webhook.Result, error) {
+func (s *countingSender) Deliver(context.Context, webhook.DeliverJob, func()) (webhook.DeliverResult, error) {
 	s.mu.Lock()
 	n := s.n
 	s.n++
@@ -36,7 +36,7 @@ func (s *countingSender) batches() int {
 
 // endpointScenarios end with an endpoint that is gone: a run with nothing to do would wait for ten minutes.
 func endpointScenarios() map[string]func() scenario {
-	of := func(answer func(n int) (webhook.Result, error), drive func(t *testing.T, wake func(reset bool), batches func(n int))) func() scenario {
+	of := func(answer func(n int) (webhook.DeliverResult, error), drive func(t *testing.T, wake func(reset bool), batches func(n int))) func() scenario {
 		return func() scenario {
 			sender := &countingSender{answer: answer}
 			return scenario{
@@ -50,27 +50,27 @@ func endpointScenarios() map[string]func() scenario {
 		}
 	}
 	return map[string]func() scenario{
-		"endpoint-woken-again": of(func(n int) (webhook.Result, error) {
-			return webhook.Result{Gone: n == 2}, nil
+		"endpoint-woken-again": of(func(n int) (webhook.DeliverResult, error) {
+			return webhook.DeliverResult{Gone: n == 2}, nil
 		}, func(_ *testing.T, wake func(bool), batches func(int)) {
 			for n := range 3 {
 				wake(false)
 				batches(n + 1)
 			}
 		}),
-		"endpoint-retries-when-due": of(func(n int) (webhook.Result, error) {
+		"endpoint-retries-when-due": of(func(n int) (webhook.DeliverResult, error) {
 			at := time.Now().Add(soon)
-			return webhook.Result{Next: &at, Gone: n == 1}, nil
+			return webhook.DeliverResult{Next: &at, Gone: n == 1}, nil
 		}, func(_ *testing.T, wake func(bool), batches func(int)) {
 			wake(false)
 			batches(2)
 		}),
-		"endpoint-failing-then-reset": of(func(n int) (webhook.Result, error) {
+		"endpoint-failing-then-reset": of(func(n int) (webhook.DeliverResult, error) {
 			if n == 1 {
-				return webhook.Result{Gone: true}, nil
+				return webhook.DeliverResult{Gone: true}, nil
 			}
 			at := time.Now().Add(distant)
-			return webhook.Result{Next: &at, Breaker: webhook.Breaker{Open: true, ProbeAt: at, Backoff: distant, Failures: webhook.Threshold}}, nil
+			return webhook.DeliverResult{Next: &at, Breaker: webhook.Breaker{Open: true, ProbeAt: at, Backoff: distant, Failures: webhook.Threshold}}, nil
 		}, func(_ *testing.T, wake func(bool), batches func(int)) {
 			wake(false)
 			batches(1)
@@ -78,11 +78,11 @@ func endpointScenarios() map[string]func() scenario {
 			wake(true)
 			batches(2)
 		}),
-		"endpoint-through-an-outage": of(func(n int) (webhook.Result, error) {
+		"endpoint-through-an-outage": of(func(n int) (webhook.DeliverResult, error) {
 			if n == 0 {
-				return webhook.Result{}, errAway
+				return webhook.DeliverResult{}, errAway
 			}
-			return webhook.Result{Gone: true}, nil
+			return webhook.DeliverResult{Gone: true}, nil
 		}, func(_ *testing.T, wake func(bool), batches func(int)) {
 			wake(false)
 			batches(2)

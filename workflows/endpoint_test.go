@@ -19,12 +19,12 @@ import (
 // breaker it was called.
 type scriptedSender struct {
 	env    *testsuite.TestWorkflowEnvironment
-	script []func(now time.Time) (webhook.Result, error)
+	script []func(now time.Time) (webhook.DeliverResult, error)
 	calls  []time.Duration // since the start
 	open   []bool
 }
 
-func (s *scriptedSender) Deliver(_ context.Context, job webhook.Job, beat func()) (webhook.Result, error) {
+func (s *scriptedSender) Deliver(_ context.Context, job webhook.DeliverJob, beat func()) (webhook.DeliverResult, error) {
 	beat()
 	now := s.env.Now()
 	n := min(len(s.calls), len(s.script)-1)
@@ -33,24 +33,24 @@ func (s *scriptedSender) Deliver(_ context.Context, job webhook.Job, beat func()
 	return s.script[n](now)
 }
 
-func nothing(time.Time) (webhook.Result, error) { return webhook.Result{}, nil }
-func gone(time.Time) (webhook.Result, error)    { return webhook.Result{Gone: true}, nil }
+func nothing(time.Time) (webhook.DeliverResult, error) { return webhook.DeliverResult{}, nil }
+func gone(time.Time) (webhook.DeliverResult, error)    { return webhook.DeliverResult{Gone: true}, nil }
 
-func dueIn(d time.Duration) func(time.Time) (webhook.Result, error) {
-	return func(now time.Time) (webhook.Result, error) {
+func dueIn(d time.Duration) func(time.Time) (webhook.DeliverResult, error) {
+	return func(now time.Time) (webhook.DeliverResult, error) {
 		at := now.Add(d)
-		return webhook.Result{Next: &at}, nil
+		return webhook.DeliverResult{Next: &at}, nil
 	}
 }
 
-func brokenFor(d time.Duration) func(time.Time) (webhook.Result, error) {
-	return func(now time.Time) (webhook.Result, error) {
+func brokenFor(d time.Duration) func(time.Time) (webhook.DeliverResult, error) {
+	return func(now time.Time) (webhook.DeliverResult, error) {
 		at := now.Add(d)
-		return webhook.Result{Next: &at, Breaker: webhook.Breaker{Open: true, ProbeAt: at, Backoff: d, Failures: 5}}, nil
+		return webhook.DeliverResult{Next: &at, Breaker: webhook.Breaker{Open: true, ProbeAt: at, Backoff: d, Failures: 5}}, nil
 	}
 }
 
-func runEndpoint(t *testing.T, script ...func(time.Time) (webhook.Result, error)) (*scriptedSender, *testsuite.TestWorkflowEnvironment) {
+func runEndpoint(t *testing.T, script ...func(time.Time) (webhook.DeliverResult, error)) (*scriptedSender, *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
 	sender := &scriptedSender{script: script}
 	env := environment(t, worker.Services{Endpoints: sender})
@@ -107,7 +107,9 @@ func TestResetClosesTheBreakerAndSendsAtOnce(t *testing.T) {
 
 func TestEndpointOutlivesFaultsOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	fault := func(time.Time) (webhook.Result, error) { return webhook.Result{}, errors.New("connection refused") }
+	fault := func(time.Time) (webhook.DeliverResult, error) {
+		return webhook.DeliverResult{}, errors.New("connection refused")
+	}
 	sender, env := runEndpoint(t, fault, fault, fault, nothing)
 	env.ExecuteWorkflow(workflows.NameEndpoint, endpointInput)
 	require.NoError(t, env.GetWorkflowError())

@@ -160,14 +160,14 @@ func evaluationScenarios() map[string]func() scenario {
 // recoveryRecord cools down until ready and expires at its end.
 type recoveryRecord struct{ ready, expires time.Time }
 
-func (r recoveryRecord) Advance(_ context.Context, s recovery.Step) (recovery.Standing, error) {
+func (r recoveryRecord) Advance(_ context.Context, s recovery.Step) (recovery.Progress, error) {
 	switch {
 	case s.At.Before(r.ready):
-		return recovery.Standing{Status: models.RecoveryCoolingDown, Next: r.ready}, nil
+		return recovery.Progress{Status: models.RecoveryCoolingDown, Next: r.ready}, nil
 	case s.At.Before(r.expires):
-		return recovery.Standing{Status: models.RecoveryReady, Next: r.expires}, nil
+		return recovery.Progress{Status: models.RecoveryReady, Next: r.expires}, nil
 	default:
-		return recovery.Standing{Status: models.RecoveryExpired}, nil
+		return recovery.Progress{Status: models.RecoveryExpired}, nil
 	}
 }
 

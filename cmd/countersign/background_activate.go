@@ -96,7 +96,7 @@ func (p *peopleSource) learned(cmd *cobra.Command, s *settings, bg *scoring.Back
 		return err
 	}
 	defer c.Close()
-	return research.New(c.Store, c.Keys, false).Learned(cmd.Context(), store.ResearchRange{Environment: p.environment},
+	return research.New(c.Store, c.Keys, false).RecordLearning(cmd.Context(), store.ResearchRange{Environment: p.environment},
 		map[string]any{"version": bg.Version, "modality": string(bg.Modality), "people": bg.Card.People}, c.Clock.Now(), actor(cmd))
 }
 

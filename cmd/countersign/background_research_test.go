@@ -37,7 +37,7 @@ func consented(t *testing.T, w *fixture.World, people, frames int) {
 			data, err := who.Frame(50).MarshalBinary()
 			require.NoError(t, err)
 			require.NoError(t, w.Store.Write(t.Context(), func(q *store.Q) error {
-				kept, err := service.Keep(t.Context(), q, w.Scope, research.Vector{SubjectUID: subject.UID, DeviceClass: "desktop", Data: data, At: storetest.Epoch})
+				kept, err := service.Save(t.Context(), q, w.Scope, research.Vector{SubjectUID: subject.UID, DeviceClass: "desktop", Data: data, At: storetest.Epoch})
 				require.True(t, kept)
 				return err
 			}))

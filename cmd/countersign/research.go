@@ -16,7 +16,7 @@ func tenantResearchCommand() *cobra.Command {
 			if on == off || on && remove {
 				return usage("want --on, --off, or --off --remove")
 			}
-			removed, err := research.New(c.Store, c.Keys, false).Switch(cmd.Context(), env, on, remove, c.Clock.Now(), actor(cmd))
+			removed, err := research.New(c.Store, c.Keys, false).SetEnabled(cmd.Context(), env, on, remove, c.Clock.Now(), actor(cmd))
 			if err != nil {
 				return err
 			}

@@ -140,7 +140,7 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	return &inside{
 		store: st, principal: p,
 		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofs),
-		sessions: session.New(st, c, assessor),
+		sessions: session.New(st, c, assessor, nil),
 		proofs:   proofs,
 	}, nil
 }

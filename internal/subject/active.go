@@ -9,7 +9,7 @@ import (
 // revoked (409). Any other error passes through.
 func RequireActive(row models.Subject, err error) (models.Subject, error) {
 	if err != nil {
-		return row, absent(err)
+		return row, notFound(err)
 	}
 	if row.Status != models.SubjectActive {
 		return row, problem.New(problem.SubjectRevoked, "The subject is revoked.")

@@ -23,9 +23,9 @@ const (
 
 // What one step of an erasure touches at most, so that no transaction is long.
 const (
-	eraseRows    = 2000
-	eraseRuns    = 100
-	eraseAnswers = 500 // a page
+	rowBatch     = 2000
+	workflowPage = 100
+	responsePage = 500 // a page
 )
 
 // Receipt is ErasureReceipt.
@@ -46,7 +46,7 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		row, err := q.Subjects().Lock(ctx, p.Store(), id)
 		if err != nil {
-			return absent(err)
+			return notFound(err)
 		}
 		erasure.SubjectUID = &row.UID
 		data := map[string]any{"erasure": erasure.ID}
@@ -100,9 +100,9 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 func (s *Service) Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	e, err := s.store.Erasures().Get(ctx, erasure)
 	if err != nil || e.SubjectUID == nil {
-		return nil, ignoreAbsent(err)
+		return nil, ignoreNotFound(err)
 	}
-	return s.store.Erasures().WorkflowsOfSubject(ctx, *e.SubjectUID, after, eraseRuns)
+	return s.store.Erasures().WorkflowsOfSubject(ctx, *e.SubjectUID, after, workflowPage)
 }
 
 // Sweep removes some of what is held of the subject and reports whether there is more. It is safe to repeat.
@@ -110,10 +110,10 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, erasure)
 		if err != nil || e.SubjectUID == nil {
-			return ignoreAbsent(err)
+			return ignoreNotFound(err)
 		}
 		var removed map[string]int64
-		if removed, more, err = q.Erasures().EraseRows(ctx, *e.SubjectUID, eraseRows); err != nil {
+		if removed, more, err = q.Erasures().EraseRows(ctx, *e.SubjectUID, rowBatch); err != nil {
 			return err
 		}
 		vectors, err := s.research.Forget(ctx, q, e.EnvironmentID, *e.SubjectUID)
@@ -122,21 +122,21 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 		}
 		var answers int64
 		if !more { // once, at the end: it looks at every answer of the environment
-			if answers, err = s.eraseAnswers(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
+			if answers, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
 				return err
 			}
 		}
-		return count(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": answers})
+		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": answers})
 	})
 	return more, err
 }
 
 // AnswerPurpose is the keyring purpose under which the answers kept for the Idempotency-Key header are sealed, with the
 // credential's id, a space and the key as additional data.
-const AnswerPurpose = "idempotency"
+const ResponsePurpose = "idempotency"
 
 // eraseAnswers removes the kept answers that name the subject as a JSON string. They are sealed, so each is opened.
-func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
+func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
 	name, err := json.Marshal(subject)
 	if err != nil {
 		return 0, err
@@ -144,13 +144,13 @@ func (s *Service) eraseAnswers(ctx context.Context, q *store.Q, environment, sub
 	var removed int64
 	var last models.IdempotencyKey
 	for {
-		rows, err := q.Erasures().StoredResponses(ctx, environment, last, eraseAnswers)
+		rows, err := q.Erasures().StoredResponses(ctx, environment, last, responsePage)
 		if err != nil || len(rows) == 0 {
 			return removed, err
 		}
 		for _, r := range rows {
 			last = r
-			body, err := s.keys.Open(AnswerPurpose, r.Body, []byte(r.CredentialID+" "+r.Key))
+			body, err := s.keys.Open(ResponsePurpose, r.Body, []byte(r.CredentialID+" "+r.Key))
 			// What cannot be opened can be replayed to nobody; it goes too.
 			if err == nil && !bytes.Contains(body, name) {
 				continue
@@ -169,24 +169,24 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, erasure)
 		if err != nil || e.SubjectUID == nil {
-			return ignoreAbsent(err)
+			return ignoreNotFound(err)
 		}
-		n, err := q.Erasures().EraseEvents(ctx, *e.SubjectUID, at, eraseRows)
+		n, err := q.Erasures().EraseEvents(ctx, *e.SubjectUID, at, rowBatch)
 		if err != nil {
 			return err
 		}
-		if err := count(ctx, q, e, map[string]int64{"events": n}); err != nil {
+		if err := addToReceipt(ctx, q, e, map[string]int64{"events": n}); err != nil {
 			return err
 		}
 		// A request that was under way when the subject was hidden may have added rows since the last sweep.
-		late, unfinished, err := q.Erasures().EraseRows(ctx, *e.SubjectUID, eraseRows)
+		late, unfinished, err := q.Erasures().EraseRows(ctx, *e.SubjectUID, rowBatch)
 		if err != nil {
 			return err
 		}
-		if err := count(ctx, q, e, late); err != nil {
+		if err := addToReceipt(ctx, q, e, late); err != nil {
 			return err
 		}
-		if more = unfinished || n == eraseRows; more {
+		if more = unfinished || n == rowBatch; more {
 			return nil
 		}
 		return closeErasure(ctx, q, e, workflowID, at)
@@ -208,17 +208,17 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, Type: events.SubjectErased, At: at,
 		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
-		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed), "events": tally(total.Removed)["events"]},
+		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed), "events": counts(total.Removed)["events"]},
 	})
 }
 
 // count adds what was removed to the receipt.
-func count(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
+func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
 	current, err := q.Erasures().Get(ctx, e.ID)
 	if err != nil {
 		return err
 	}
-	removed := tally(current.Removed)
+	removed := counts(current.Removed)
 	for _, m := range more {
 		for kind, n := range m {
 			if n > 0 {
@@ -233,7 +233,7 @@ func count(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string
 	return q.Erasures().Count(ctx, e.ID, raw)
 }
 
-func tally(raw models.JSON) map[string]int64 {
+func counts(raw models.JSON) map[string]int64 {
 	out := map[string]int64{}
 	_ = json.Unmarshal(raw, &out) // ours, and only a count
 	return out
@@ -241,13 +241,13 @@ func tally(raw models.JSON) map[string]int64 {
 
 func sum(raw models.JSON) int64 {
 	var n int64
-	for _, v := range tally(raw) {
+	for _, v := range counts(raw) {
 		n += v
 	}
 	return n
 }
 
-func ignoreAbsent(err error) error {
+func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -73,7 +73,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 		err := s.store.Read(long, func(q *store.Q) error {
 			var err error
 			if row, err = q.Subjects().Get(long, p.Store(), id); err != nil {
-				return absent(err)
+				return notFound(err)
 			}
 			e, err := s.exporter(long, q, row)
 			if err != nil {
@@ -94,14 +94,14 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 		return Export{}, err
 	}
 	out.Body = reader
-	if err := s.exported(context.WithoutCancel(ctx), p, row, out.Digest, now); err != nil {
+	if err := s.recordExport(context.WithoutCancel(ctx), p, row, out.Digest, now); err != nil {
 		_ = reader.Close()
 		return Export{}, err
 	}
 	return out, nil
 }
 
-func (s *Service) exported(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
+func (s *Service) recordExport(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		return events.Append(ctx, q, entry(p, row, events.SubjectExported, now, map[string]any{"digest": digest}))
 	})
@@ -124,7 +124,7 @@ type exportedSubject struct {
 	RevokedAt         *string `json:"revoked_at"`
 }
 
-func exportedOf(row models.Subject, timing json.RawMessage) exportedSubject {
+func newExportedSubject(row models.Subject, timing json.RawMessage) exportedSubject {
 	return exportedSubject{
 		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
 		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: apitime.OptionalTime(row.ClaimCapUntil),

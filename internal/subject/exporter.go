@@ -30,7 +30,7 @@ func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) 
 	if err != nil {
 		return e, err
 	}
-	if e.subject, err = canonical.JSON(exportedOf(row, timing)); err != nil {
+	if e.subject, err = canonical.JSON(newExportedSubject(row, timing)); err != nil {
 		return e, err
 	}
 	e.pseudonyms, err = s.research.Pseudonyms(ctx, q, row.EnvironmentID, row.UID)
@@ -45,7 +45,7 @@ func (e exporter) measure(ctx context.Context, head exportHead) (Export, error) 
 	}
 	digest := "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	head.Digest = digest
-	before, err := head.before()
+	before, err := head.prefix()
 	return Export{Digest: digest, Size: int64(len(before)) + int64(size) + int64(len(exportEnd))}, err
 }
 
@@ -53,7 +53,7 @@ func (e exporter) measure(ctx context.Context, head exportHead) (Export, error) 
 const exportEnd = "}"
 
 // before is the document up to its data.
-func (h exportHead) before() ([]byte, error) {
+func (h exportHead) prefix() ([]byte, error) {
 	raw, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (h exportHead) before() ([]byte, error) {
 // send writes the whole document.
 func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
-	before, err := head.before()
+	before, err := head.prefix()
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *exportSections) Section(name string) error {
 // Row writes one row of the section.
 func (s *exportSections) Row(row json.RawMessage) error {
 	var err error
-	if row, err = s.opened(row); err != nil {
+	if row, err = s.unseal(row); err != nil {
 		return err
 	}
 	if row, err = canonical.JSON(row); err != nil {
@@ -137,7 +137,7 @@ func (s *exportSections) end() error {
 }
 
 // opened replaces what is sealed or packed in a row by what is in it.
-func (s *exportSections) opened(row json.RawMessage) (json.RawMessage, error) {
+func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	switch s.current {
 	case "sessions":
 		return replace(row, "state", func(id string, sealed []byte) (any, error) {

@@ -42,7 +42,7 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	b.exec(t, `insert into research_consents (id, environment_id, subject_uid, consented, recorded_at) values ($1, $2, $3, true, $4)`,
 		ids.New(ids.Research), s.EnvironmentID, s.UID, now)
 	b.exec(t, "update subjects set research_consent = true where uid = $1", s.UID)
-	kept, err := b.research(t).Keep(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: vector(t), At: now})
+	kept, err := b.research(t).Save(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: vector(t), At: now})
 	require.NoError(t, err)
 	require.True(t, kept)
 	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at)
@@ -76,7 +76,7 @@ func (b *bundle) seedCredential(t *testing.T, s models.Subject, now time.Time) {
 // seedAnswer keeps an answer for the Idempotency-Key header as the API does.
 func (b *bundle) seedAnswer(t *testing.T, key, body string, now time.Time) {
 	t.Helper()
-	sealed, err := b.keys.Seal(subject.AnswerPurpose, []byte(body), []byte(b.principal.CredentialID+" "+key))
+	sealed, err := b.keys.Seal(subject.ResponsePurpose, []byte(body), []byte(b.principal.CredentialID+" "+key))
 	require.NoError(t, err)
 	b.exec(t, `insert into idempotency_keys (credential_id, key, operation, request_hash, status, body, created_at)
 		values ($1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key, sealed, now)

@@ -69,7 +69,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
 	row, err := s.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
-		return View{}, absent(err)
+		return View{}, notFound(err)
 	}
 	return s.view(ctx, row)
 }
@@ -135,7 +135,7 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		row, err := q.Subjects().Lock(ctx, p.Store(), id)
 		if err != nil {
-			return absent(err)
+			return notFound(err)
 		}
 		if err := f(q, row, now); err != nil {
 			return err
@@ -158,7 +158,7 @@ func scopeOf(row models.Subject) store.Scope {
 	return store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
 }
 
-func absent(err error) error {
+func notFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem.NewNotFound()
 	}

@@ -256,7 +256,7 @@ func TestConsentLedgerAndWithdrawal(t *testing.T) {
 	v := b.create(t, "user-1")
 	other := b.create(t, "user-2")
 	keep := func(uid string) bool {
-		kept, err := b.research(t).Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: uid, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
+		kept, err := b.research(t).Save(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: uid, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
 		require.NoError(t, err)
 		return kept
 	}
@@ -293,7 +293,7 @@ func TestWithdrawalRacesWithAVector(t *testing.T) {
 		done := make(chan error)
 		for range 3 {
 			go func() {
-				_, err := keeper.Keep(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: v.UID, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
+				_, err := keeper.Save(ctx, b.store.Q, b.scope, research.Vector{SubjectUID: v.UID, DeviceClass: "desktop", Data: vector(t), At: b.clock.Now()})
 				done <- err
 			}()
 		}

@@ -139,13 +139,9 @@ func (c *console) audit(v *visit) error {
 	if f.Since, f.Until, view.Fault = window(view.Since, view.Until); view.Fault != "" {
 		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 	}
-	links, next, err := c.Reader.Store.Audit().Entries(v.ctx, v.scope(), f, store.Page{Limit: 100, After: v.query("cursor")})
+	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, store.Page{Limit: 100, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
-	}
-	reach, err := c.Reader.Store.Console().AuditReach(v.ctx, v.scope())
-	if err != nil {
-		return err
 	}
 	view.Links = reach.Links
 	var actors []string

@@ -40,7 +40,7 @@ func (c *console) start(v *visit) error {
 
 func (c *console) signInPage(v *visit) error {
 	to := next(v.query("next"))
-	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.ByPerson); err == nil {
+	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.FromPerson); err == nil {
 		return v.Redirect(to, fiber.StatusSeeOther)
 	}
 	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
@@ -83,7 +83,7 @@ func (c *console) enter(v *visit, opened staff.Opened, to string) error {
 
 // signOut ends the session, where there still is one, and forgets the cookie in any case.
 func (c *console) signOut(v *visit) error {
-	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.ByPerson)
+	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.FromPerson)
 	switch {
 	case err == nil:
 		if err := c.People.SignOut(v.ctx, session, api.RequestID(v.Ctx)); err != nil {
@@ -120,7 +120,7 @@ func (c *console) look(v *visit) error {
 	if err != nil {
 		return err
 	}
-	seen, err := c.People.Look(v.ctx, in.Token)
+	seen, err := c.People.ShowInvitation(v.ctx, in.Token)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *console) invitationOptions(v *visit) error {
 	if err != nil {
 		return err
 	}
-	options, err := c.People.Options(v.ctx, in.Token)
+	options, err := c.People.RegistrationOptions(v.ctx, in.Token)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *console) join(v *visit) error {
 	if err != nil {
 		return err
 	}
-	opened, err := c.People.Join(v.ctx, in.Token, in.Credential, api.RequestID(v.Ctx))
+	opened, err := c.People.AcceptInvitation(v.ctx, in.Token, in.Credential, api.RequestID(v.Ctx))
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (c *console) join(v *visit) error {
 // confirmOptions says whether the passkey has to be used again before a change, and how.
 func (c *console) confirmOptions(v *visit) error {
 	// A minute is left for the change itself to arrive.
-	if c.Clock.Now().Sub(v.session.ConfirmedAt) < staff.Fresh-time.Minute {
+	if c.Clock.Now().Sub(v.session.ConfirmedAt) < staff.ConfirmationLife-time.Minute {
 		return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})
 	}
 	options, err := c.People.ConfirmOptions(v.ctx, v.session)

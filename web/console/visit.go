@@ -54,9 +54,9 @@ func (c *console) admit(v *visit, l line) error {
 	if l.Right == Open {
 		return nil
 	}
-	by := staff.ByPerson
+	by := staff.FromPerson
 	if l.unattended || v.Get(refreshHeader) != "" {
-		by = staff.ByPage
+		by = staff.FromScript
 	}
 	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), by)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *console) admit(v *visit, l line) error {
 	if !permits(l.Right, grant) {
 		return problem.Newf(problem.Forbidden, "Your role in this environment does not let you %s.", l.Right)
 	}
-	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= staff.Fresh {
+	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= staff.ConfirmationLife {
 		return errUnconfirmed
 	}
 	return nil

@@ -39,7 +39,7 @@ func (c *console) webhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := c.Reader.Store.Console().EndpointBacklogs(v.ctx, v.scope())
+	waiting, err := c.Reader.EndpointBacklogs(v.ctx, v.scope())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := c.Reader.Store.Console().EndpointBacklogs(v.ctx, v.scope())
+	waiting, err := c.Reader.EndpointBacklogs(v.ctx, v.scope())
 	if err != nil {
 		return err
 	}

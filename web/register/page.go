@@ -88,13 +88,13 @@ type standing struct {
 }
 
 // visit reads the request and looks its grant up. A grant that opens nothing is answered here.
-func (p *pages) visit(c *fiber.Ctx) (request, passkey.Visit, error) {
+func (p *pages) visit(c *fiber.Ctx) (request, passkey.GrantInfo, error) {
 	in, err := web.Bind[request](c, maxBody)
 	if err != nil {
-		return in, passkey.Visit{}, err
+		return in, passkey.GrantInfo{}, err
 	}
 	if len(in.Grant) < 32 || len(in.Grant) > 256 {
-		return in, passkey.Visit{}, problem.New(problem.GrantInvalid, "The grant has not the form of one.")
+		return in, passkey.GrantInfo{}, problem.New(problem.GrantInvalid, "The grant has not the form of one.")
 	}
 	v, err := p.Passkeys.ByGrant(api.RequestContext(c), in.Grant)
 	return in, v, err
@@ -143,7 +143,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 }
 
 // principal is the visitor: whoever holds the grant.
-func principal(c *fiber.Ctx, v passkey.Visit) identity.Principal {
+func principal(c *fiber.Ctx, v passkey.GrantInfo) identity.Principal {
 	return identity.Principal{
 		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "register",
 		RequestID: api.RequestID(c), TraceID: api.TraceID(c),

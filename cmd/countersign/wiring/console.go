@@ -19,7 +19,7 @@ func (p *Process) console() web.Section {
 	s := p.services
 	return console.Section(console.Deps{
 		Log: p.Log, Clock: p.Clock, People: p.People,
-		Reader:         &reads.Reader{Store: p.Store, Clock: p.Clock, Authorizations: s.authorizations},
+		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Reviewer:       api.Reviewer{Holds: s.holds, Workflows: p.Flows},
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
 		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),

@@ -63,7 +63,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 	return &Core{
 		Settings: s, Store: st, Signing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
-		Tenancy:  tenancy.New(st, proofs, s.Clock),
+		Tenancy:  tenancy.New(st, proofs, s.Clock, nil),
 		People:   staff.New(st, s.Keys, s.Clock, s.BaseURL),
 	}, nil
 }

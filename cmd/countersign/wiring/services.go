@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -61,25 +62,29 @@ func newServices(p *Process) services {
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing)
-	p.Tenancy.Changed = s.authorizations.ForgetEnvironment
+	// A process that decides caches environments: its own changes of settings must apply at once.
+	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
-	s.sessions = session.New(p.Store, p.Clock, s.assessor).KeepForResearch(s.research)
+	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
 	s.activation = &population.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
-	s.legacy = &legacy.Service{
+	s.legacy = legacy.New(legacy.Deps{
 		Store: p.Store, Clock: p.Clock, Keys: p.Keys, Assessor: s.assessor, Sessions: s.sessions, Subjects: s.subjects,
-	}
+	})
 	s.challenges = &challenge.Service{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
 		LinkBase: p.BaseURL + "/challenge/",
 	}
 	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold, Proofs: p.Signing}
-	s.endpoints = &webhook.Endpoints{
-		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log,
-	}
+	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	return s
+}
+
+// webhooks are the dependencies of everything that delivers webhooks.
+func (s services) webhooks(p *Process) webhook.Deps {
+	return webhook.Deps{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log}
 }
 
 // afterChallenge and afterHold tie the decision that follows to what it follows from. They are functions and not a shared

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
@@ -14,7 +15,7 @@ import (
 // workerDeps are the parts of the worker.
 func (p *Process) workerDeps() worker.Deps {
 	s := p.services
-	fanOut := &webhook.FanOut{Store: p.Store, Clock: p.Clock, Waker: p.Flows, Log: p.Log}
+	fanOut := webhook.NewFanOut(s.webhooks(p))
 	figures := newWorkerFigures(p.Ops.Registry)
 	p.Ops.Registry.MustRegister(&backlogs{p: p})
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
@@ -22,11 +23,9 @@ func (p *Process) workerDeps() worker.Deps {
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
-			Subjects: worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
-			Endpoints: &webhook.Deliverer{
-				Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Log: p.Log, Observer: figures,
-			},
-			Upkeep: p.upkeep,
+			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
+			Endpoints: webhook.NewDeliverer(s.webhooks(p), webhook.DeliverOptions{Observer: figures}),
+			Upkeep:    p.upkeep,
 		},
 		Background: []func(context.Context){fanOut.Run, sealer.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
@@ -35,12 +34,13 @@ func (p *Process) workerDeps() worker.Deps {
 // newUpkeep gathers the tasks that recur, each on a schedule of its own.
 func (p *Process) newUpkeep() (*upkeep.Service, error) {
 	s := p.services
-	return upkeep.New(append(
-		upkeep.Standard(upkeep.Deps{
+	return upkeep.New(slices.Concat(
+		upkeep.CoreTasks(upkeep.CoreDeps{
 			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Signing,
 		}),
-		append(append(upkeep.Subjects(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}), upkeep.Templates(s.templates)...),
-			upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()})...)...,
+		upkeep.SubjectTasks(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
+		upkeep.TemplateTasks(s.templates),
+		upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()}),
 	)...)
 }
 

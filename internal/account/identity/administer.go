@@ -161,7 +161,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 		t.SessionID, data["session"] = &in.Session, in.Session
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := s.mayHaveToken(ctx, q, p.Store(), in); err != nil {
+		if err := s.checkTokenRequest(ctx, q, p.Store(), in); err != nil {
 			return err
 		}
 		if slices.Contains(in.Purposes, PurposeEnroll) {
@@ -182,7 +182,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 
 // mayHaveToken holds the subject, so that a revocation or recovery at the same time sees the token or is seen here, and checks
 // that the session is the subject's.
-func (s *Service) mayHaveToken(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
+func (s *Service) checkTokenRequest(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
 	subject, err := q.Subjects().LockNoKey(ctx, scope, in.Subject.UID)
 	if err == nil && subject.Status != models.SubjectActive {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked.")

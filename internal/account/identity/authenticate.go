@@ -38,7 +38,7 @@ type Service struct {
 	cache   map[string]cached // by the active key's MAC
 	epoch   int               // of the cache; a lookup that began in an earlier one is not kept
 	lookups singleflight.Group[cached]
-	places  *admission.Gate // of lookups
+	gate    *admission.Gate // of lookups
 }
 
 type cached struct {
@@ -49,11 +49,11 @@ type cached struct {
 
 // New makes the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, places: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
+	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
 }
 
 // errRefused is the one answer to every credential that is not good: which check failed is nobody's business.
-func errRefused() error {
+func errUnauthenticated() error {
 	return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
 }
 
@@ -61,7 +61,7 @@ func errRefused() error {
 func (s *Service) Authenticate(ctx context.Context, key string) (Principal, error) {
 	k, ok := parseKey(key)
 	if !ok {
-		return Principal{}, errRefused()
+		return Principal{}, errUnauthenticated()
 	}
 	now := s.clock.Now()
 	mac := string(s.keys.MAC(macPurpose, []byte(key)))
@@ -74,19 +74,19 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 		if hit, err = s.lookups.Do(ctx, mac, func(ctx context.Context) (cached, error) { return s.lookup(ctx, key, k, now) }); err != nil {
 			return Principal{}, err
 		}
-		s.keep(mac, hit, epoch)
+		s.cacheKey(mac, hit, epoch)
 	}
 	if hit.expires != nil && !now.Before(*hit.expires) {
-		return Principal{}, errRefused()
+		return Principal{}, errUnauthenticated()
 	}
 	return hit.principal, nil
 }
 
-func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time) (cached, error) {
-	if err := s.places.Enter(ctx, "", lookupsWait); err != nil {
+func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Time) (cached, error) {
+	if err := s.gate.Enter(ctx, "", lookupsWait); err != nil {
 		return cached{}, problem.NewUnavailable("The service is busy. Nothing was done.", err)
 	}
-	defer s.places.Leave("")
+	defer s.gate.Leave("")
 	macs := s.keys.MACs(macPurpose, []byte(key))
 	find := s.findCredential
 	if k.client {
@@ -94,14 +94,14 @@ func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time)
 	}
 	found, env, err := find(ctx, macs, now)
 	if errors.Is(err, store.ErrNotFound) {
-		return cached{}, errRefused()
+		return cached{}, errUnauthenticated()
 	}
 	if err != nil {
 		return cached{}, err
 	}
 	// The prefix is part of what was MACed; that it names the environment's kind is checked all the same.
 	if env.Kind != k.environment || found.principal.Publishable != k.publishable {
-		return cached{}, errRefused()
+		return cached{}, errUnauthenticated()
 	}
 	found.until = now.Add(cacheFor)
 	return found, nil
@@ -109,7 +109,7 @@ func (s *Service) lookup(ctx context.Context, key string, k kind, now time.Time)
 
 // Holds asks the database whether the key by which the caller was authenticated is still in force as it was then: not revoked,
 // not expired, and with the same end. It is for what outlives its request.
-func (s *Service) Holds(ctx context.Context, p Principal) (bool, error) {
+func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	now := s.clock.Now()
 	found, _, err := s.findCredential(ctx, [][]byte{[]byte(p.keyMAC)}, now)
 	if errors.Is(err, store.ErrNotFound) {
@@ -140,7 +140,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 	return cached{
 		principal: Principal{
 			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
-			Publishable: c.Scope == models.ScopeClient, RateLimit: quota(c.RateLimit, c.CreatedBy, env),
+			Publishable: c.Scope == models.ScopeClient, RateLimit: effectiveLimit(c.RateLimit, c.CreatedBy, env),
 			ExpiresAt: expires, keyMAC: string(ck.MAC),
 		},
 		expires: expires,
@@ -163,7 +163,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	return cached{
 		principal: Principal{
 			CredentialID: t.CredentialID, TenantID: t.TenantID, EnvironmentID: t.EnvironmentID, Kind: env.Kind,
-			Scope: models.ScopeClient, RateLimit: quota(nil, "", env),
+			Scope: models.ScopeClient, RateLimit: effectiveLimit(nil, "", env),
 			Client: grant,
 		},
 		expires: earlier(&t.ExpiresAt, issuer.ExpiresAt),
@@ -171,7 +171,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 }
 
 // keep caches what a lookup found, unless something was forgotten since it began: it may have read what holds no more.
-func (s *Service) keep(mac string, c cached, epoch int) {
+func (s *Service) cacheKey(mac string, c cached, epoch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if epoch != s.epoch {

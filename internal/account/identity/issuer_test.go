@@ -91,9 +91,9 @@ func TestForgetOutrunsALookup(t *testing.T) {
 	epoch := b.epoch
 	b.mu.RUnlock()
 	b.Forget("crd_1")
-	b.keep("mac", cached{principal: Principal{CredentialID: "crd_1"}}, epoch)
+	b.cacheKey("mac", cached{principal: Principal{CredentialID: "crd_1"}}, epoch)
 	require.NotContains(t, b.cache, "mac")
-	b.keep("mac", cached{principal: Principal{CredentialID: "crd_1"}}, b.epoch)
+	b.cacheKey("mac", cached{principal: Principal{CredentialID: "crd_1"}}, b.epoch)
 	require.Contains(t, b.cache, "mac")
 }
 
@@ -136,7 +136,7 @@ func TestHoldsAsksForTheKeyAsItWas(t *testing.T) {
 		p, err := b.Authenticate(t.Context(), issued.Key)
 		require.NoError(t, err, name)
 		c.change(t, issued)
-		holds, err := b.Holds(t.Context(), p)
+		holds, err := b.StillValid(t.Context(), p)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, holds, name)
 	}

@@ -16,13 +16,13 @@ const (
 )
 
 // kind is what a key's prefix says: what it is and which environment it belongs to.
-type kind struct {
+type keyKind struct {
 	client      bool // a client token
 	publishable bool
 	environment models.EnvironmentKind
 }
 
-var prefixes = map[string]kind{
+var prefixes = map[string]keyKind{
 	"sk_test_": {environment: models.Sandbox},
 	"sk_live_": {environment: models.Live},
 	"pk_test_": {environment: models.Sandbox, publishable: true},
@@ -62,9 +62,9 @@ func checksum(s string) string {
 }
 
 // parseKey says what a key claims to be; false where its form or checksum is wrong.
-func parseKey(key string) (kind, bool) {
+func parseKey(key string) (keyKind, bool) {
 	if len(key) != prefixLength+secretLength+checksumLength {
-		return kind{}, false
+		return keyKind{}, false
 	}
 	k, ok := prefixes[key[:prefixLength]]
 	body := key[:prefixLength+secretLength]

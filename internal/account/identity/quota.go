@@ -43,7 +43,7 @@ func checkCeiling(limit *int, env models.Environment, actor string) error {
 
 // quota is what a credential has, in requests an hour. A ceiling that was lowered holds for the keys that there are, but for those
 // that the operator made.
-func quota(limit *int, createdBy string, env models.Environment) int {
+func effectiveLimit(limit *int, createdBy string, env models.Environment) int {
 	ceiling := Ceiling(env)
 	switch {
 	case limit == nil && env.Kind == models.Live:

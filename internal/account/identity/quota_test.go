@@ -46,7 +46,7 @@ func TestQuotaHasACeilingThatOnlyTheOperatorPasses(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			require.Equal(t, c.want, quota(c.asked, c.actor, env))
+			require.Equal(t, c.want, effectiveLimit(c.asked, c.actor, env))
 		})
 	}
 }

@@ -17,10 +17,10 @@ const Window = time.Hour
 
 const (
 	// leaseShare: a lease is this part of the limit, so that many replicas can share a small quota.
-	leaseShare = 100
-	leaseMax   = 500
+	reservationShare = 100
+	reservationMax   = 500
 	// leaseLife is how long an unused lease is kept before it is given back.
-	leaseLife = 10 * time.Second
+	reservationLife = 10 * time.Second
 )
 
 // Source is where the count is shared. *store.Store is one.
@@ -47,11 +47,11 @@ type Limiter struct {
 }
 
 type bucket struct {
-	mu     sync.Mutex
-	window time.Time
-	leased int       // granted to this process and not yet used
-	used   int       // of the shared window, leases included
-	taken  time.Time // of the last lease
+	mu         sync.Mutex
+	window     time.Time
+	reserved   int       // granted to this process and not yet used
+	used       int       // of the shared window, leases included
+	reservedAt time.Time // of the last lease
 }
 
 // New makes a limiter over a shared source.
@@ -67,25 +67,25 @@ func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, e
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.window.Equal(window) {
-		b.window, b.leased, b.used = window, 0, 0
+		b.window, b.reserved, b.used = window, 0, 0
 	}
 	d := Decision{Limit: limit, Reset: window.Add(Window).Sub(now)}
-	if b.leased == 0 {
-		if err := l.lease(ctx, name, b, limit, now); err != nil {
+	if b.reserved == 0 {
+		if err := l.reserve(ctx, name, b, limit, now); err != nil {
 			return d, err
 		}
 	}
-	if b.leased > 0 {
-		b.leased--
+	if b.reserved > 0 {
+		b.reserved--
 		d.Allowed = true
 	}
-	d.Remaining = max(limit-b.used+b.leased, 0)
+	d.Remaining = max(limit-b.used+b.reserved, 0)
 	return d, nil
 }
 
 // lease takes a handful; near the end of the quota, where a handful is refused, a single one.
-func (l *Limiter) lease(ctx context.Context, name string, b *bucket, limit int, now time.Time) error {
-	n := min(max(limit/leaseShare, 1), leaseMax)
+func (l *Limiter) reserve(ctx context.Context, name string, b *bucket, limit int, now time.Time) error {
+	n := min(max(limit/reservationShare, 1), reservationMax)
 	for {
 		granted, used, err := l.source.Take(ctx, name, b.window, n, limit)
 		if err != nil {
@@ -93,7 +93,7 @@ func (l *Limiter) lease(ctx context.Context, name string, b *bucket, limit int, 
 		}
 		b.used = used
 		if granted {
-			b.leased, b.taken = n, now
+			b.reserved, b.reservedAt = n, now
 			return nil
 		}
 		if n == 1 {
@@ -116,15 +116,15 @@ func (l *Limiter) bucket(name string) *bucket {
 
 // Sweep gives back leases that have not been touched for a while and forgets idle buckets.
 func (l *Limiter) Sweep(ctx context.Context) error {
-	return l.giveBack(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.taken) > leaseLife })
+	return l.release(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.reservedAt) > reservationLife })
 }
 
 // Drain gives every lease back; it is called once, at the end of the process.
 func (l *Limiter) Drain(ctx context.Context) error {
-	return l.giveBack(ctx, func(*bucket, time.Time) bool { return true })
+	return l.release(ctx, func(*bucket, time.Time) bool { return true })
 }
 
-func (l *Limiter) giveBack(ctx context.Context, idle func(*bucket, time.Time) bool) error {
+func (l *Limiter) release(ctx context.Context, idle func(*bucket, time.Time) bool) error {
 	now := l.clock.Now()
 	l.mu.Lock()
 	names := make(map[string]*bucket, len(l.buckets))
@@ -133,27 +133,27 @@ func (l *Limiter) giveBack(ctx context.Context, idle func(*bucket, time.Time) bo
 	}
 	l.mu.Unlock()
 	for name, b := range names {
-		if err := l.giveBackOne(ctx, name, b, now, idle); err != nil {
+		if err := l.releaseBucket(ctx, name, b, now, idle); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Limiter) giveBackOne(ctx context.Context, name string, b *bucket, now time.Time, idle func(*bucket, time.Time) bool) error {
+func (l *Limiter) releaseBucket(ctx context.Context, name string, b *bucket, now time.Time, idle func(*bucket, time.Time) bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !idle(b, now) {
 		return nil
 	}
-	if b.leased > 0 && b.window.Equal(now.Truncate(Window)) {
-		if err := l.source.Return(ctx, name, b.window, b.leased); err != nil {
+	if b.reserved > 0 && b.window.Equal(now.Truncate(Window)) {
+		if err := l.source.Return(ctx, name, b.window, b.reserved); err != nil {
 			return err
 		}
 	}
-	b.used -= b.leased
-	b.leased = 0
-	if now.Sub(b.taken) > Window {
+	b.used -= b.reserved
+	b.reserved = 0
+	if now.Sub(b.reservedAt) > Window {
 		l.mu.Lock()
 		delete(l.buckets, name)
 		l.mu.Unlock()

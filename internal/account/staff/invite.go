@@ -70,7 +70,7 @@ func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited
 	now := s.clock.Now()
 	var out Invited
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		p, err := s.present(ctx, q, tenant, id)
+		p, err := s.lockActive(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ type Invitation struct {
 }
 
 // Look shows an invitation that can be used.
-func (s *Service) Look(ctx context.Context, token string) (Invitation, error) {
-	i, p, err := s.invitation(ctx, s.store.Q, token, false)
+func (s *Service) ShowInvitation(ctx context.Context, token string) (Invitation, error) {
+	i, p, err := s.usableInvitation(ctx, s.store.Q, token, false)
 	if err != nil {
 		return Invitation{}, err
 	}
@@ -115,14 +115,14 @@ func (s *Service) Look(ctx context.Context, token string) (Invitation, error) {
 
 // Options exchanges an invitation for PublicKeyCredentialCreationOptions. Asking again begins a new ceremony; the invitation
 // is spent by the completion only.
-func (s *Service) Options(ctx context.Context, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
+func (s *Service) RegistrationOptions(ctx context.Context, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	rp, err := s.relyingParty()
 	if err != nil {
 		return options, err
 	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		i, p, err := s.invitation(ctx, q, token, true)
+		i, p, err := s.usableInvitation(ctx, q, token, true)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *Service) Options(ctx context.Context, token string) (protocol.PublicKey
 
 // Join verifies what the browser made, registers it as the person's passkey and signs them in. Of several at once, one
 // joins. A refused credential ends the ceremony, not the invitation.
-func (s *Service) Join(ctx context.Context, token string, response json.RawMessage, requestID string) (Opened, error) {
+func (s *Service) AcceptInvitation(ctx context.Context, token string, response json.RawMessage, requestID string) (Opened, error) {
 	rp, err := s.relyingParty()
 	if err != nil {
 		return Opened{}, err
@@ -158,11 +158,11 @@ func (s *Service) Join(ctx context.Context, token string, response json.RawMessa
 	var out Opened
 	var refusal error
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		i, p, err := s.invitation(ctx, q, token, true)
+		i, p, err := s.usableInvitation(ctx, q, token, true)
 		if err != nil {
 			return err
 		}
-		made, err := s.verify(ctx, q, rp, i, p, response)
+		made, err := s.verifyRegistration(ctx, q, rp, i, p, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
 			return q.Invitations().SetCeremony(ctx, i.MAC, nil)
@@ -170,7 +170,7 @@ func (s *Service) Join(ctx context.Context, token string, response json.RawMessa
 		if err != nil {
 			return err
 		}
-		out, err = s.join(ctx, q, i, p, made, requestID)
+		out, err = s.registerPasskey(ctx, q, i, p, made, requestID)
 		return err
 	})
 	if err == nil {
@@ -179,7 +179,7 @@ func (s *Service) Join(ctx context.Context, token string, response json.RawMessa
 	return out, err
 }
 
-func (s *Service) verify(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
+func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
 	refuse := func(detail string, cause error) error {
 		return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 	}
@@ -205,7 +205,7 @@ func (s *Service) verify(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn,
 	return made, nil
 }
 
-func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
+func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
 	now := s.clock.Now()
 	used, err := q.Invitations().Use(ctx, i.MAC, now)
 	if err != nil {
@@ -236,11 +236,11 @@ func (s *Service) join(ctx context.Context, q *store.Q, i models.PersonInvitatio
 	if err != nil {
 		return Opened{}, err
 	}
-	return s.open(ctx, q, p, s.newCeremony("", now), key.ID, requestID, now)
+	return s.openSession(ctx, q, p, s.newCeremony("", now), key.ID, requestID, now)
 }
 
 // invitation finds an invitation that can be used.
-func (s *Service) invitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
+func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
 	i, p, err := q.Invitations().Get(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

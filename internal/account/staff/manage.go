@@ -114,7 +114,7 @@ func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles
 	}
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
-		p, err := s.present(ctx, q, scope.Tenant, id)
+		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 	}
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
-		p, err := s.present(ctx, q, scope.Tenant, id)
+		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (s *Service) rolesChanged(ctx context.Context, q *store.Q, p models.Person,
 }
 
 // present finds a person who is not revoked.
-func (s *Service) present(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
+func (s *Service) lockActive(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
 	p, err := q.Staff().Lock(ctx, tenant, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

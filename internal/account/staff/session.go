@@ -88,9 +88,9 @@ func (s *Service) requestOptions(about string, allowed []protocol.CredentialDesc
 func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, requestID string) (Opened, error) {
 	now := s.clock.Now()
 	var out Opened
-	err := s.asserted(ctx, assertion, "", now, func(q *store.Q, a asserted) error {
+	err := s.withAssertion(ctx, assertion, "", now, func(q *store.Q, a verifiedAssertion) error {
 		var err error
-		out, err = s.open(ctx, q, a.person, a.ceremony, a.key.ID, requestID, now)
+		out, err = s.openSession(ctx, q, a.person, a.ceremony, a.key.ID, requestID, now)
 		return err
 	})
 	return out, err
@@ -99,7 +99,7 @@ func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, request
 // Confirm verifies an assertion by the session's own person, so that changes may be made for another while (Fresh).
 func (s *Service) Confirm(ctx context.Context, in Session, environment string, assertion json.RawMessage, requestID string) error {
 	now := s.clock.Now()
-	return s.asserted(ctx, assertion, in.ID, now, func(q *store.Q, a asserted) error {
+	return s.withAssertion(ctx, assertion, in.ID, now, func(q *store.Q, a verifiedAssertion) error {
 		if a.person.ID != in.Person.ID {
 			return errRefused(errors.New("the passkey is another person's"))
 		}
@@ -118,7 +118,7 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 }
 
 // asserted is a verified assertion.
-type asserted struct {
+type verifiedAssertion struct {
 	person   models.Person
 	key      models.PersonPasskey
 	ceremony []byte
@@ -126,13 +126,13 @@ type asserted struct {
 
 // asserted verifies an assertion with its passkey locked, keeps what it changed of the passkey, and lets then go on in the
 // same transaction. A counter that went back is kept and told of, and refused.
-func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*store.Q, asserted) error) error {
+func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*store.Q, verifiedAssertion) error) error {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(assertion)
 	if err != nil {
 		return &problem.Error{Code: problem.AssertionMalformed, Detail: "The passkey's answer cannot be read.", Cause: err}
 	}
 	challenge, err := base64.RawURLEncoding.Strict().DecodeString(parsed.Response.CollectedClientData.Challenge)
-	if err != nil || !s.ceremonyHolds(challenge, about, now) {
+	if err != nil || !s.validCeremony(challenge, about, now) {
 		return problem.New(problem.AssertionChallenge, "The sign-in took too long, or was used before. Try again.")
 	}
 	rp, err := s.relyingParty()
@@ -141,7 +141,7 @@ func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about
 	}
 	var cloned error
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		a, err := s.judge(ctx, q, rp, parsed, now)
+		a, err := s.verifyAssertion(ctx, q, rp, parsed, now)
 		if err != nil {
 			return err
 		}
@@ -161,27 +161,27 @@ func (s *Service) asserted(ctx context.Context, assertion json.RawMessage, about
 	return err
 }
 
-func (s *Service) judge(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (asserted, error) {
+func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
 	key, p, err := q.Staff().LockPasskey(ctx, parsed.RawID)
 	if errors.Is(err, store.ErrNotFound) {
-		return asserted{}, errRefused(err)
+		return verifiedAssertion{}, errRefused(err)
 	}
 	if err != nil {
-		return asserted{}, err
+		return verifiedAssertion{}, err
 	}
 	if p.RevokedAt != nil || !bytes.Equal(parsed.Response.UserHandle, handle(p.ID)) {
-		return asserted{}, errRefused(errors.New("the person is revoked or the user handle another's"))
+		return verifiedAssertion{}, errRefused(errors.New("the person is revoked or the user handle another's"))
 	}
 	session := webauthn.SessionData{
 		Challenge: parsed.Response.CollectedClientData.Challenge, RelyingPartyID: rp.Config.RPID, UserID: handle(p.ID),
 		UserVerification: protocol.VerificationRequired,
 	}
 	if _, err := rp.ValidateLogin(user{p, []models.PersonPasskey{key}}, session, parsed); err != nil {
-		return asserted{}, errRefused(err)
+		return verifiedAssertion{}, errRefused(err)
 	}
 	auth := parsed.Response.AuthenticatorData
 	if !auth.Flags.UserVerified() {
-		return asserted{}, errRefused(errors.New("the user was not verified"))
+		return verifiedAssertion{}, errRefused(errors.New("the user was not verified"))
 	}
 	counter := webauthn.Authenticator{SignCount: uint32(key.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)
@@ -189,11 +189,11 @@ func (s *Service) judge(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, 
 		key.SignCount, key.BackupState = int64(auth.Counter), auth.Flags.HasBackupState()
 	}
 	key.LastUsedAt = &now
-	return asserted{person: p, key: key}, nil
+	return verifiedAssertion{person: p, key: key}, nil
 }
 
 // open makes a session.
-func (s *Service) open(ctx context.Context, q *store.Q, p models.Person, ceremony []byte, passkey, requestID string, now time.Time) (Opened, error) {
+func (s *Service) openSession(ctx context.Context, q *store.Q, p models.Person, ceremony []byte, passkey, requestID string, now time.Time) (Opened, error) {
 	cookie := newSecret()
 	row := models.ConsoleSession{
 		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: ceremony,
@@ -227,16 +227,16 @@ func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
 }
 
 // Use is who a request is by.
-type Use bool
+type RequestOrigin bool
 
 // What a page asks by itself, to stay true, does not keep a session alive: nobody may be there.
 const (
-	ByPerson Use = true
-	ByPage   Use = false
+	FromPerson RequestOrigin = true
+	FromScript RequestOrigin = false
 )
 
 // Authenticate finds the session of a cookie and, where the person themselves use it, keeps that it was used.
-func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Session, error) {
+func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOrigin) (Session, error) {
 	if len(cookie) != 43 {
 		return Session{}, errSignedOut()
 	}
@@ -251,7 +251,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by Use) (Sess
 	if row.EndedAt != nil || p.RevokedAt != nil || !now.Before(row.ExpiresAt) || !now.Before(row.LastSeenAt.Add(IdleLife)) {
 		return Session{}, errSignedOut()
 	}
-	if by == ByPerson && now.Sub(row.LastSeenAt) >= touchEvery {
+	if by == FromPerson && now.Sub(row.LastSeenAt) >= touchEvery {
 		row.LastSeenAt = now
 		if err := s.store.ConsoleSessions().Touch(ctx, row.ID, now); err != nil {
 			return Session{}, err

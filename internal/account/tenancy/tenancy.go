@@ -28,24 +28,21 @@ type SigningKeys interface {
 	Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error
 }
 
-// Service makes tenants.
+// Service creates tenants and changes the settings of their environments.
 type Service struct {
-	store *store.Store
-	keys  SigningKeys
-	clock clock.Clock
-	// Changed, if set, is called with an environment's id once its settings have changed, so that this process uses them at once.
-	Changed func(environment string)
+	store   *store.Store
+	keys    SigningKeys
+	clock   clock.Clock
+	changed func(environment string)
 }
 
-// New makes the service.
-func New(st *store.Store, keys SigningKeys, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, clock: c}
-}
-
-func (s *Service) changed(environment string) {
-	if s.Changed != nil {
-		s.Changed(environment)
+// New returns the service. It calls changed with an environment's id after a change of its settings is committed, so that
+// this process drops what it caches of the environment without waiting for the database's notification; nil is no call.
+func New(st *store.Store, keys SigningKeys, c clock.Clock, changed func(environment string)) *Service {
+	if changed == nil {
+		changed = func(string) {}
 	}
+	return &Service{store: st, keys: keys, clock: c, changed: changed}
 }
 
 // Spec describes a tenant. RPID is the WebAuthn relying party id, a host name; Origins are the origins that people

@@ -21,7 +21,7 @@ func service(t *testing.T) (*tenancy.Service, *store.Store) {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	c := clock.NewFake(storetest.Epoch)
-	return tenancy.New(st, signing.New(st, keys, c, "https://countersign.example"), c), st
+	return tenancy.New(st, signing.New(st, keys, c, "https://countersign.example"), c, nil), st
 }
 
 func TestTenantHasTwoWorldsWithKeys(t *testing.T) {

@@ -17,10 +17,24 @@ type Queues struct {
 	Now        time.Time
 }
 
+// EndpointBacklogs returns how many deliveries wait for each endpoint of the environment, by endpoint id.
+func (r *Reader) EndpointBacklogs(ctx context.Context, scope store.Scope) (map[string]store.EndpointBacklog, error) {
+	return r.store.Console().EndpointBacklogs(ctx, scope)
+}
+
+// AuditEntries returns a page of the sealed log, newest first, the extent of its chain and the cursor of the next page.
+func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.AuditFilter, p store.Page) (links []store.AuditLink, reach store.Chain, next string, err error) {
+	if links, next, err = r.store.Audit().Entries(ctx, scope, f, p); err != nil {
+		return nil, reach, "", err
+	}
+	reach, err = r.store.Console().AuditReach(ctx, scope)
+	return links, reach, next, err
+}
+
 // Queues reads the queues that the environment's work passes through.
 func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
-	q := Queues{Now: r.Clock.Now()}
-	err := r.Store.Read(ctx, func(tx *store.Q) (err error) {
+	q := Queues{Now: r.clock.Now()}
+	err := r.store.Read(ctx, func(tx *store.Q) (err error) {
 		if q.Outbox, err = tx.Console().OutboxOf(ctx, scope); err != nil {
 			return err
 		}

@@ -19,11 +19,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Reader reads for one installation.
+// Reader runs the console's queries. It is safe for concurrent use.
 type Reader struct {
-	Store          *store.Store
-	Clock          clock.Clock
-	Authorizations *authorization.Service
+	store          *store.Store
+	clock          clock.Clock
+	authorizations *authorization.Service
+}
+
+// New returns a reader.
+func New(st *store.Store, c clock.Clock, authorizations *authorization.Service) *Reader {
+	return &Reader{store: st, clock: c, authorizations: authorizations}
 }
 
 // Case is one decision with everything known about it.
@@ -52,13 +57,13 @@ type ChainLink struct {
 
 // Case reads one decision of the scope.
 func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, error) {
-	trace, err := r.Authorizations.Get(ctx, scope, id)
+	trace, err := r.authorizations.Get(ctx, scope, id)
 	if err != nil {
 		return Case{}, err
 	}
-	trail, err := audit.TrailOf(ctx, r.Store, scope, id, nil)
+	trail, err := audit.TrailOf(ctx, r.store, scope, id, nil)
 	if err != nil {
-		return Case{}, absent(err)
+		return Case{}, notFound(err)
 	}
 	c := Case{Trace: trace, Log: trail.Log}
 	if err := json.Unmarshal(trace.Explanation, &c.Explanation); err != nil {
@@ -96,7 +101,7 @@ func why(d audit.Decision, chain []audit.Decision) string {
 
 // display is what was shown where the decision was challenged, and what would have been shown where it was not.
 func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error {
-	env, err := r.Store.Environments().Get(ctx, scope)
+	env, err := r.store.Environments().Get(ctx, scope)
 	if err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 			return fmt.Errorf("display of %s: %w", a.Challenge.ID, err)
 		}
 	}
-	h, err := r.Store.Holds().Get(ctx, scope, c.Trace.ID)
+	h, err := r.store.Holds().Get(ctx, scope, c.Trace.ID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
@@ -118,7 +123,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 	default:
 		c.Hold, c.RiskClass = &h, h.RiskClass
 	}
-	act, err := r.Store.Console().ActionOf(ctx, scope, c.Trace.ID)
+	act, err := r.store.Console().ActionOf(ctx, scope, c.Trace.ID)
 	if err != nil {
 		return err
 	}
@@ -157,10 +162,10 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 	if len(people) == 0 {
 		return map[string]string{}, nil
 	}
-	return r.Store.Staff().Names(ctx, tenant, people)
+	return r.store.Staff().Names(ctx, tenant, people)
 }
 
-func absent(err error) error {
+func notFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem.NewNotFound()
 	}

@@ -40,27 +40,27 @@ type TrustPoint struct {
 
 // Subject reads a subject by the relying party's own id.
 func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Subject, error) {
-	sub, err := r.Store.Subjects().Get(ctx, scope, id)
+	sub, err := r.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
-		return Subject{}, absent(err)
+		return Subject{}, notFound(err)
 	}
 	out := Subject{Subject: sub}
-	keys, err := r.Store.Passkeys().Active(ctx, scope, sub.UID)
+	keys, err := r.store.Passkeys().Active(ctx, scope, sub.UID)
 	if err != nil {
 		return out, err
 	}
 	out.Passkeys = len(keys)
-	if out.Decisions, _, err = r.Authorizations.List(ctx, scope, store.TraceFilter{Subject: id}, store.Page{Limit: maxDecisions}); err != nil {
+	if out.Decisions, _, err = r.authorizations.List(ctx, scope, store.TraceFilter{Subject: id}, store.Page{Limit: maxDecisions}); err != nil {
 		return out, err
 	}
-	if out.Sessions, _, err = r.Store.Sessions().List(ctx, scope, sub.UID, "", store.Page{Limit: maxSessions}); err != nil {
+	if out.Sessions, _, err = r.store.Sessions().List(ctx, scope, sub.UID, "", store.Page{Limit: maxSessions}); err != nil {
 		return out, err
 	}
-	now := r.Clock.Now()
+	now := r.clock.Now()
 	for i, s := range out.Sessions {
 		out.Sessions[i].Status = assurance.Effective(s, now)
 	}
-	if out.Entries, _, err = r.Store.Events().Activity(ctx, scope, store.ActivityFilter{Types: events.Selected(""), Subject: id}, store.Page{Limit: maxEntries}); err != nil {
+	if out.Entries, _, err = r.store.Events().Activity(ctx, scope, store.ActivityFilter{Types: events.Selected(""), Subject: id}, store.Page{Limit: maxEntries}); err != nil {
 		return out, err
 	}
 	out.Trust, err = r.trust(ctx, scope, id)
@@ -69,7 +69,7 @@ func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Sub
 
 func (r *Reader) trust(ctx context.Context, scope store.Scope, id string) ([]TrustPoint, error) {
 	f := store.ActivityFilter{Types: []string{string(events.TrustStateChanged)}, Subject: id}
-	rows, _, err := r.Store.Events().Activity(ctx, scope, f, store.Page{Limit: maxTrust})
+	rows, _, err := r.store.Events().Activity(ctx, scope, f, store.Page{Limit: maxTrust})
 	out := make([]TrustPoint, 0, len(rows))
 	for i := len(rows) - 1; i >= 0; i-- {
 		var data struct {

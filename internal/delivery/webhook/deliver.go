@@ -27,22 +27,36 @@ type Observer interface {
 	Attempted(first bool, since time.Duration, o AttemptResult)
 }
 
-// Deliverer sends what is due to one endpoint at a time. Its state between batches is the Job that the caller keeps.
-type Deliverer struct {
-	Store    *store.Store
-	Clock    clock.Clock
-	Keyring  *keyring.Keyring
-	Sender   *Sender
-	Log      *slog.Logger
-	Observer Observer // may be nil
+// DeliverOptions tune a Deliverer. The zero value has the defaults.
+type DeliverOptions struct {
+	Observer Observer      // nil observes nothing
+	Budget   time.Duration // how long one Deliver may take; default 30 s
+	Linger   time.Duration // how long Deliver waits for more when nothing is due; default 1 s
+	Poll     time.Duration // how often Deliver queries for due deliveries meanwhile; default 50 ms
+}
 
-	Budget time.Duration // how long one Deliver may go on; default 30 s
-	Linger time.Duration // how long it waits for more when nothing is due; default 1 s
-	Poll   time.Duration // how often it looks meanwhile; default 50 ms
+// Deliverer sends the due deliveries of one endpoint per call. It has no state between calls: the caller stores the DeliverJob.
+type Deliverer struct {
+	store    *store.Store
+	clock    clock.Clock
+	keyring  *keyring.Keyring
+	sender   *Sender
+	logger   *slog.Logger
+	observer Observer // may be nil
+
+	budget, linger, poll time.Duration
+}
+
+// NewDeliverer returns a deliverer. It uses every dependency but the waker.
+func NewDeliverer(d Deps, o DeliverOptions) *Deliverer {
+	return &Deliverer{
+		store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, logger: d.Log, observer: o.Observer,
+		budget: orDefault(o.Budget, 30*time.Second), linger: orDefault(o.Linger, time.Second), poll: orDefault(o.Poll, 50*time.Millisecond),
+	}
 }
 
 // Job is what one Deliver works on.
-type Job struct {
+type DeliverJob struct {
 	Endpoint string
 	Workflow string // id of the run, for the log
 	Breaker  Breaker
@@ -50,7 +64,7 @@ type Job struct {
 }
 
 // Result is how a Deliver ended.
-type Result struct {
+type DeliverResult struct {
 	Breaker Breaker
 	Next    *time.Time // when there is something to do again; nil where nothing is owed
 	Gone    bool       // the endpoint is deleted or disabled
@@ -59,35 +73,35 @@ type Result struct {
 // Deliver sends the endpoint's due deliveries until none is left, the breaker opens, the budget is used up or ctx ends.
 // Beat is called at least every second. Should two of them overlap, after a time-out, deliveries may be sent twice, with
 // the same webhook-id, and are counted once.
-func (d *Deliverer) Deliver(ctx context.Context, job Job, beat func()) (Result, error) {
-	r := &run{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan result, concurrency)}
+func (d *Deliverer) Deliver(ctx context.Context, job DeliverJob, beat func()) (DeliverResult, error) {
+	r := &delivering{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan attemptDone, concurrency)}
 	err := r.loop(ctx, beat)
 	r.drain(ctx, beat)
 	if errors.Is(err, errGone) {
-		return Result{Gone: true}, nil
+		return DeliverResult{Gone: true}, nil
 	}
 	if err != nil {
-		return Result{}, err
+		return DeliverResult{}, err
 	}
-	return r.rest(ctx)
+	return r.nextWake(ctx)
 }
 
 // errGone ends a run whose endpoint is deleted or disabled.
 var errGone = errors.New("webhook: endpoint is gone")
 
-type run struct {
+type delivering struct {
 	*Deliverer
-	job      Job
+	job      DeliverJob
 	breaker  Breaker
 	endpoint models.WebhookEndpoint
 	secrets  [][]byte
 	loaded   time.Time
 	held     time.Time               // when the breaker was last seen open: what had happened by then waited for the receiver
 	underWay map[string]models.Event // by the delivery's id: what it carries
-	results  chan result
+	results  chan attemptDone
 }
 
-type result struct {
+type attemptDone struct {
 	delivery store.DueDelivery
 	at       time.Time
 	outcome  AttemptResult
@@ -95,12 +109,12 @@ type result struct {
 }
 
 // early reports whether a delivery was tried before its time: as a probe, with nothing else due.
-func (r result) early() bool { return r.delivery.NextAttemptAt.After(r.at) }
+func (r attemptDone) earlyProbe() bool { return r.delivery.NextAttemptAt.After(r.at) }
 
-func (r *run) loop(ctx context.Context, beat func()) error {
-	budget := time.NewTimer(or(r.Budget, 30*time.Second))
+func (r *delivering) loop(ctx context.Context, beat func()) error {
+	budget := time.NewTimer(r.budget)
 	defer budget.Stop()
-	idle := time.NewTimer(or(r.Linger, time.Second))
+	idle := time.NewTimer(r.linger)
 	defer idle.Stop()
 	for {
 		beat()
@@ -112,12 +126,12 @@ func (r *run) loop(ctx context.Context, beat func()) error {
 			return err
 		}
 		if started > 0 || len(r.underWay) > 0 {
-			idle.Reset(or(r.Linger, time.Second))
+			idle.Reset(r.linger)
 		} else if r.breaker.Open || expired(idle) {
-			if more, err := r.leave(ctx); err != nil || !more {
+			if more, err := r.release(ctx); err != nil || !more {
 				return err
 			}
-			idle.Reset(or(r.Linger, time.Second))
+			idle.Reset(r.linger)
 			continue
 		}
 		select {
@@ -128,10 +142,10 @@ func (r *run) loop(ctx context.Context, beat func()) error {
 		case <-r.job.Stop:
 			return nil
 		case first := <-r.results:
-			if err := r.record(ctx, r.gather(first)); err != nil {
+			if err := r.record(ctx, r.collect(first)); err != nil {
 				return err
 			}
-		case <-time.After(or(r.Poll, 50*time.Millisecond)):
+		case <-time.After(r.poll):
 		}
 	}
 }
@@ -140,38 +154,38 @@ func (r *run) loop(ctx context.Context, beat func()) error {
 // fan-out from waking another.
 const (
 	refreshEvery = time.Second
-	quietFor     = 5 * time.Second
+	quietLife    = 5 * time.Second
 )
 
 // refresh reads the endpoint again and says that it is being looked after.
-func (r *run) refresh(ctx context.Context) error {
-	now := r.Clock.Now()
+func (r *delivering) refresh(ctx context.Context) error {
+	now := r.clock.Now()
 	if !r.loaded.IsZero() && now.Sub(r.loaded) < refreshEvery {
 		return nil
 	}
-	until := now.Add(quietFor)
-	there, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, &until)
+	until := now.Add(quietLife)
+	there, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, &until)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return errGone
 	}
-	if r.endpoint, err = r.Store.Endpoints().ByID(ctx, r.job.Endpoint); err != nil {
+	if r.endpoint, err = r.store.Endpoints().ByID(ctx, r.job.Endpoint); err != nil {
 		return err
 	}
-	rows, err := r.Store.Endpoints().Secrets(ctx, r.job.Endpoint, now)
+	rows, err := r.store.Endpoints().Secrets(ctx, r.job.Endpoint, now)
 	if err != nil {
 		return err
 	}
-	r.secrets, err = openSecrets(r.Keyring, r.job.Endpoint, rows)
+	r.secrets, err = openSecrets(r.keyring, r.job.Endpoint, rows)
 	r.loaded = now
 	return err
 }
 
 // start begins as many due deliveries as the breaker and the bound on concurrency allow.
-func (r *run) start(ctx context.Context) (int, error) {
-	now := r.Clock.Now()
+func (r *delivering) start(ctx context.Context) (int, error) {
+	now := r.clock.Now()
 	if r.breaker.Open {
 		r.held = now
 	}
@@ -184,7 +198,7 @@ func (r *run) start(ctx context.Context) (int, error) {
 		busy = append(busy, id)
 	}
 	// Twice as many as there are slots: some may have to wait for their cause.
-	due, err := r.Store.Deliveries().Due(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
+	due, err := r.store.Deliveries().Due(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
 	if err != nil {
 		return 0, err
 	}
@@ -196,7 +210,7 @@ func (r *run) start(ctx context.Context) (int, error) {
 		}
 		body, err := bodyOf(delivery.Event)
 		if err != nil {
-			if err := r.Store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
+			if err := r.store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
 				return 0, err
 			}
 			continue
@@ -237,19 +251,19 @@ func bodyOf(e *models.Event) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-func (r *run) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
-	o := r.Sender.Send(ctx, m)
+func (r *delivering) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
+	o := r.sender.Send(ctx, m)
 	// A try that was cut short by our own ending says nothing of the receiver, unless an answer had come.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
-	if r.Observer != nil && !dropped {
-		r.Observer.Attempted(first, at.Sub(delivery.Event.At), o)
+	if r.observer != nil && !dropped {
+		r.observer.Attempted(first, at.Sub(delivery.Event.At), o)
 	}
-	r.results <- result{delivery: delivery, at: at, outcome: o, dropped: dropped}
+	r.results <- attemptDone{delivery: delivery, at: at, outcome: o, dropped: dropped}
 }
 
 // gather takes whatever else has come back, so that one transaction records it all.
-func (r *run) gather(first result) []result {
-	out := []result{first}
+func (r *delivering) collect(first attemptDone) []attemptDone {
+	out := []attemptDone{first}
 	for {
 		select {
 		case next := <-r.results:
@@ -262,35 +276,35 @@ func (r *run) gather(first result) []result {
 
 // leave says that nobody looks after the endpoint any more and then looks once again: an event that was fanned out in
 // between saw the endpoint looked after and woke nobody.
-func (r *run) leave(ctx context.Context) (more bool, err error) {
+func (r *delivering) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Until the probe nothing is sent whatever comes, so nobody need be woken.
-		_, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
+		_, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
 		return false, err
 	}
-	if _, err := r.Store.Endpoints().Quiet(ctx, r.job.Endpoint, nil); err != nil {
+	if _, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
 	r.loaded = time.Time{} // whoever stays says again that it does
-	next, err := r.Store.Deliveries().Next(ctx, r.job.Endpoint)
-	return next != nil && !next.After(r.Clock.Now()), err
+	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
+	return next != nil && !next.After(r.clock.Now()), err
 }
 
 // rest says when to come back.
-func (r *run) rest(ctx context.Context) (Result, error) {
-	next, err := r.Store.Deliveries().Next(ctx, r.job.Endpoint)
+func (r *delivering) nextWake(ctx context.Context) (DeliverResult, error) {
+	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
 	if err != nil {
-		return Result{}, err
+		return DeliverResult{}, err
 	}
 	if next != nil && r.breaker.Open {
 		next = &r.breaker.ProbeAt // with what is due, or with what is not due yet
 	}
-	return Result{Breaker: r.breaker, Next: next}, nil
+	return DeliverResult{Breaker: r.breaker, Next: next}, nil
 }
 
 // drain waits for the requests under way and records them, also when ctx has ended (a worker that stops cuts them short).
 // Their own deadlines bound the wait.
-func (r *run) drain(ctx context.Context, beat func()) {
+func (r *delivering) drain(ctx context.Context, beat func()) {
 	for len(r.underWay) > 0 {
 		select {
 		case res := <-r.results:
@@ -301,11 +315,11 @@ func (r *run) drain(ctx context.Context, beat func()) {
 	}
 }
 
-func (r *run) recordLast(ctx context.Context, res result) {
+func (r *delivering) recordLast(ctx context.Context, res attemptDone) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := r.record(ctx, []result{res}); err != nil && !errors.Is(err, errGone) {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be made again",
+	if err := r.record(ctx, []attemptDone{res}); err != nil && !errors.Is(err, errGone) {
+		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be made again",
 			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
 	}
 }
@@ -319,7 +333,7 @@ func expired(t *time.Timer) bool {
 	}
 }
 
-func or(d, otherwise time.Duration) time.Duration {
+func orDefault(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}

@@ -156,7 +156,7 @@ func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	heard := &lags{}
-	b.deliverer.Observer = heard
+	b.deliverer.observer = heard
 	e, _ := b.endpoint("subject.*")
 	b.receiver.answer(503, nil)
 	for i := range Threshold {
@@ -293,7 +293,7 @@ func TestTwoSendersCountOnce(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if _, err := b.deliverer.Deliver(t.Context(), Job{Endpoint: e.ID}, func() {}); err != nil {
+			if _, err := b.deliverer.Deliver(t.Context(), DeliverJob{Endpoint: e.ID}, func() {}); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -317,7 +317,7 @@ func TestAStoppedSenderLosesNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.deliverer.Deliver(ctx, Job{Endpoint: e.ID}, func() {})
+		_, err := b.deliverer.Deliver(ctx, DeliverJob{Endpoint: e.ID}, func() {})
 		done <- err
 	}()
 	require.Eventually(t, func() bool { b.receiver.mu.Lock(); defer b.receiver.mu.Unlock(); return len(b.receiver.got) == 1 },

@@ -29,14 +29,30 @@ const (
 // reasonManual is the disabled_reason of an endpoint that its owner disabled.
 const reasonManual = "manual"
 
-// Endpoints is what a relying party's admin does with its endpoints.
-type Endpoints struct {
+// Deps are the dependencies of Endpoints, FanOut and Deliverer. FanOut uses neither Keyring nor Sender, and Deliverer uses no
+// Waker: they may be nil there.
+type Deps struct {
 	Store   *store.Store
 	Clock   clock.Clock
-	Keyring *keyring.Keyring
+	Keyring *keyring.Keyring // seals the signing secrets
 	Sender  *Sender
 	Waker   Waker
 	Log     *slog.Logger
+}
+
+// Endpoints manages the webhook endpoints of relying parties: it creates, changes, tests and replays them.
+type Endpoints struct {
+	store   *store.Store
+	clock   clock.Clock
+	keyring *keyring.Keyring
+	sender  *Sender
+	waker   Waker
+	logger  *slog.Logger
+}
+
+// NewEndpoints returns the service that manages endpoints. It requires every dependency.
+func NewEndpoints(d Deps) *Endpoints {
+	return &Endpoints{store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, waker: d.Waker, logger: d.Log}
 }
 
 // Draft is an endpoint to be made. No events means every type.
@@ -54,14 +70,14 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 	if err := displaytext.Check("description", d.Description); err != nil {
 		return models.WebhookEndpoint{}, "", err
 	}
-	now := s.Clock.Now()
+	now := s.clock.Now()
 	e := models.WebhookEndpoint{ID: ids.New(ids.WebhookEndpoint), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, URL: d.URL,
 		Description: d.Description, Events: d.Events, Status: Enabled, CreatedAt: now, UpdatedAt: now}
-	text, secret, err := newSecret(s.Keyring, e.ID, now)
+	text, secret, err := newSecret(s.keyring, e.ID, now)
 	if err != nil {
 		return e, "", err
 	}
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		made, err := q.Endpoints().Create(ctx, e, secret, MaxEndpoints)
 		if err != nil {
 			return err
@@ -76,12 +92,12 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 
 // Get finds an endpoint.
 func (s *Endpoints) Get(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
-	return s.Store.Endpoints().Get(ctx, p.Store(), id)
+	return s.store.Endpoints().Get(ctx, p.Store(), id)
 }
 
 // List lists the environment's endpoints.
 func (s *Endpoints) List(ctx context.Context, p identity.Principal, page store.Page) ([]models.WebhookEndpoint, string, error) {
-	return s.Store.Endpoints().List(ctx, p.Store(), page)
+	return s.store.Endpoints().List(ctx, p.Store(), page)
 }
 
 // Patch is what to change of an endpoint; nil keeps a value.
@@ -107,12 +123,12 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 		}
 	}
 	var after models.WebhookEndpoint
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
 		}
-		after = patch.apply(before, s.Clock.Now())
+		after = patch.apply(before, s.clock.Now())
 		if err := q.Endpoints().Change(ctx, after); err != nil {
 			return err
 		}
@@ -164,12 +180,12 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.
 
 // Delete deletes an endpoint.
 func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return s.Store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *store.Q) error {
 		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
 		}
-		if _, err := q.Endpoints().Delete(ctx, p.Store(), id, s.Clock.Now()); err != nil {
+		if _, err := q.Endpoints().Delete(ctx, p.Store(), id, s.clock.Now()); err != nil {
 			return err
 		}
 		return s.log(ctx, q, p, events.WebhookEndpointDeleted, &before, nil, nil)
@@ -178,13 +194,13 @@ func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string)
 
 // Rotate gives an endpoint a new secret. Until overlap is over, both sign.
 func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string, overlap time.Duration) (models.WebhookEndpoint, string, error) {
-	now := s.Clock.Now()
-	text, secret, err := newSecret(s.Keyring, id, now)
+	now := s.clock.Now()
+	text, secret, err := newSecret(s.keyring, id, now)
 	if err != nil {
 		return models.WebhookEndpoint{}, "", err
 	}
 	var e models.WebhookEndpoint
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil {
 			return err
 		}
@@ -202,15 +218,15 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 
 // Attempts lists the tries made for an endpoint, and the deliveries that wait for one.
 func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f store.AttemptFilter, page store.Page) ([]store.AttemptRow, string, error) {
-	if _, err := s.Store.Endpoints().Get(ctx, p.Store(), id); err != nil {
+	if _, err := s.store.Endpoints().Get(ctx, p.Store(), id); err != nil {
 		return nil, "", err
 	}
-	return s.Store.Deliveries().Attempts(ctx, id, f, page)
+	return s.store.Deliveries().Attempts(ctx, id, f, page)
 }
 
 func (s *Endpoints) check(url *string, patterns []string) error {
 	if url != nil {
-		if fault := s.Sender.policy.CheckURL(*url); fault != "" {
+		if fault := s.sender.policy.CheckURL(*url); fault != "" {
 			return problem.Invalid([]any{"body", "url"}, fault, "url_not_allowed")
 		}
 	}
@@ -242,12 +258,12 @@ func (s *Endpoints) log(ctx context.Context, q *store.Q, p identity.Principal, t
 			data["endpoint"] = e.ID
 		}
 	}
-	return events.Append(ctx, q, events.Entry{Scope: p.Store(), Type: t, At: s.Clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data})
+	return events.Append(ctx, q, events.Entry{Scope: p.Store(), Type: t, At: s.clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data})
 }
 
 // wake asks the endpoint's sender to look with fresh eyes. That it cannot be reached is no error: the sweep finds what waits.
 func (s *Endpoints) wake(ctx context.Context, p identity.Principal, id string) {
-	if err := s.Waker.WakeEndpoint(ctx, p.EnvironmentID, id, true); err != nil {
-		s.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
+	if err := s.waker.WakeEndpoint(ctx, p.EnvironmentID, id, true); err != nil {
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
 	}
 }

@@ -116,7 +116,7 @@ func TestSweepFindsWhatNobodyWoke(t *testing.T) {
 	n, err := b.fan.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n, "it may be on its way")
-	b.time.Advance(2 * overdue)
+	b.time.Advance(2 * overdueAfter)
 	n, err = b.fan.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

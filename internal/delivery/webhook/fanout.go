@@ -18,38 +18,43 @@ type Waker interface {
 	WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error
 }
 
-// FanOut turns events into deliveries.
+// FanOut turns events into deliveries and wakes the endpoints' workflows. It is safe for concurrent use.
 type FanOut struct {
-	Store *store.Store
-	Clock clock.Clock
-	Waker Waker
-	Log   *slog.Logger
+	store  *store.Store
+	clock  clock.Clock
+	waker  Waker
+	logger *slog.Logger
+}
+
+// NewFanOut returns a fan-out that uses the store, the clock, the waker and the log of d.
+func NewFanOut(d Deps) *FanOut {
+	return &FanOut{store: d.Store, clock: d.Clock, waker: d.Waker, logger: d.Log}
 }
 
 // wakeFor is how long a wake-up is given to have effect before somebody else tries.
-const wakeFor = 2 * time.Second
+const wakeClaim = 2 * time.Second
 
 // Handle is the outbox handler of topic "event": it owes the event to every endpoint that subscribed to its type and wakes
 // their senders. The events before it in the same transaction are owed with it, if they are not yet: rows of the outbox are
 // handled at once and in no order, and a consequence must not be due before its cause. It is safe to repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
-	rows, err := f.Store.Events().WithCauses(ctx, row.EnvironmentID, row.Ref, causes)
+	rows, err := f.store.Events().WithCauses(ctx, row.EnvironmentID, row.Ref, maxCauses)
 	if err != nil || len(rows) == 0 {
 		return err // none: past its retention
 	}
-	endpoints, err := f.Store.Endpoints().Listening(ctx, row.EnvironmentID)
+	endpoints, err := f.store.Endpoints().Listening(ctx, row.EnvironmentID)
 	if err != nil {
 		return err
 	}
 	var owed []models.WebhookDelivery
-	now := f.Clock.Now()
+	now := f.clock.Now()
 	for _, e := range rows {
 		owed = append(owed, deliveries(e, endpoints, now)...)
 	}
 	if len(owed) == 0 {
 		return nil
 	}
-	if err := f.Store.Deliveries().Insert(ctx, owed); err != nil {
+	if err := f.store.Deliveries().Insert(ctx, owed); err != nil {
 		return err
 	}
 	return f.wake(ctx, row.EnvironmentID, owed)
@@ -57,7 +62,7 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 
 // causes bounds how many earlier events of the same transaction an event takes along. The transactions that write more
 // (a revoked subject with many open proofs) write one cause first and then consequences of equal rank.
-const causes = 8
+const maxCauses = 8
 
 // deliveries makes one for each endpoint that hears of the event. An endpoint is not told how it fares itself: it would
 // hear that it fails when it no longer does. It is due as of the event, so that an endpoint's deliveries are sent in the
@@ -90,14 +95,14 @@ func (f *FanOut) wake(ctx context.Context, environment string, owed []models.Web
 	for i, d := range owed {
 		endpoints[i] = d.EndpointID
 	}
-	now := f.Clock.Now()
-	idle, err := f.Store.Endpoints().ClaimWake(ctx, endpoints, now, now.Add(wakeFor))
+	now := f.clock.Now()
+	idle, err := f.store.Endpoints().ClaimWake(ctx, endpoints, now, now.Add(wakeClaim))
 	if err != nil {
 		return err
 	}
 	for _, id := range idle {
-		if err := f.Waker.WakeEndpoint(ctx, environment, id, false); err != nil {
-			f.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id),
+		if err := f.waker.WakeEndpoint(ctx, environment, id, false); err != nil {
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id),
 				slog.String("error", err.Error()))
 		}
 	}
@@ -105,18 +110,18 @@ func (f *FanOut) wake(ctx context.Context, environment string, owed []models.Web
 }
 
 // overdue is how late a delivery may be before Sweep wonders whether anybody will make it.
-const overdue = 3 * time.Second
+const overdueAfter = 3 * time.Second
 
 // Sweep wakes the senders of endpoints whose deliveries are overdue: their wake-up was lost, or their run was ended by
 // hand. It answers how many.
 func (f *FanOut) Sweep(ctx context.Context) (int, error) {
-	now := f.Clock.Now()
-	late, err := f.Store.Endpoints().Overdue(ctx, now.Add(-overdue))
+	now := f.clock.Now()
+	late, err := f.store.Endpoints().Overdue(ctx, now.Add(-overdueAfter))
 	if err != nil {
 		return 0, err
 	}
 	for i, e := range late {
-		if err := f.Waker.WakeEndpoint(ctx, e.EnvironmentID, e.ID, false); err != nil {
+		if err := f.waker.WakeEndpoint(ctx, e.EnvironmentID, e.ID, false); err != nil {
 			return i, err
 		}
 	}
@@ -125,7 +130,7 @@ func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 
 // Run sweeps until ctx ends.
 func (f *FanOut) Run(ctx context.Context) {
-	tick := time.NewTicker(overdue)
+	tick := time.NewTicker(overdueAfter)
 	defer tick.Stop()
 	for {
 		select {
@@ -134,7 +139,7 @@ func (f *FanOut) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if _, err := f.Sweep(ctx); err != nil && ctx.Err() == nil {
-			f.Log.LogAttrs(ctx, slog.LevelWarn, "the sweep for overdue webhooks failed", slog.String("error", err.Error()))
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "the sweep for overdue webhooks failed", slog.String("error", err.Error()))
 		}
 	}
 }

@@ -39,10 +39,9 @@ func setup(t *testing.T) *bundle {
 	log, ring, sender := slog.New(slog.NewTextHandler(io.Discard, nil)), newRing(t), NewSender(lax)
 	t.Cleanup(sender.Close)
 	b.admin = b.environment("tnt_1", "env_1")
-	b.endpoints = &Endpoints{Store: b.st, Clock: b.time, Keyring: ring, Sender: sender, Waker: b.waker, Log: log}
-	b.fan = &FanOut{Store: b.st, Clock: b.time, Waker: b.waker, Log: log}
-	b.deliverer = &Deliverer{Store: b.st, Clock: b.time, Keyring: ring, Sender: sender, Log: log,
-		Linger: time.Nanosecond, Poll: 5 * time.Millisecond}
+	deps := Deps{Store: b.st, Clock: b.time, Keyring: ring, Sender: sender, Waker: b.waker, Log: log}
+	b.endpoints, b.fan = NewEndpoints(deps), NewFanOut(deps)
+	b.deliverer = NewDeliverer(deps, DeliverOptions{Linger: time.Nanosecond, Poll: 5 * time.Millisecond})
 	b.receiver = newSteered(t)
 	return b
 }
@@ -92,9 +91,9 @@ func (b *bundle) relay() {
 	}
 }
 
-func (b *bundle) deliver(e models.WebhookEndpoint, br Breaker) Result {
+func (b *bundle) deliver(e models.WebhookEndpoint, br Breaker) DeliverResult {
 	b.t.Helper()
-	r, err := b.deliverer.Deliver(b.t.Context(), Job{Endpoint: e.ID, Workflow: "endpoint/" + e.ID, Breaker: br}, func() {})
+	r, err := b.deliverer.Deliver(b.t.Context(), DeliverJob{Endpoint: e.ID, Workflow: "endpoint/" + e.ID, Breaker: br}, func() {})
 	require.NoError(b.t, err)
 	return r
 }

@@ -13,13 +13,13 @@ import (
 
 // record writes what became of some tries in one transaction: the attempts, where their deliveries stand, and what it
 // means for the endpoint.
-func (r *run) record(ctx context.Context, results []result) error {
+func (r *delivering) record(ctx context.Context, results []attemptDone) error {
 	for _, res := range results {
 		delete(r.underWay, res.delivery.ID)
 	}
 	breaker := r.breaker
 	gone := false
-	err := r.Store.Write(ctx, func(q *store.Q) error {
+	err := r.store.Write(ctx, func(q *store.Q) error {
 		for _, res := range results {
 			if res.dropped {
 				continue
@@ -31,7 +31,7 @@ func (r *run) record(ctx context.Context, results []result) error {
 				continue // the endpoint wants no conclusions any more
 			}
 			var err error
-			if breaker, gone, err = r.draw(ctx, q, breaker, res); err != nil {
+			if breaker, gone, err = r.concludeEndpoint(ctx, q, breaker, res); err != nil {
 				return err
 			}
 		}
@@ -47,17 +47,17 @@ func (r *run) record(ctx context.Context, results []result) error {
 	return nil
 }
 
-func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
+func (r *delivering) recordOne(ctx context.Context, q *store.Q, res attemptDone) error {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
 	switch {
 	case o.Succeeded:
-	case res.early() && !o.Abort:
+	case res.earlyProbe() && !o.Abort:
 		// A probe ahead of its delivery's time uses up no attempt of it.
 		n, status = res.delivery.Attempts, models.DeliveryPending
 	default:
 		status = models.DeliveryFailed
-		if at, final := nextTry(n, o, r.Clock.Now(), jitter()); !final {
+		if at, final := nextTry(n, o, r.clock.Now(), jitter()); !final {
 			status, next = models.DeliveryPending, &at
 		}
 	}
@@ -69,8 +69,8 @@ func (r *run) recordOne(ctx context.Context, q *store.Q, res result) error {
 }
 
 // draw draws the conclusions of one outcome for the endpoint.
-func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Breaker, bool, error) {
-	now := r.Clock.Now()
+func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker, res attemptDone) (Breaker, bool, error) {
+	now := r.clock.Now()
 	b, change := b.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
 		if err := q.Endpoints().RecordSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
@@ -99,7 +99,7 @@ func (r *run) draw(ctx context.Context, q *store.Q, b Breaker, res result) (Brea
 	return b, false, nil
 }
 
-func (r *run) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
+func (r *delivering) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
 	disabled, err := q.Endpoints().Disable(ctx, r.job.Endpoint, reason, now)
 	if err != nil || !disabled {
 		return err
@@ -108,7 +108,7 @@ func (r *run) disable(ctx context.Context, q *store.Q, reason string, since, now
 }
 
 // notice tells the environment's log, and by it every other endpoint, how this one fares.
-func (r *run) notice(ctx context.Context, q *store.Q, t events.Type, now time.Time, data map[string]any) error {
+func (r *delivering) notice(ctx context.Context, q *store.Q, t events.Type, now time.Time, data map[string]any) error {
 	data["endpoint"] = r.job.Endpoint
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, Type: t, At: now,

@@ -27,17 +27,17 @@ type Replay struct {
 }
 
 // unhappy are the ends of a delivery that its receiver did not get.
-var unhappy = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
+var undelivered = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
 
 func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 	f = store.ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
 	switch {
 	case r.Event != "" || r.Status == "all":
-		f.Statuses, missed = append([]models.DeliveryStatus{models.DeliverySucceeded}, unhappy...), true
+		f.Statuses, missed = append([]models.DeliveryStatus{models.DeliverySucceeded}, undelivered...), true
 	case r.Status == "succeeded":
 		f.Statuses = []models.DeliveryStatus{models.DeliverySucceeded}
 	default:
-		f.Statuses = unhappy
+		f.Statuses = undelivered
 	}
 	return f, missed
 }
@@ -45,7 +45,7 @@ func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 // Replay schedules deliveries again, each with the webhook-id it had, and answers how many.
 func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string, r Replay) (int64, error) {
 	var n int64
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Endpoints().Lock(ctx, p.Store(), id)
 		if err != nil {
 			return err
@@ -75,12 +75,12 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 // failing, and what happened since. On an enabled endpoint it changes nothing.
 func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
 		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil || e.Status == Enabled {
 			return err
 		}
-		before, now := e, s.Clock.Now()
+		before, now := e, s.clock.Now()
 		if _, err := q.Endpoints().Enable(ctx, id, now); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 	var failed, missed int64
 	if before.FailingSince != nil {
 		// What began the failing was owed before it failed.
-		f := store.ReplayFilter{Statuses: unhappy, SettledSince: before.FailingSince}
+		f := store.ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}
 		if failed, err = s.schedule(ctx, q, before, f, false); err != nil {
 			return 0, err
 		}
@@ -119,7 +119,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 
 // schedule makes settled deliveries due again and, where missed is set, owes what never was.
 func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
-	n, err := q.Deliveries().Requeue(ctx, e.ID, f, s.Clock.Now(), MaxReplay)
+	n, err := q.Deliveries().Requeue(ctx, e.ID, f, s.clock.Now(), MaxReplay)
 	if err != nil || !missed {
 		return n, err
 	}
@@ -140,7 +140,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 	}
 	var owed []models.WebhookDelivery
 	for _, row := range rows {
-		owed = append(owed, deliveries(row, []models.WebhookEndpoint{e}, s.Clock.Now())...)
+		owed = append(owed, deliveries(row, []models.WebhookEndpoint{e}, s.clock.Now())...)
 	}
 	if len(owed) == 0 {
 		return 0, nil
@@ -156,16 +156,16 @@ type TestResult struct {
 
 // Test sends a webhook.test to an endpoint, enabled or not, and waits for its answer. It is tried once and is in no log.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
-	e, err := s.Store.Endpoints().Get(ctx, p.Store(), id)
+	e, err := s.store.Endpoints().Get(ctx, p.Store(), id)
 	if err != nil {
 		return TestResult{}, err
 	}
-	now := s.Clock.Now()
-	rows, err := s.Store.Endpoints().Secrets(ctx, id, now)
+	now := s.clock.Now()
+	rows, err := s.store.Endpoints().Secrets(ctx, id, now)
 	if err != nil {
 		return TestResult{}, err
 	}
-	secrets, err := openSecrets(s.Keyring, id, rows)
+	secrets, err := openSecrets(s.keyring, id, rows)
 	if err != nil {
 		return TestResult{}, err
 	}
@@ -175,5 +175,5 @@ func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (
 		return TestResult{}, err
 	}
 	event := ids.New(ids.Event)
-	return TestResult{event, s.Sender.Send(ctx, Message{URL: e.URL, ID: event, At: now, Body: body, Secrets: secrets})}, nil
+	return TestResult{event, s.sender.Send(ctx, Message{URL: e.URL, ID: event, At: now, Body: body, Secrets: secrets})}, nil
 }

@@ -18,8 +18,8 @@ import (
 const (
 	connectTimeout = 5 * time.Second
 	sendTimeout    = 15 * time.Second // until the status line and headers are there
-	answerTimeout  = 2 * time.Second  // for the body after that: the status has decided already
-	answerCap      = 64 << 10         // bytes of the body that are read, for its digest
+	bodyTimeout    = 2 * time.Second  // for the body after that: the status has decided already
+	bodyCap        = 64 << 10         // bytes of the body that are read, for its digest
 	headerCap      = 16 << 10
 )
 
@@ -73,7 +73,7 @@ const (
 	ErrorTLS       = "tls"
 	ErrorRedirect  = "redirect"
 	ErrorURL       = "url_refused"
-	ErrorAnswer    = "answer_invalid"
+	ErrorResponse  = "answer_invalid"
 	statusErrorFor = "status_"
 )
 
@@ -114,12 +114,12 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptRe
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return AttemptResult{Error: word(err)}
+		return AttemptResult{Error: errorCode(err)}
 	}
 	defer func() { _ = res.Body.Close() }()
 	o := judge(res, m.At)
 	o.Latency = time.Since(start)
-	stop := time.AfterFunc(answerTimeout, cancel)
+	stop := time.AfterFunc(bodyTimeout, cancel)
 	defer stop.Stop()
 	o.Digest = digestOf(res.Body)
 	return o
@@ -127,7 +127,7 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptRe
 
 // digestOf reads at most answerCap bytes, in what time is left, and digests them.
 func digestOf(body io.Reader) string {
-	raw, _ := io.ReadAll(io.LimitReader(body, answerCap))
+	raw, _ := io.ReadAll(io.LimitReader(body, bodyCap))
 	if len(raw) == 0 {
 		return ""
 	}
@@ -164,10 +164,10 @@ func retryAfter(v string, now time.Time) time.Duration {
 }
 
 // What net/http says, in words alone, of a receiver that hung up before the request was on its way.
-const closedUnasked = "http: server closed idle connection"
+const idleClosedMessage = "http: server closed idle connection"
 
 // word reduces an error to what an endpoint's owner may know: nothing of our network.
-func word(err error) string {
+func errorCode(err error) string {
 	var (
 		dns     *net.DNSError
 		record  tls.RecordHeaderError
@@ -186,9 +186,9 @@ func word(err error) string {
 	case errors.As(err, &record), errors.As(err, &cert), errors.As(err, &alert):
 		return ErrorTLS
 	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		strings.HasSuffix(err.Error(), closedUnasked):
+		strings.HasSuffix(err.Error(), idleClosedMessage):
 		return ErrorConnect
 	default:
-		return ErrorAnswer
+		return ErrorResponse
 	}
 }

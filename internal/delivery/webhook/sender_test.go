@@ -123,8 +123,8 @@ func TestFailuresAreOneWord(t *testing.T) {
 	for name, c := range map[string]struct{ url, want string }{
 		"nobody listens":       {"http://" + closed.Addr().String(), ErrorConnect},
 		"hangs up":             {"http://" + hangUp, ErrorConnect},
-		"does not speak HTTP":  {"http://" + babble, ErrorAnswer},
-		"endless headers":      {"http://" + floods, ErrorAnswer},
+		"does not speak HTTP":  {"http://" + babble, ErrorResponse},
+		"endless headers":      {"http://" + floods, ErrorResponse},
 		"untrusted":            {untrusted.URL, ErrorTLS},
 		"plain on TLS":         {strings.Replace("http://"+babble, "http:", "https:", 1), ErrorTLS},
 		"not a URL to be sent": {"http://hooks.example.com/", ErrorURL},

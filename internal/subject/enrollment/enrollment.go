@@ -189,11 +189,11 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		return "", err
 	}
 	device := session.Session.DeviceClass
-	c, err := s.collected(ctx, q, sub.UID, device)
+	c, err := s.collectFrames(ctx, q, sub.UID, device)
 	if err != nil {
 		return "", err
 	}
-	c.refuseMisfits(s.assessor.Model())
+	c.removeMisfits(s.assessor.Model())
 	templates, limitations, err := s.assessor.Model().Train(c.sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
 	e.Status, e.WindowsAccepted, e.RefusedSessions = models.EnrollmentCompleted, c.windows(), c.refused
 	if errors.Is(err, scoring.ErrTooLittle) || sub.Status != models.SubjectActive {
@@ -205,7 +205,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if len(c.refused) > 0 && !slices.Contains(limitations, scoring.ReasonInconsistent) {
 		e.Limitations = append(e.Limitations, scoring.ReasonInconsistent)
 	}
-	if granted, err := s.granted(ctx, q, scope, sub); err != nil {
+	if granted, err := s.enrollmentGranted(ctx, q, scope, sub); err != nil {
 		return "", err
 	} else if !granted {
 		e.Limitations = append(e.Limitations, scoring.ReasonNotGranted)
@@ -215,7 +215,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	}
 	modalities := []string{}
 	for _, t := range templates {
-		if err := s.keep(ctx, q, scope, sub.UID, e.ID, t, step.At); err != nil {
+		if err := s.saveTemplate(ctx, q, scope, sub.UID, e.ID, t, step.At); err != nil {
 			return "", err
 		}
 		modalities = append(modalities, string(t.Modality))
@@ -226,11 +226,11 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if e.Status != models.EnrollmentCompleted {
 		return e.Status, nil
 	}
-	return e.Status, enrolled(ctx, q, scope, sub.UID, step.At)
+	return e.Status, markEnrolled(ctx, q, scope, sub.UID, step.At)
 }
 
 // enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.
-func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
+func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
 	if err := q.Subjects().SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func enrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at
 }
 
 // granted reports whether the enrollment was asked for by name, or need not be.
-func (s *Service) granted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
+func (s *Service) enrollmentGranted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
 	terms, err := q.Subjects().EnrollmentTerms(ctx, scope, sub.UID)
 	return !terms.GrantRequired || terms.AskedAt != nil, err
 }
@@ -253,7 +253,7 @@ type collection struct {
 	refused  models.Strings // ids of sessions that did not fit the others
 }
 
-func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
+func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
 	var c collection
 	rows, err := q.Sessions().EnrollFrames(ctx, uid, device)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Service) collected(ctx context.Context, q *store.Q, uid, device string)
 }
 
 // refuseMisfits takes out the sessions that do not fit the others.
-func (c *collection) refuseMisfits(model *scoring.Model) {
+func (c *collection) removeMisfits(model *scoring.Model) {
 	misfits := model.Misfits(c.sessions)
 	for i := len(misfits) - 1; i >= 0; i-- {
 		at := misfits[i]
@@ -293,7 +293,7 @@ func (c *collection) windows() (n int) {
 }
 
 // keep puts a template in force.
-func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
+func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
 	id := ids.New(ids.Template)
 	data, err := s.assessor.SealTemplate(id, t)
 	if err != nil {

@@ -27,14 +27,29 @@ import (
 
 const sealPurpose = subject.TimingPurpose
 
-// Service answers the earlier operations.
-type Service struct {
+// Deps are the dependencies of the service; all are required.
+type Deps struct {
 	Store    *store.Store
 	Clock    clock.Clock
-	Keys     *keyring.Keyring
+	Keys     *keyring.Keyring // seals the timing templates
 	Assessor *assurance.Assessor
 	Sessions *session.Service
 	Subjects *subject.Service
+}
+
+// Service serves the timing-based operations of the earlier contract.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	keys     *keyring.Keyring
+	assessor *assurance.Assessor
+	sessions *session.Service
+	subjects *subject.Service
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	return &Service{store: d.Store, clock: d.Clock, keys: d.Keys, assessor: d.Assessor, sessions: d.Sessions, subjects: d.Subjects}
 }
 
 // Trust is the score of a session: 1 is the enrolled person.
@@ -50,14 +65,14 @@ const ended = "ENDED"
 
 // Start opens a session for a user, who is made a subject where there is none.
 func (s *Service) Start(ctx context.Context, p identity.Principal, user string) (store.SubjectSession, error) {
-	if err := s.ensure(ctx, p, user); err != nil {
+	if err := s.ensureSubject(ctx, p, user); err != nil {
 		return store.SubjectSession{}, err
 	}
-	return s.Sessions.Start(ctx, p, user, "")
+	return s.sessions.Start(ctx, p, user, "")
 }
 
-func (s *Service) ensure(ctx context.Context, p identity.Principal, user string) error {
-	_, err := s.Subjects.Create(ctx, p, user)
+func (s *Service) ensureSubject(ctx context.Context, p identity.Principal, user string) error {
+	_, err := s.subjects.Create(ctx, p, user)
 	if problem.Is(err, problem.SubjectExists) {
 		return nil
 	}
@@ -66,11 +81,11 @@ func (s *Service) ensure(ctx context.Context, p identity.Principal, user string)
 
 // Trust answers score and state of a session as of now.
 func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trust, error) {
-	v, err := s.Sessions.Get(ctx, scope, id)
+	v, err := s.sessions.Get(ctx, scope, id)
 	if err != nil {
 		return Trust{}, err
 	}
-	return s.trust(ctx, scope, v, s.Clock.Now())
+	return s.trust(ctx, scope, v, s.clock.Now())
 }
 
 // End ends a session and returns the trust it ended with. Ending it again returns that nothing is known any more.
@@ -79,7 +94,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Tru
 	if err != nil {
 		return Trust{}, err
 	}
-	if _, err := s.Sessions.End(ctx, p, id); err != nil {
+	if _, err := s.sessions.End(ctx, p, id); err != nil {
 		return Trust{}, err
 	}
 	before.State = ended
@@ -87,7 +102,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Tru
 }
 
 func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectSession, now time.Time) (Trust, error) {
-	state, over, err := s.Assessor.Current(v.Session, now)
+	state, over, err := s.assessor.Current(v.Session, now)
 	if err != nil {
 		return Trust{}, err
 	}
@@ -95,11 +110,11 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 	if err != nil {
 		return Trust{}, err
 	}
-	profile := s.Assessor.Model().Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
+	profile := s.assessor.Model().Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
 	profile = assurance.Marked(profile, over)
 	t := scoring.LegacyTrust(state, profile)
 	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
-	limit, err := recovery.Limitation(ctx, s.Store.Q, v.Subject, now)
+	limit, err := recovery.Limitation(ctx, s.store.Q, v.Subject, now)
 	if err != nil {
 		return Trust{}, err
 	}
@@ -117,15 +132,15 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 
 // heads are the templates that the session was held against: none if a recovery retired them since it began.
 func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectSession) (scoring.Templates, error) {
-	r, err := s.Store.Recoveries().Newest(ctx, scope, v.Subject.UID)
+	r, err := s.store.Recoveries().Newest(ctx, scope, v.Subject.UID)
 	if err == nil && v.Session.StartedAt.Before(r.CreatedAt) {
 		return nil, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	rows, err := s.Store.Templates().Heads(ctx, scope, v.Subject.UID)
-	return s.Assessor.Heads(rows), err
+	rows, err := s.store.Templates().Heads(ctx, scope, v.Subject.UID)
+	return s.assessor.Heads(rows), err
 }
 
 // Enrolled is how far /enrol has come.
@@ -139,19 +154,19 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	if !consent {
 		return Enrolled{}, problem.New(problem.ConsentRequired, "consent must be true: a template is personal data.")
 	}
-	if err := s.ensure(ctx, p, user); err != nil {
+	if err := s.ensureSubject(ctx, p, user); err != nil {
 		return Enrolled{}, err
 	}
 	var out Enrolled
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := subject.RequireActive(q.Subjects().Lock(ctx, p.Store(), user))
 		if err != nil {
 			return err
 		}
-		if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.Clock.Now()); err != nil {
+		if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.clock.Now()); err != nil {
 			return err
 		}
-		f, err := s.open(ctx, q, p.Store(), sub.UID)
+		f, err := s.openTemplate(ctx, q, p.Store(), sub.UID)
 		if err != nil {
 			return err
 		}
@@ -159,7 +174,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 			return invalid(f, reactions, err)
 		}
 		out = Enrolled{Samples: len(f.Samples), Enrolled: f.Enrolled()}
-		return s.keep(ctx, q, p.Store(), sub.UID, f, s.Clock.Now())
+		return s.saveTemplate(ctx, q, p.Store(), sub.UID, f, s.clock.Now())
 	})
 	return out, err
 }
@@ -174,9 +189,9 @@ type Verdict struct {
 // Auth compares a sample with what was enrolled. A user who is not enrolled at all is absent. It knows no likely: what a
 // recovery limits is challenged and not accepted.
 func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64) (Verdict, error) {
-	now := s.Clock.Now()
+	now := s.clock.Now()
 	var out Verdict
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Get(ctx, p.Store(), user)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.NewNotFound()
@@ -188,7 +203,7 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 		if err != nil {
 			return err
 		}
-		if out, err = s.judge(ctx, q, sub, limit, reactions, intervals); err != nil {
+		if out, err = s.verdict(ctx, q, sub, limit, reactions, intervals); err != nil {
 			return err
 		}
 		if sub.Status != models.SubjectActive {
@@ -203,11 +218,11 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 }
 
 // judge is the verdict on a sample under what a recovery limits the subject by. Before it is ready there is no template.
-func (s *Service) judge(ctx context.Context, q *store.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
+func (s *Service) verdict(ctx context.Context, q *store.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
 	if limit == recovery.LimitationCooling {
 		return Verdict{Decision: "challenge", Reasons: []string{limit}}, nil
 	}
-	f, err := s.open(ctx, q, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	f, err := s.openTemplate(ctx, q, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -236,25 +251,25 @@ func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error
 	return Verdict{Confidence: confidence, Decision: decision, Reasons: []string{code}}, nil
 }
 
-func (s *Service) open(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
+func (s *Service) openTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
 	var f scoring.FixedText
 	sealed, err := q.TimingTemplates().Get(ctx, scope, uid)
 	if err != nil || sealed == nil {
 		return f, err
 	}
-	raw, err := s.Keys.Open(sealPurpose, sealed, []byte(uid))
+	raw, err := s.keys.Open(sealPurpose, sealed, []byte(uid))
 	if err != nil {
 		return f, err
 	}
 	return f, json.Unmarshal(raw, &f)
 }
 
-func (s *Service) keep(ctx context.Context, q *store.Q, scope store.Scope, uid string, f scoring.FixedText, at time.Time) error {
+func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string, f scoring.FixedText, at time.Time) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	sealed, err := s.Keys.Seal(sealPurpose, raw, []byte(uid))
+	sealed, err := s.keys.Seal(sealPurpose, raw, []byte(uid))
 	if err != nil {
 		return err
 	}

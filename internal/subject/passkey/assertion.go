@@ -73,7 +73,7 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 	if err != nil {
 		return models.Passkey{}, refuse(problem.AssertionMalformed, "The assertion cannot be read.", err)
 	}
-	row, err := cer.judge(parsed)
+	row, err := cer.verify(parsed)
 	if err != nil {
 		return models.Passkey{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 	counter := webauthn.Authenticator{SignCount: uint32(row.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)
 	if counter.CloneWarning {
-		return models.Passkey{}, s.cloned(ctx, c, cer.user.subject, row, now)
+		return models.Passkey{}, s.refuseClone(ctx, c, cer.user.subject, row, now)
 	}
 	row.SignCount, row.BackupState, row.LastUsedAt = int64(auth.Counter), auth.Flags.HasBackupState(), &now
 	return row, nil
@@ -112,7 +112,7 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 }
 
 // judge lets the library verify the assertion, all but the counter, and finds the passkey it is by.
-func (c ceremony) judge(parsed *protocol.ParsedCredentialAssertionData) (models.Passkey, error) {
+func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models.Passkey, error) {
 	row, ok := c.passkey(parsed.RawID)
 	if !ok {
 		return row, refuse(problem.AssertionUnknownKey, "The subject has no such passkey, or it is revoked.", nil)
@@ -125,7 +125,7 @@ func (c ceremony) judge(parsed *protocol.ParsedCredentialAssertionData) (models.
 		session.AllowedCredentialIDs = append(session.AllowedCredentialIDs, p.CredentialID)
 	}
 	if _, err := c.rp.ValidateLogin(c.user, session, parsed); err != nil {
-		code, detail := c.name(parsed, row, err)
+		code, detail := c.classify(parsed, row, err)
 		return row, refuse(code, detail, err)
 	}
 	return row, nil
@@ -142,16 +142,16 @@ func (c ceremony) passkey(credentialID []byte) (models.Passkey, bool) {
 
 // name says which step of section 7.2 the library's refusal is about. The library gives no codes for most of them, so the
 // steps are looked at again, in their order; what fits none keeps the general code.
-func (c ceremony) name(parsed *protocol.ParsedCredentialAssertionData, row models.Passkey, refusal error) (problem.Code, string) {
+func (c ceremony) classify(parsed *protocol.ParsedCredentialAssertionData, row models.Passkey, refusal error) (problem.Code, string) {
 	if h := parsed.Response.UserHandle; len(h) > 0 && !bytes.Equal(h, c.user.WebAuthnID()) {
 		return problem.AssertionUserHandle, "The user handle is another user's."
 	}
 	auth := parsed.Response.AuthenticatorData
-	code, detail := nameOf(parsed.Response.CollectedClientData, protocol.AssertCeremony, encode(c.challenge), auth, c.rp.Config)
+	code, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.AssertCeremony, encode(c.challenge), auth, c.rp.Config)
 	switch {
 	case code != problem.AssertionRefused:
 		return code, detail
-	case isSignature(refusal):
+	case isSignatureError(refusal):
 		return problem.AssertionSignature, "The signature is not by the passkey's key over this challenge."
 	case auth.Flags.HasBackupEligible() != row.BackupEligible, auth.Flags.HasBackupState() && !auth.Flags.HasBackupEligible():
 		return problem.AssertionBackupFlags, "The backup flags are not those of the registered passkey."
@@ -160,13 +160,13 @@ func (c ceremony) name(parsed *protocol.ParsedCredentialAssertionData, row model
 }
 
 // isSignature tells by the error's type, because the library hands out copies of its error values.
-func isSignature(err error) bool {
+func isSignatureError(err error) bool {
 	var e *protocol.Error
 	return errors.As(err, &e) && e.Type == protocol.ErrAssertionSignature.Type
 }
 
 // nameOf names the first step that client data and authenticator data fail, for both ceremonies.
-func nameOf(client protocol.CollectedClientData, kind protocol.CeremonyType, challenge string, auth protocol.AuthenticatorData, rp *webauthn.Config) (problem.Code, string) {
+func classifyCeremony(client protocol.CollectedClientData, kind protocol.CeremonyType, challenge string, auth protocol.AuthenticatorData, rp *webauthn.Config) (problem.Code, string) {
 	want := sha256.Sum256([]byte(rp.RPID))
 	switch {
 	case client.Type != kind:
@@ -188,7 +188,7 @@ func nameOf(client protocol.CollectedClientData, kind protocol.CeremonyType, cha
 }
 
 // cloned marks the passkey and refuses: its counter went back, so there may be two of it.
-func (s *Service) cloned(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
+func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		// The counter is stored with the challenge's end: whoever has seen the one sees the other.

@@ -34,7 +34,7 @@ func FuzzAssertion(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err = c.judge(parsed); err != nil {
+		if _, err = c.verify(parsed); err != nil {
 			require.NotNil(t, problem.As(err))
 			require.Contains(t, string(problem.As(err).Code), "assertion_")
 			return

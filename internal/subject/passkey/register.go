@@ -25,7 +25,7 @@ type Grant struct {
 }
 
 // errGrant is one answer for a grant that is unknown, used, over, or of another subject: which one is nobody's business.
-func errGrant() error {
+func errGrantInvalid() error {
 	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of another subject.")
 }
 
@@ -43,7 +43,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 		if err != nil {
 			return err
 		}
-		if err := withinLimit(ctx, q, sub); err != nil {
+		if err := checkLimit(ctx, q, sub); err != nil {
 			return err
 		}
 		g.SubjectUID = sub.UID
@@ -60,7 +60,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := s.candidate(ctx, q, p.Store(), subjectID, token)
+		c, err := s.lockCandidate(ctx, q, p.Store(), subjectID, token)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 	var row models.Passkey
 	var refusal error
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := s.candidate(ctx, q, p.Store(), subjectID, token)
+		c, err := s.lockCandidate(ctx, q, p.Store(), subjectID, token)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		return row, err
 	}
 	if !used {
-		return row, errGrant()
+		return row, errGrantInvalid()
 	}
 	created, err := q.Passkeys().Create(ctx, row)
 	if err != nil {
@@ -147,20 +147,20 @@ type candidate struct {
 }
 
 // candidate locks the grant and finds its subject. The subject of the path must be the grant's.
-func (s *Service) candidate(ctx context.Context, q *store.Q, scope store.Scope, subjectID, token string) (candidate, error) {
+func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Scope, subjectID, token string) (candidate, error) {
 	sub, err := activeSubject(ctx, q, scope, subjectID)
 	if err != nil {
 		return candidate{}, err
 	}
 	grant, err := q.RegistrationGrants().Lock(ctx, scope, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, store.ErrNotFound) {
-		return candidate{}, errGrant()
+		return candidate{}, errGrantInvalid()
 	}
 	if err != nil {
 		return candidate{}, err
 	}
 	if grant.SubjectUID != sub.UID || grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
-		return candidate{}, errGrant()
+		return candidate{}, errGrantInvalid()
 	}
 	passkeys, err := q.Passkeys().Active(ctx, scope, sub.UID)
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
@@ -194,7 +194,7 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope stor
 	made, err := rp.CreateCredential(user{c.subject, c.passkeys}, session, parsed)
 	if err != nil {
 		auth := parsed.Response.AttestationObject.AuthData
-		_, detail := nameOf(parsed.Response.CollectedClientData, protocol.CreateCeremony, session.Challenge, auth, rp.Config)
+		_, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.CreateCeremony, session.Challenge, auth, rp.Config)
 		return nil, refuseRegistration(detail, err)
 	}
 	return made, nil
@@ -215,7 +215,7 @@ func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string
 	return sub, err
 }
 
-func withinLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
+func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
 	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) >= MaxPasskeys {
 		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the most: revoke one first.", MaxPasskeys)

@@ -68,10 +68,10 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 		if err != nil {
 			return err
 		}
-		if err := permitted(ctx, q, sub, in.Anchor); err != nil {
+		if err := checkAnchor(ctx, q, sub, in.Anchor); err != nil {
 			return err
 		}
-		view.Recovery = opened(p, sub, in, now)
+		view.Recovery = newRecovery(p, sub, in, now)
 		created, err := q.Recoveries().Create(ctx, view.Recovery)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 }
 
 // permitted checks what the anchor presupposes. The evidence behind the other anchors is with the relying party.
-func permitted(ctx context.Context, q *store.Q, sub models.Subject, anchor string) error {
+func checkAnchor(ctx context.Context, q *store.Q, sub models.Subject, anchor string) error {
 	if sub.Status == models.SubjectRevoked {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked and cannot recover.")
 	}
@@ -99,7 +99,7 @@ func permitted(ctx context.Context, q *store.Q, sub models.Subject, anchor strin
 	return err
 }
 
-func opened(p identity.Principal, sub models.Subject, in Begin, now time.Time) models.Recovery {
+func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Time) models.Recovery {
 	terms := TermsOf(p.Kind, in.Anchor)
 	r := models.Recovery{
 		ID: ids.New(ids.Recovery), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID,
@@ -188,13 +188,13 @@ func entry(r models.Recovery, sub models.Subject, t events.Type, at time.Time, a
 		Scope: store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, Type: t, At: at, SubjectUID: sub.UID,
 		Subject: sub.ExternalID, Actor: actor, Data: map[string]any{
 			"recovery": r.ID, "anchor": r.Anchor, "ready_at": apitime.Time(r.ReadyAt), "expires_at": apitime.Time(r.ExpiresAt),
-			"limitations": words(r.Limitations),
+			"limitations": anySlice(r.Limitations),
 		},
 	}
 }
 
 // words is the list as it is written into an event: never null.
-func words(in models.Strings) []any {
+func anySlice(in models.Strings) []any {
 	out := make([]any, len(in))
 	for i, w := range in {
 		out[i] = w

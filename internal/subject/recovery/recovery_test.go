@@ -53,7 +53,7 @@ func (b *bundle) begin(anchor string) (recovery.View, error) {
 	return b.service.Begin(context.Background(), b.principal, b.subject.ExternalID, in)
 }
 
-func (b *bundle) advance(t *testing.T, id string) recovery.Standing {
+func (b *bundle) advance(t *testing.T, id string) recovery.Progress {
 	t.Helper()
 	s, err := b.service.Advance(context.Background(), recovery.Step{ID: id, At: b.clock.Now(), WorkflowID: "recovery/" + id})
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestRecoveryFromEndToEnd(t *testing.T) {
 	require.Equal(t, storetest.Epoch.Add(recovery.Life), v.ExpiresAt)
 	require.Empty(t, v.Limitations)
 
-	require.Equal(t, recovery.Standing{Status: models.RecoveryCoolingDown, Next: v.ReadyAt}, b.advance(t, v.ID))
+	require.Equal(t, recovery.Progress{Status: models.RecoveryCoolingDown, Next: v.ReadyAt}, b.advance(t, v.ID))
 	require.Equal(t, models.RecoveryCoolingDown, b.status(t))
 	requireCode(t, problem.RecoveryNotReady, b.enrollable())
 	requireCode(t, problem.RecoveryNotReady, b.complete())
@@ -156,11 +156,11 @@ func TestRecoveryFromEndToEnd(t *testing.T) {
 	b.clock.Set(v.ReadyAt)
 	require.Equal(t, models.RecoveryReady, b.status(t), "on read, before the timer")
 	require.NoError(t, b.enrollable())
-	require.Equal(t, recovery.Standing{Status: models.RecoveryReady, Next: v.ExpiresAt}, b.advance(t, v.ID))
+	require.Equal(t, recovery.Progress{Status: models.RecoveryReady, Next: v.ExpiresAt}, b.advance(t, v.ID))
 
 	require.NoError(t, b.complete())
 	require.Equal(t, models.RecoveryCompleted, b.status(t))
-	require.Equal(t, recovery.Standing{Status: models.RecoveryCompleted}, b.advance(t, v.ID))
+	require.Equal(t, recovery.Progress{Status: models.RecoveryCompleted}, b.advance(t, v.ID))
 	require.NoError(t, b.complete(), "an enrollment without a recovery completes none")
 	require.Nil(t, b.row(t).ClaimCapUntil)
 	require.Equal(t, []string{"recovery.started", "recovery.ready", "recovery.completed"}, b.events(t))
@@ -187,7 +187,7 @@ func TestRecoveryExpires(t *testing.T) {
 	require.Equal(t, models.RecoveryExpired, b.status(t), "on read, before the timer")
 	require.NoError(t, b.complete())
 	require.Equal(t, models.RecoveryExpired, b.status(t), "an enrollment after the end does not complete it")
-	require.Equal(t, recovery.Standing{Status: models.RecoveryExpired}, b.advance(t, v.ID))
+	require.Equal(t, recovery.Progress{Status: models.RecoveryExpired}, b.advance(t, v.ID))
 	require.Equal(t, models.RecoveryExpired, b.advance(t, v.ID).Status)
 	require.Equal(t, []string{"recovery.started", "recovery.ready", "recovery.expired"}, b.events(t))
 	_, err = b.begin(recovery.AnchorNone)
@@ -363,8 +363,8 @@ func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.store.Erasures().HideSubject(context.Background(), b.scope, b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
-	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, v.ID))
-	require.Equal(t, recovery.Standing{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))
+	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, v.ID))
+	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))
 	_, waiting, err := b.service.WorkflowInput(context.Background(), "rcv_unknown")
 	require.NoError(t, err)
 	require.False(t, waiting)

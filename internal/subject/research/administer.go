@@ -20,14 +20,14 @@ func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, 
 		return 0, false, err
 	}
 	for i, p := range due {
-		if err := s.end(ctx, p, at, by); err != nil {
+		if err := s.endPeriod(ctx, p, at, by); err != nil {
 			return i, true, err
 		}
 	}
 	return len(due), len(due) == rotateBatch, nil
 }
 
-func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
+func (s *Service) endPeriod(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		ended, err := q.Research().EndPeriod(ctx, p.ID, at)
 		if err != nil || !ended {
@@ -41,7 +41,7 @@ func (s *Service) end(ctx context.Context, p store.OwnedPeriod, at time.Time, by
 }
 
 // Learned says in the log of every environment whose vectors are in the range what was learned from them; data says what.
-func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
+func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		read, err := q.Research().Counts(ctx, r)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) Learned(ctx context.Context, r store.ResearchRange, data map[s
 
 // Switch turns research on or off for an environment. Off ends the period under way and, where remove is set, removes every
 // vector of the environment; it reports how many went.
-func (s *Service) Switch(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
+func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
 	var removed int64
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		before, err := q.Research().Switch(ctx, scope, on)

@@ -54,11 +54,11 @@ type Vector struct {
 
 // Keep keeps a vector in the caller's transaction, where deployment, environment and subject agree; it reports whether it
 // did. The caller asks it only where the frame says so. A nil service keeps nothing.
-func (s *Service) Keep(ctx context.Context, q *store.Q, scope store.Scope, v Vector) (bool, error) {
+func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vector) (bool, error) {
 	if s == nil || !s.enabled {
 		return false, nil
 	}
-	period, err := s.period(ctx, q, scope.Environment, v.At)
+	period, err := s.currentPeriod(ctx, q, scope.Environment, v.At)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -70,7 +70,7 @@ func (s *Service) Keep(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 		return false, err
 	}
 	holder := s.keys.MAC(holderPurpose, []byte(scope.Environment), []byte(v.SubjectUID))
-	sealed, err := s.keys.Seal(linkPurpose, pseudonym, bound(holder, period.ID))
+	sealed, err := s.keys.Seal(linkPurpose, pseudonym, linkContext(holder, period.ID))
 	if err != nil {
 		return false, err
 	}
@@ -80,12 +80,12 @@ func (s *Service) Keep(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 }
 
 // period is the one under way, begun where there is none. ErrNotFound where research is off for the environment.
-func (s *Service) period(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
+func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
 	p, err := q.Research().Period(ctx, environment)
 	if !errors.Is(err, store.ErrNotFound) {
 		return p, err
 	}
-	fresh, err := s.fresh(environment, at)
+	fresh, err := s.newPeriod(environment, at)
 	if err != nil {
 		return p, err
 	}
@@ -95,7 +95,7 @@ func (s *Service) period(ctx context.Context, q *store.Q, environment string, at
 	return q.Research().Period(ctx, environment) // another's, where it was first
 }
 
-func (s *Service) fresh(environment string, at time.Time) (models.ResearchPeriod, error) {
+func (s *Service) newPeriod(environment string, at time.Time) (models.ResearchPeriod, error) {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never fails: it ends the process instead
 	p := models.ResearchPeriod{ID: ids.New(ids.ResearchPeriod), EnvironmentID: environment, StartedAt: at}
@@ -115,7 +115,7 @@ func (s *Service) pseudonym(p models.ResearchPeriod, subjectUID string) ([]byte,
 }
 
 // bound ties a sealed pseudonym to its link.
-func bound(holder []byte, period string) []byte { return append([]byte(period+" "), holder...) }
+func linkContext(holder []byte, period string) []byte { return append([]byte(period+" "), holder...) }
 
 // day is all that is kept of a time.
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
@@ -135,7 +135,7 @@ func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID
 	}
 	pseudonyms = make([][]byte, len(rows))
 	for i, l := range rows {
-		if pseudonyms[i], err = s.keys.Open(linkPurpose, l.Pseudonym, bound(l.Holder, l.PeriodID)); err != nil {
+		if pseudonyms[i], err = s.keys.Open(linkPurpose, l.Pseudonym, linkContext(l.Holder, l.PeriodID)); err != nil {
 			return nil, nil, fmt.Errorf("a research link of period %s: %w", l.PeriodID, err)
 		}
 	}

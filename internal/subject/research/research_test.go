@@ -47,7 +47,7 @@ func (b *bundle) keep(t *testing.T, s *research.Service, after time.Duration) bo
 	t.Helper()
 	kept := false
 	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) (err error) {
-		kept, err = s.Keep(t.Context(), q, b.Scope, research.Vector{SubjectUID: b.Subject.UID, DeviceClass: "desktop", Data: []byte{1}, At: now.Add(after)})
+		kept, err = s.Save(t.Context(), q, b.Scope, research.Vector{SubjectUID: b.Subject.UID, DeviceClass: "desktop", Data: []byte{1}, At: now.Add(after)})
 		return err
 	}))
 	return kept
@@ -175,7 +175,7 @@ func TestWhatWasLearnedIsInTheLogOfEveryEnvironmentItCameFrom(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	learned := func(r store.ResearchRange) {
-		require.NoError(t, b.service.Learned(t.Context(), r, map[string]any{"version": "v1", "modality": "keystroke", "people": 20}, now, "cli:background learn"))
+		require.NoError(t, b.service.RecordLearning(t.Context(), r, map[string]any{"version": "v1", "modality": "keystroke", "people": 20}, now, "cli:background learn"))
 	}
 	learned(store.ResearchRange{})
 	require.Zero(t, b.Events("background.learned"), "nothing was read of it")
@@ -191,7 +191,7 @@ func TestSwitchingAnEnvironmentOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sw := func(on, remove bool) int64 {
-		n, err := b.service.Switch(t.Context(), b.Scope, on, remove, now, "cli:tenant research")
+		n, err := b.service.SetEnabled(t.Context(), b.Scope, on, remove, now, "cli:tenant research")
 		require.NoError(t, err)
 		return n
 	}
@@ -205,6 +205,6 @@ func TestSwitchingAnEnvironmentOff(t *testing.T) {
 	require.Equal(t, 1, b.Events("research.vectors_removed"))
 	sw(true, false)
 	require.True(t, b.keep(t, b.service, 0))
-	_, err := b.service.Switch(context.Background(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, true, false, now, "cli:x")
+	_, err := b.service.SetEnabled(context.Background(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, true, false, now, "cli:x")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }

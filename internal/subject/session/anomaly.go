@@ -12,7 +12,7 @@ import (
 )
 
 // alarming are the claims whose detection is an anomaly of the session.
-var alarming = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scoring.ClaimChange}
+var anomalyClaims = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scoring.ClaimChange}
 
 // anomaly is what a frame has shown, beside the session as it was before it.
 type anomaly struct {
@@ -26,15 +26,15 @@ type anomaly struct {
 }
 
 // warn tells of each alarming claim that the frame has brought about: once, and again only where it had gone meanwhile.
-func (s *Service) warn(ctx context.Context, q *store.Q, a anomaly) error {
+func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) error {
 	var was *scoring.Profile
-	for _, name := range alarming {
+	for _, name := range anomalyClaims {
 		claim := a.profile.Claim(name)
 		if claim.Status != scoring.Detected {
 			continue
 		}
 		if was == nil { // looked at only where something is wrong
-			profile, err := s.assessedBefore(a)
+			profile, err := s.assessBefore(a)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (s *Service) warn(ctx context.Context, q *store.Q, a anomaly) error {
 	return nil
 }
 
-func (s *Service) assessedBefore(a anomaly) (scoring.Profile, error) {
+func (s *Service) assessBefore(a anomaly) (scoring.Profile, error) {
 	state, err := s.assessor.OpenState(a.before)
 	if err != nil {
 		return scoring.Profile{}, err

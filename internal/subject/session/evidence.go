@@ -52,7 +52,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 	if in.Purpose == "" {
 		in.Purpose = "score"
 	}
-	f := incoming{Frame: in, principal: p, parsed: features.Read(in.Features), now: s.clock.Now()}
+	f := incomingFrame{Frame: in, principal: p, parsed: features.Read(in.Features), now: s.clock.Now()}
 	if f.parsed.Status == features.Accepted {
 		var err error
 		if f.digest, err = hex.DecodeString(f.parsed.Frame.Digest()); err != nil {
@@ -64,7 +64,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 		defer f.known.Close()
 	}
 	for range maxAttempts {
-		ack, err := s.attempt(ctx, id, f)
+		ack, err := s.process(ctx, id, f)
 		if !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
 			return ack, err
 		}
@@ -73,7 +73,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 }
 
 // passages are what is known of the subject's typing.
-func (f incoming) passages() scoring.Passages {
+func (f incomingFrame) passages() scoring.Passages {
 	if f.known == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (f incoming) passages() scoring.Passages {
 const maxAttempts = 3
 
 // incoming is a frame on its way, with what is derived from it once.
-type incoming struct {
+type incomingFrame struct {
 	Frame
 	principal identity.Principal
 	parsed    features.Result
@@ -94,7 +94,7 @@ type incoming struct {
 }
 
 // lookup is what has to be found out of the frame.
-func (f incoming) lookup() store.FrameLookup {
+func (f incomingFrame) lookup() store.FrameLookup {
 	out := store.FrameLookup{ID: f.FrameID, Templates: len(f.digest) > 0}
 	if f.parsed.Frame.Distinctive() {
 		out.Digest = f.digest // others are too short to be told from another person's
@@ -106,7 +106,7 @@ func (f incoming) lookup() store.FrameLookup {
 	return out
 }
 
-func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, err error) {
+func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack Ack, err error) {
 	p := f.principal
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		o, err := q.Sessions().Observe(ctx, p.Store(), id, f.lookup())
@@ -123,21 +123,21 @@ func (s *Service) attempt(ctx context.Context, id string, f incoming) (ack Ack, 
 			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
 		}
 		if o.Prior != nil {
-			ack = answer(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
+			ack = newAck(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
 			return nil
 		}
-		ack, err = s.take(ctx, q, o, f)
+		ack, err = s.storeFrame(ctx, q, o, f)
 		return err
 	})
 	return ack, err
 }
 
 // take scores a new frame and stores it with what it changed.
-func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f incoming) (Ack, error) {
+func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame) (Ack, error) {
 	counts := false // for the next enrollment
 	if f.Purpose == purposeEnroll {
 		var err error
-		if counts, err = s.enrolling(ctx, q, o.Subject, f); err != nil {
+		if counts, err = s.checkEnrolling(ctx, q, o.Subject, f); err != nil {
 			return Ack{}, err
 		}
 	}
@@ -168,12 +168,12 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	}
 	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
 	if f.ResearchOptin && accepted {
-		if err := s.keep(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {
+		if err := s.saveForResearch(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {
 			return Ack{}, err
 		}
 	}
 	if !counts || !accepted {
-		return answer(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
+		return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 	}
 	var err error
 	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
@@ -181,16 +181,16 @@ func (s *Service) take(ctx context.Context, q *store.Q, o store.Observed, f inco
 	}
 	keys := f.parsed.Frame.Keys()
 	row.Keys = &keys
-	if err := s.collect(ctx, q, f, o.SubjectSession, &sess); err != nil {
+	if err := s.updateReadiness(ctx, q, f, o.SubjectSession, &sess); err != nil {
 		return Ack{}, err
 	}
-	return answer(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
+	return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 }
 
 // enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
 // ready it does not. If the environment requires that enrolling is granted by name, a grant is for one enrollment: a token
 // made before the next one was asked for may not enroll. A server key asks by its first frame.
-func (s *Service) enrolling(ctx context.Context, q *store.Q, sub models.Subject, f incoming) (counts bool, err error) {
+func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Subject, f incomingFrame) (counts bool, err error) {
 	p := f.principal
 	terms, err := q.Subjects().EnrollmentTerms(ctx, p.Store(), sub.UID)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Service) enrolling(ctx context.Context, q *store.Q, sub models.Subject,
 
 // keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
 // again where the vector is written.
-func (s *Service) keep(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
+func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
 	if !v.Subject.ResearchConsent {
 		return nil
 	}
@@ -222,14 +222,14 @@ func (s *Service) keep(ctx context.Context, q *store.Q, v store.SubjectSession, 
 		return err
 	}
 	scope := store.Scope{Tenant: v.Session.TenantID, Environment: v.Session.EnvironmentID}
-	_, err = s.research.Keep(ctx, q, scope, research.Vector{
+	_, err = s.research.Save(ctx, q, scope, research.Vector{
 		SubjectUID: v.Subject.UID, DeviceClass: v.Session.DeviceClass, Data: data, At: now,
 	})
 	return err
 }
 
 // score takes the frame into the session's running state and tells of what changed.
-func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incoming, sess *models.Session) (scoring.Ack, error) {
+func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
 	model := s.assessor.Model()
 	state, err := s.assessor.OpenState(*sess)
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
 	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{CapLikely: o.Subject.Capped(f.now)})
-	if err := s.warn(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
+	if err := s.recordAnomalies(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
 		return taken, err
 	}
 	trust := scoring.LegacyTrust(state, profile)
@@ -274,7 +274,7 @@ func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v 
 }
 
 // collect says whether the enrollment has enough with this frame, and marks a subject that begins to enroll.
-func (s *Service) collect(ctx context.Context, q *store.Q, f incoming, v store.SubjectSession, sess *models.Session) error {
+func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFrame, v store.SubjectSession, sess *models.Session) error {
 	p := f.principal
 	if v.Subject.Enrollment == models.EnrollmentNone {
 		if err := q.Subjects().SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
@@ -308,7 +308,7 @@ func (s *Service) collect(ctx context.Context, q *store.Q, f incoming, v store.S
 	return nil
 }
 
-func answer(s models.Session, status string, reasons []string) Ack {
+func newAck(s models.Session, status string, reasons []string) Ack {
 	return Ack{
 		Status: status, Coverage: s.Coverage, EvidenceWindows: s.EvidenceWindows, ActiveSeconds: s.ActiveSeconds,
 		EnrollmentReady: s.EnrollmentReady, Modalities: append([]string{}, s.Modalities...), ReasonCodes: append([]string{}, reasons...),

@@ -26,18 +26,12 @@ type Service struct {
 	store    *store.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
-	research *research.Service // nil keeps nothing for research
+	research *research.Service // nil stores no research vectors
 }
 
-// New makes the service.
-func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
-	return &Service{store: st, clock: c, assessor: assessor}
-}
-
-// KeepForResearch has vectors kept for learning where everybody agrees to it.
-func (s *Service) KeepForResearch(r *research.Service) *Service {
-	s.research = r
-	return s
+// New returns the service. With a nil research service, no vector is stored for research whatever a frame says.
+func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor, r *research.Service) *Service {
+	return &Service{store: st, clock: c, assessor: assessor, research: r}
 }
 
 // Start opens a session of a subject that is active.

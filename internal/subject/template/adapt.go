@@ -22,13 +22,13 @@ const (
 	Adapted   = "adapted"
 	Unchanged = "unchanged"
 
-	WhyGone         = "subject_gone"
-	WhyNotEnded     = "session_not_ended"
-	WhyFrozen       = "frozen"
-	WhyNoTemplate   = "no_template"
-	WhyNotConfirmed = "not_confirmed"
-	WhyTooSoon      = "too_soon"
-	WhyRecovery     = "before_recovery"
+	ReasonGone         = "subject_gone"
+	ReasonNotEnded     = "session_not_ended"
+	ReasonFrozen       = "frozen"
+	ReasonNoTemplate   = "no_template"
+	ReasonNotConfirmed = "not_confirmed"
+	ReasonTooSoon      = "too_soon"
+	ReasonRecovery     = "before_recovery"
 )
 
 // AfterSession asks for a session that ended to be taken in, in the transaction that ends it. A session too short to be
@@ -63,7 +63,7 @@ type Step struct {
 }
 
 // Outcome is what became of it.
-type Outcome struct {
+type AdaptationResult struct {
 	Status string // Adapted or Unchanged
 	Reason string // why it is unchanged; empty where adapted
 }
@@ -72,12 +72,12 @@ type Outcome struct {
 // the templates in force, no program and no replay was in it, adaptation is not frozen, and the last one is long enough
 // ago. A session that was trusted and is not taken in is remembered, so that its recording is known when it comes again.
 // It is safe to repeat: a session adapts once.
-func (s *Service) Adapt(ctx context.Context, step Step) (Outcome, error) {
-	var out Outcome
+func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error) {
+	var out AdaptationResult
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		session, err := q.Sessions().ByID(ctx, step.Session)
 		if errors.Is(err, store.ErrNotFound) {
-			out = unchanged(WhyGone)
+			out = unchanged(ReasonGone)
 			return nil
 		}
 		if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) Adapt(ctx context.Context, step Step) (Outcome, error) {
 		scope := store.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
 		sub, err := q.Subjects().LockByUID(ctx, scope, session.SubjectUID)
 		if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
-			out = unchanged(WhyGone)
+			out = unchanged(ReasonGone)
 			return nil
 		}
 		if err != nil {
@@ -98,35 +98,35 @@ func (s *Service) Adapt(ctx context.Context, step Step) (Outcome, error) {
 	return out, err
 }
 
-func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, step Step) (Outcome, error) {
+func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, step Step) (AdaptationResult, error) {
 	if session.Status == models.SessionActive {
-		return unchanged(WhyNotEnded), nil
+		return unchanged(ReasonNotEnded), nil
 	}
 	did, last, err := q.Templates().AdaptedBy(ctx, scope, sub.UID, session.DeviceClass, session.ID)
 	if err != nil {
-		return Outcome{}, err
+		return AdaptationResult{}, err
 	}
 	if did {
-		return Outcome{Status: Adapted}, nil
+		return AdaptationResult{Status: Adapted}, nil
 	}
 	if before, err := beganBeforeRecovery(ctx, q, scope, session); err != nil || before {
-		return unchanged(WhyRecovery), err
+		return unchanged(ReasonRecovery), err
 	}
-	e, why, err := s.examine(ctx, q, scope, sub, session)
+	e, why, err := s.evaluate(ctx, q, scope, sub, session)
 	if err != nil || why != "" {
 		return unchanged(why), err
 	}
 	switch {
 	case sub.AdaptationFrozen:
-		why = WhyFrozen
+		why = ReasonFrozen
 	case last != nil && session.LastEvidenceAt.Sub(*last) < adaptInterval:
-		why = WhyTooSoon
+		why = ReasonTooSoon
 	case !e.clean():
-		why = WhyNotConfirmed
+		why = ReasonNotConfirmed
 	default:
 		return s.takeIn(ctx, q, scope, sub, session, e, step)
 	}
-	return unchanged(why), s.remember(ctx, q, e, step.At)
+	return unchanged(why), s.saveFingerprints(ctx, q, e, step.At)
 }
 
 // beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
@@ -140,7 +140,7 @@ func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, ses
 }
 
 // examined is a session with what the templates in force say of it as of its last frame.
-type examined struct {
+type evaluation struct {
 	model     *scoring.Model
 	rows      []models.Template
 	templates scoring.Templates
@@ -148,10 +148,10 @@ type examined struct {
 	profile   scoring.Profile
 }
 
-func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (examined, string, error) {
-	e := examined{model: s.assessor.Model()}
+func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
+	e := evaluation{model: s.assessor.Model()}
 	if len(session.State) == 0 || session.LastEvidenceAt == nil {
-		return e, WhyNotConfirmed, nil
+		return e, ReasonNotConfirmed, nil
 	}
 	var err error
 	if e.rows, err = q.Templates().Active(ctx, scope, sub.UID); err != nil {
@@ -161,7 +161,7 @@ func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, su
 		return e, "", err
 	}
 	if e.templates.Find(features.Keystroke, scoring.DeviceClass(session.DeviceClass)) == nil {
-		return e, WhyNoTemplate, nil
+		return e, ReasonNoTemplate, nil
 	}
 	if e.state, err = s.assessor.OpenState(session); err != nil {
 		return e, "", err
@@ -176,7 +176,7 @@ func (s *Service) examine(ctx context.Context, q *store.Q, scope store.Scope, su
 
 // clean reports whether the session was the person's from what can be seen: confirmed, no doubt of a person, no program, no
 // replay, no change of hands.
-func (e examined) clean() bool {
+func (e evaluation) clean() bool {
 	status := func(claim string) scoring.Status { return e.profile.Claim(claim).Status }
 	human := status(scoring.ClaimPresence)
 	return status(scoring.ClaimContinuity) == scoring.Confirmed && (human == scoring.Confirmed || human == scoring.Likely) &&
@@ -184,15 +184,15 @@ func (e examined) clean() bool {
 		status(scoring.ClaimChange) != scoring.Detected
 }
 
-func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, e examined, step Step) (Outcome, error) {
+func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, e evaluation, step Step) (AdaptationResult, error) {
 	next, err := e.model.Adapt(e.templates, e.state, e.profile)
 	switch {
 	case errors.Is(err, scoring.ErrTooSoon):
-		return unchanged(WhyTooSoon), s.remember(ctx, q, e, step.At)
+		return unchanged(ReasonTooSoon), s.saveFingerprints(ctx, q, e, step.At)
 	case errors.Is(err, scoring.ErrNotConfirmed), errors.Is(err, scoring.ErrNotAdaptable):
-		return unchanged(WhyNotConfirmed), s.remember(ctx, q, e, step.At)
+		return unchanged(ReasonNotConfirmed), s.saveFingerprints(ctx, q, e, step.At)
 	case err != nil:
-		return Outcome{}, err
+		return AdaptationResult{}, err
 	}
 	for i, t := range next {
 		if t.Modality != features.Keystroke || string(t.Device) != session.DeviceClass {
@@ -200,8 +200,8 @@ func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub
 		}
 		row := e.rows[i]
 		row.Origin, row.OriginRef = models.OriginAdaptation, session.ID
-		if row, err = s.keep(ctx, q, row, t, step.At); err != nil {
-			return Outcome{}, err
+		if row, err = s.saveVersion(ctx, q, row, t, step.At); err != nil {
+			return AdaptationResult{}, err
 		}
 		err = events.Append(ctx, q, events.Entry{
 			Scope: scope, Type: events.TemplateAdapted, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
@@ -211,14 +211,14 @@ func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub
 			},
 		})
 		if err != nil {
-			return Outcome{}, err
+			return AdaptationResult{}, err
 		}
 	}
-	return Outcome{Status: Adapted}, nil
+	return AdaptationResult{Status: Adapted}, nil
 }
 
 // remember keeps the fingerprints of a session that was trusted. What a template says of its person is not changed.
-func (s *Service) remember(ctx context.Context, q *store.Q, e examined, at time.Time) error {
+func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation, at time.Time) error {
 	next := e.model.Remember(e.templates, e.state, e.profile)
 	status := e.profile.Claim(scoring.ClaimContinuity).Status
 	if status != scoring.Confirmed && status != scoring.Likely {
@@ -239,4 +239,4 @@ func (s *Service) remember(ctx context.Context, q *store.Q, e examined, at time.
 	return nil
 }
 
-func unchanged(why string) Outcome { return Outcome{Status: Unchanged, Reason: why} }
+func unchanged(why string) AdaptationResult { return AdaptationResult{Status: Unchanged, Reason: why} }

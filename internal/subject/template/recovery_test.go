@@ -25,7 +25,7 @@ func TestAdaptLeavesOutSessionsFromBeforeARecovery(t *testing.T) {
 		ready_at, expires_at, completed_at) values ($1, $2, $3, $4, 'completed', 'none', $5, $6, $6, $6)`,
 		ids.New(ids.Recovery), b.principal.TenantID, b.principal.EnvironmentID, b.subject.UID, began.Add(-time.Hour), began.Add(time.Minute))
 	require.NoError(t, err)
-	require.Equal(t, template.Outcome{Status: template.Unchanged, Reason: template.WhyRecovery}, b.adapt(t, id))
+	require.Equal(t, template.AdaptationResult{Status: template.Unchanged, Reason: template.ReasonRecovery}, b.adapt(t, id))
 	require.Len(t, b.versions(t), 1)
 	b.confirmed(t, who) // a session from after it is taken in
 }

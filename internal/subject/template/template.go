@@ -21,7 +21,7 @@ import (
 
 // keptVersions is how many superseded versions that no enrollment made are kept for going back to. Those that an
 // enrollment made are kept all.
-const keptVersions = 8
+const maxSuperseded = 8
 
 // Service keeps templates.
 type Service struct {
@@ -90,12 +90,12 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 }
 
 // rescored bounds how many sessions of one subject are scored again at once; more are scored with their next frame.
-const rescored = 20
+const maxRescored = 20
 
 // Rescore scores the sessions of a subject that are under way again, each in a transaction of its own, after templates
 // changed. What it does not reach is put right by the session's next frame.
 func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor, scope store.Scope, uid string) error {
-	sessions, err := st.Sessions().ActiveIDs(ctx, scope, uid, rescored)
+	sessions, err := st.Sessions().ActiveIDs(ctx, scope, uid, maxRescored)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func open(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope s
 }
 
 // keep puts a new version in force and forgets what is older than needed.
-func (s *Service) keep(ctx context.Context, q *store.Q, row models.Template, t scoring.Template, at time.Time) (models.Template, error) {
+func (s *Service) saveVersion(ctx context.Context, q *store.Q, row models.Template, t scoring.Template, at time.Time) (models.Template, error) {
 	row.ID, row.Status, row.CreatedAt, row.UpdatedAt = ids.New(ids.Template), models.TemplateActive, at, at
 	row.ModelVersion, row.Provisional = t.ModelVersion, t.Provisional
 	row.Limitations = append(models.Strings{}, t.Limitations...)
@@ -151,6 +151,6 @@ func (s *Service) keep(ctx context.Context, q *store.Q, row models.Template, t s
 	if err := q.Templates().Replace(ctx, row); err != nil {
 		return row, err
 	}
-	_, err = q.Templates().DropVersions(ctx, row, keptVersions)
+	_, err = q.Templates().DropVersions(ctx, row, maxSuperseded)
 	return row, err
 }

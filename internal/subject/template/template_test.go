@@ -46,7 +46,7 @@ func setup(t *testing.T) *bundle {
 	b.subject = storetest.Subject(t, b.store, env, "ada")
 	b.principal = identity.Principal{CredentialID: "crd_1", TenantID: env.TenantID, EnvironmentID: env.ID, Kind: models.Sandbox}
 	b.assessor = assurance.New(scoring.Default(), keys)
-	b.sessions = session.New(b.store, b.clock, b.assessor)
+	b.sessions = session.New(b.store, b.clock, b.assessor, nil)
 	b.enrollments = enrollment.New(b.store, b.clock, b.assessor)
 	b.templates = template.New(b.store, b.clock, b.assessor)
 	return b
@@ -100,7 +100,7 @@ func (b *bundle) enroll(t *testing.T, who *synthetic.Typist) {
 }
 
 // day is one ended session and what adaptation makes of it.
-func (b *bundle) day(t *testing.T, frames []features.Frame) (string, template.Outcome) {
+func (b *bundle) day(t *testing.T, frames []features.Frame) (string, template.AdaptationResult) {
 	t.Helper()
 	b.clock.Advance(24 * time.Hour)
 	id := b.frames(t, "score", frames)
@@ -108,7 +108,7 @@ func (b *bundle) day(t *testing.T, frames []features.Frame) (string, template.Ou
 	return id, b.adapt(t, id)
 }
 
-func (b *bundle) adapt(t *testing.T, id string) template.Outcome {
+func (b *bundle) adapt(t *testing.T, id string) template.AdaptationResult {
 	t.Helper()
 	out, err := b.templates.Adapt(context.Background(), template.Step{Session: id, At: b.clock.Now(), WorkflowID: "adaptation/" + id})
 	require.NoError(t, err)
@@ -164,9 +164,9 @@ func TestConfirmedSessionBecomesANewVersion(t *testing.T) {
 	require.Equal(t, 1, b.count(t, "select count(*) from events where type = 'template.adapted'"))
 
 	same := b.frames(t, "score", typed(who, 6))
-	require.Equal(t, template.WhyNotEnded, b.adapt(t, same).Reason)
+	require.Equal(t, template.ReasonNotEnded, b.adapt(t, same).Reason)
 	b.end(t, same)
-	require.Equal(t, template.WhyTooSoon, b.adapt(t, same).Reason, "one a day")
+	require.Equal(t, template.ReasonTooSoon, b.adapt(t, same).Reason, "one a day")
 	require.Len(t, b.versions(t), 2)
 }
 
@@ -177,26 +177,26 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	b.enroll(t, who)
 
 	_, out := b.day(t, typed(synthetic.NewTypist(907), 6))
-	require.Equal(t, template.WhyNotConfirmed, out.Reason, "somebody else")
+	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "somebody else")
 	_, out = b.day(t, typed(who, 1))
-	require.Equal(t, template.WhyNotConfirmed, out.Reason, "too little to be confirmed")
+	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "too little to be confirmed")
 	require.Equal(t, 0, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref in (select id from sessions where coverage <> 'sufficient')"))
 
 	_, err := b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, true, b.clock.Now())
 	require.NoError(t, err)
 	for range 4 {
 		_, out = b.day(t, typed(who, 6))
-		require.Equal(t, template.WhyFrozen, out.Reason)
+		require.Equal(t, template.ReasonFrozen, out.Reason)
 	}
 	require.Len(t, b.versions(t), 1)
 	_, err = b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, false, b.clock.Now())
 	require.NoError(t, err)
 	b.confirmed(t, who)
 
-	require.Equal(t, template.WhyGone, b.adapt(t, "ses_unknown").Reason)
+	require.Equal(t, template.ReasonGone, b.adapt(t, "ses_unknown").Reason)
 	_, err = b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
-	require.Equal(t, template.WhyGone, b.adapt(t, b.last(t)).Reason)
+	require.Equal(t, template.ReasonGone, b.adapt(t, b.last(t)).Reason)
 }
 
 func (b *bundle) last(t *testing.T) string {
@@ -273,14 +273,14 @@ func TestTemplatesAreCarriedOverToAnotherBackground(t *testing.T) {
 	require.Contains(t, []string{"confirmed", "likely"}, b.continuity(t, typed(who, 6)))
 	require.Equal(t, embedded.Version, b.versions(t)[0].ModelVersion)
 
-	n, more, err := b.templates.CarryOver(t.Context(), b.clock.Now(), "upkeep/templates")
+	n, more, err := b.templates.RetrainOutdated(t.Context(), b.clock.Now(), "upkeep/templates")
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.False(t, more)
 	require.Equal(t, next.Version, b.versions(t)[0].ModelVersion)
 	require.Equal(t, models.OriginRetraining, b.versions(t)[0].Origin)
 	require.Equal(t, 1, b.count(t, "select count(*) from events where type = 'template.trained'"))
-	n, _, err = b.templates.CarryOver(t.Context(), b.clock.Now(), "upkeep/templates")
+	n, _, err = b.templates.RetrainOutdated(t.Context(), b.clock.Now(), "upkeep/templates")
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Contains(t, []string{"confirmed", "likely"}, b.continuity(t, typed(who, 6)))

@@ -19,7 +19,7 @@ const day = 24 * time.Hour
 const retentionBatch = 2000
 
 // quotaKept is how long a quota's window is remembered; windows are an hour long.
-const quotaKept = 2 * time.Hour
+const quotaRetention = 2 * time.Hour
 
 // Retention says how long each class of data is kept. Zero is for ever: until the subject is erased.
 type Retention struct {
@@ -46,10 +46,10 @@ func DefaultRetention() Retention {
 
 // class is one word of the setting.
 type class struct {
-	name    string
-	keep    func(r *Retention) *time.Duration
-	least   time.Duration
-	forever bool // may be kept for ever
+	name      string
+	field     func(r *Retention) *time.Duration
+	minimum   time.Duration
+	unlimited bool // may be kept for ever
 }
 
 // classes are in the order of docs/retention.md.
@@ -95,16 +95,16 @@ func (r *Retention) set(name, value string) error {
 		if c.name != name {
 			continue
 		}
-		if value == "never" && c.forever {
-			*c.keep(r) = 0
+		if value == "never" && c.unlimited {
+			*c.field(r) = 0
 			return nil
 		}
 		n, err := strconv.Atoi(strings.TrimSuffix(value, "d"))
 		keep := time.Duration(n) * day
-		if err != nil || !strings.HasSuffix(value, "d") || n > 36500 || keep < c.least {
-			return fmt.Errorf("%s=%q: want a number of days from %dd to 36500d", name, value, c.least/day)
+		if err != nil || !strings.HasSuffix(value, "d") || n > 36500 || keep < c.minimum {
+			return fmt.Errorf("%s=%q: want a number of days from %dd to 36500d", name, value, c.minimum/day)
 		}
-		*c.keep(r) = keep
+		*c.field(r) = keep
 		return nil
 	}
 	return fmt.Errorf("%q is no class of data: %s", name, strings.Join(names, ", "))
@@ -155,7 +155,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 			}
 			for _, g := range gone {
 				n += int(g.Rows)
-				if err := executed(ctx, q, expired{class, g, at.Add(-keep)}, at, by); err != nil {
+				if err := recordRemoval(ctx, q, removal{class, g, at.Add(-keep)}, at, by); err != nil {
 					return err
 				}
 			}
@@ -166,13 +166,13 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 }
 
 // expired is what of a class was removed of one environment: rows from before a time.
-type expired struct {
+type removal struct {
 	class  store.Expiring
 	gone   store.Counted
 	before time.Time
 }
 
-func executed(ctx context.Context, q *store.Q, e expired, at time.Time, by string) error {
+func recordRemoval(ctx context.Context, q *store.Q, e removal, at time.Time, by string) error {
 	g := e.gone
 	t, data := events.RetentionExecuted, map[string]any{"class": string(e.class), "removed": g.Rows, "older_than": apitime.Time(e.before)}
 	if e.class == store.ExpiringResearch {
@@ -201,8 +201,8 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, d.Store.Challenges().DropLinks},
 		{d.Retention.Spent, d.Store.Staff().DropTraces},
 		{d.Retention.Spent, d.Store.Research().DropPeriods},
-		{d.Retention.Idempotency, atOnce(d.Store.Idempotency().Drop)},
-		{quotaKept, atOnce(d.Store.Quotas().Drop)},
+		{d.Retention.Idempotency, unbatched(d.Store.Idempotency().Drop)},
+		{quotaRetention, unbatched(d.Store.Quotas().Drop)},
 	} {
 		n, err := drop.do(ctx, at.Add(-drop.keep), batch)
 		if err != nil {
@@ -214,7 +214,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 	return all, more, nil
 }
 
-func atOnce(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
+func unbatched(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
 	return func(ctx context.Context, t time.Time, _ int) (int64, error) {
 		n, err := drop(ctx, t)
 		// However many there were, there are no more.

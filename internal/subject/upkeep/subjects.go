@@ -20,7 +20,7 @@ type SubjectDeps struct {
 }
 
 // Subjects are the tasks about subjects: an accident in Temporal must not leave a recovery waiting or an erasure undone.
-func Subjects(d SubjectDeps) []Task {
+func SubjectTasks(d SubjectDeps) []Task {
 	return []Task{
 		{Name: "overdue-recoveries", Every: 15 * time.Minute, About: "Move recoveries whose run is gone", Do: d.recoveries},
 		{Name: "unfinished-erasures", Every: 15 * time.Minute, About: "Start erasures again whose run is gone", Do: d.erasures},

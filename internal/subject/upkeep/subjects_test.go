@@ -36,7 +36,7 @@ func TestSubjectsWhoseRunsAreGone(t *testing.T) {
 	require.NoError(t, err)
 
 	run := func(name string, at time.Time) int {
-		for _, task := range upkeep.Subjects(upkeep.SubjectDeps{Store: st, Recoveries: recoveries}) {
+		for _, task := range upkeep.SubjectTasks(upkeep.SubjectDeps{Store: st, Recoveries: recoveries}) {
 			if task.Name == name {
 				n, more, err := task.Do(ctx, at, "upkeep/"+name)
 				require.NoError(t, err)

@@ -25,22 +25,22 @@ const grace = time.Minute
 const KeyLife = 90 * 24 * time.Hour
 
 // Keys rotates signing keys (internal/authz/signing).
-type Keys interface {
+type KeyRotator interface {
 	Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error)
 	Retire(ctx context.Context, scope store.Scope, actor string) (int, error)
 }
 
 // Deps are the services whose moves upkeep makes.
-type Deps struct {
+type CoreDeps struct {
 	Store       *store.Store
 	Challenges  *challenge.Service
 	Holds       *hold.Service
 	Evaluations *evaluation.Service
-	Keys        Keys
+	Keys        KeyRotator
 }
 
 // Standard are the tasks of the service.
-func Standard(d Deps) []Task {
+func CoreTasks(d CoreDeps) []Task {
 	return []Task{
 		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose run is gone", Do: d.challenges},
 		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose run is gone", Do: d.holds},
@@ -60,7 +60,7 @@ func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
 	return len(found), len(found) == batch, err
 }
 
-func (d Deps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
+func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
 		_, err := d.Challenges.Expire(ctx, challenge.Move{ID: id, At: at, WorkflowID: by})
@@ -68,7 +68,7 @@ func (d Deps) challenges(ctx context.Context, at time.Time, by string) (int, boo
 	})
 }
 
-func (d Deps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
+func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
@@ -77,7 +77,7 @@ func (d Deps) holds(ctx context.Context, at time.Time, by string) (int, bool, er
 }
 
 // evaluations closes one at a time: each may count for a minute.
-func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
+func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
 	if err != nil || len(ids) == 0 {
 		return 0, false, err
@@ -86,7 +86,7 @@ func (d Deps) evaluations(ctx context.Context, at time.Time, by string) (int, bo
 	return 1, true, err
 }
 
-func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
+func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
 	err := d.Store.Write(ctx, func(q *store.Q) error {
 		expired, err := q.Sessions().ExpireIdle(ctx, at.Add(-assurance.SessionIdle), at, batch)
@@ -95,7 +95,7 @@ func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool,
 		}
 		n = len(expired)
 		for _, s := range expired {
-			if err := sessionExpired(ctx, q, s, at, by); err != nil {
+			if err := recordExpiry(ctx, q, s, at, by); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func (d Deps) sessions(ctx context.Context, at time.Time, by string) (int, bool,
 	return n, n == batch, err
 }
 
-func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
+func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
 	subject, err := q.Subjects().ExternalID(ctx, s.SubjectUID)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func sessionExpired(ctx context.Context, q *store.Q, s models.Session, at time.T
 }
 
 // keys retires before it rotates, so that a rotation finds the place free.
-func (d Deps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
+func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	actor := "workflow:" + by
 	scopes, err := d.Store.SigningKeys().RetiringSince(ctx, at, batch)
 	retired, _, err := each(scopes, err, func(s store.Scope) error {

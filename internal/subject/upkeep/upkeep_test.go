@@ -53,7 +53,7 @@ func setup(t *testing.T) *bundle {
 	b := &bundle{World: fixture.New(t, st, now), keys: &keys{}}
 	c := clock.NewFake(now)
 	var err error
-	b.service, err = upkeep.New(upkeep.Standard(upkeep.Deps{
+	b.service, err = upkeep.New(upkeep.CoreTasks(upkeep.CoreDeps{
 		Store: st, Challenges: &challenge.Service{Store: st, Clock: c}, Holds: &hold.Service{Store: st, Clock: c},
 		Evaluations: &evaluation.Service{Store: st, Clock: c}, Keys: b.keys,
 	})...)

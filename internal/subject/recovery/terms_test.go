@@ -28,7 +28,7 @@ func TestMovesGoForwardAndInTime(t *testing.T) {
 		now := begun
 		for range rapid.IntRange(1, 10).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, 700).Draw(t, "wait")))
-			for to, ok := due(r, now); ok; to, ok = due(r, now) {
+			for to, ok := nextStatus(r, now); ok; to, ok = nextStatus(r, now) {
 				require.Equal(t, order[r.Status]+1, order[to])
 				require.False(t, to == models.RecoveryReady && now.Before(r.ReadyAt))
 				require.False(t, to == models.RecoveryExpired && now.Before(r.ExpiresAt))
@@ -36,10 +36,10 @@ func TestMovesGoForwardAndInTime(t *testing.T) {
 			}
 			require.Equal(t, Effective(r, now), r.Status, "what is shown is where the moves lead")
 			if !Over(r.Status) {
-				require.True(t, next(r).After(now), "there is a time to look again")
+				require.True(t, nextMoveAt(r).After(now), "there is a time to look again")
 			}
 		}
-		_, ok := due(models.Recovery{Status: models.RecoveryCompleted}, now.Add(time.Hour))
+		_, ok := nextStatus(models.Recovery{Status: models.RecoveryCompleted}, now.Add(time.Hour))
 		require.False(t, ok, "a completed recovery never expires")
 	})
 }

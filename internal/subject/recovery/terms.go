@@ -61,7 +61,7 @@ func TermsOf(kind models.EnvironmentKind, anchor string) Terms {
 //
 //	pending -> cooling_down -> ready -> completed (by an enrollment)
 //	                                 -> expired
-func due(r models.Recovery, at time.Time) (models.RecoveryStatus, bool) {
+func nextStatus(r models.Recovery, at time.Time) (models.RecoveryStatus, bool) {
 	switch {
 	case Over(r.Status):
 		return r.Status, false
@@ -75,7 +75,7 @@ func due(r models.Recovery, at time.Time) (models.RecoveryStatus, bool) {
 }
 
 // next is when r is due to move by time alone; the zero time where it is over.
-func next(r models.Recovery) time.Time {
+func nextMoveAt(r models.Recovery) time.Time {
 	switch {
 	case Over(r.Status):
 		return time.Time{}

@@ -35,14 +35,14 @@ type Step struct {
 }
 
 // Standing is where a recovery stands.
-type Standing struct {
+type Progress struct {
 	Status models.RecoveryStatus
 	Next   time.Time // when it is due to move by time alone; zero where it is over
 }
 
 // Advance makes the moves that are due, in one transaction. A recovery whose subject is being erased is Gone.
-func (s *Service) Advance(ctx context.Context, step Step) (Standing, error) {
-	out := Standing{Status: Gone}
+func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
+	out := Progress{Status: Gone}
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Recoveries().Lock(ctx, step.ID)
 		if err != nil {
@@ -52,26 +52,26 @@ func (s *Service) Advance(ctx context.Context, step Step) (Standing, error) {
 		if err != nil {
 			return err
 		}
-		for to, ok := due(r, step.At); ok; to, ok = due(r, step.At) {
-			if err := moveTo(ctx, q, &r, sub, to, step); err != nil {
+		for to, ok := nextStatus(r, step.At); ok; to, ok = nextStatus(r, step.At) {
+			if err := move(ctx, q, &r, sub, to, step); err != nil {
 				return err
 			}
 		}
-		out = Standing{Status: r.Status, Next: next(r)}
+		out = Progress{Status: r.Status, Next: nextMoveAt(r)}
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return Standing{Status: Gone}, nil
+		return Progress{Status: Gone}, nil
 	}
 	return out, err
 }
 
 // told are the moves that have an event.
-var told = map[models.RecoveryStatus]events.Type{
+var eventTypes = map[models.RecoveryStatus]events.Type{
 	models.RecoveryReady: events.RecoveryReady, models.RecoveryExpired: events.RecoveryExpired,
 }
 
-func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
+func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
 	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, to, step.At)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func moveTo(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subj
 		return problem.New(problem.Conflict, "The recovery moved meanwhile.")
 	}
 	r.Status = to
-	t, ok := told[to]
+	t, ok := eventTypes[to]
 	if !ok {
 		return nil
 	}
@@ -114,10 +114,10 @@ func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjec
 	if err != nil {
 		return err
 	}
-	return cooled(r, at)
+	return requireCooledDown(r, at)
 }
 
-func cooled(r models.Recovery, at time.Time) error {
+func requireCooledDown(r models.Recovery, at time.Time) error {
 	if at.Before(r.ReadyAt) {
 		return problem.New(problem.RecoveryNotReady, "A recovery of the subject is cooling down; enroll once it is ready.")
 	}
@@ -135,17 +135,17 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 	if err != nil {
 		return err
 	}
-	if err := cooled(r, at); err != nil || !at.Before(r.ExpiresAt) {
+	if err := requireCooledDown(r, at); err != nil || !at.Before(r.ExpiresAt) {
 		return err
 	}
 	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, models.RecoveryCompleted, at)
 	if err != nil || !moved {
 		return err
 	}
-	return completed(ctx, q, scope, r, at)
+	return recordCompletion(ctx, q, scope, r, at)
 }
 
-func completed(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
+func recordCompletion(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
 	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
 		return err

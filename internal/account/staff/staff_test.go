@@ -75,7 +75,7 @@ func tokenOf(t *testing.T, in staff.Invited) string {
 // credential is what a browser answers to the invitation's options.
 func (b *bundle) credential(t *testing.T, d *device, token string) json.RawMessage {
 	t.Helper()
-	options, err := b.service.Options(t.Context(), token)
+	options, err := b.service.RegistrationOptions(t.Context(), token)
 	require.NoError(t, err)
 	raw, err := json.Marshal(map[string]any{"publicKey": options})
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func (b *bundle) joined(t *testing.T, roles ...models.Role) (staff.Opened, *devi
 	t.Helper()
 	_, token := b.invite(t, roles...)
 	d := newDevice()
-	opened, err := b.service.Join(t.Context(), token, b.credential(t, d, token), "req_1")
+	opened, err := b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "req_1")
 	require.NoError(t, err)
 	return opened, d
 }
@@ -133,15 +133,15 @@ func TestAnInvitedPersonJoinsAndSignsIn(t *testing.T) {
 	b := setup(t)
 	in, token := b.invite(t, models.RoleReviewer, models.RoleOperator)
 	require.Equal(t, b.clock.Now().Add(staff.InvitationLife), in.ExpiresAt)
-	seen, err := b.service.Look(t.Context(), token)
+	seen, err := b.service.ShowInvitation(t.Context(), token)
 	require.NoError(t, err)
 	require.Equal(t, "Ann Reviewer", seen.Person.Name)
 	require.Equal(t, []models.Role{models.RoleOperator, models.RoleReviewer}, seen.Grants[0].Roles)
 
 	d := newDevice()
-	opened, err := b.service.Join(t.Context(), token, b.credential(t, d, token), "req_1")
+	opened, err := b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "req_1")
 	require.NoError(t, err)
-	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	require.NoError(t, err)
 	require.Equal(t, in.Person.ID, got.Person.ID)
 	g, ok := got.Grant(b.env.ID)
@@ -152,7 +152,7 @@ func TestAnInvitedPersonJoinsAndSignsIn(t *testing.T) {
 	require.False(t, ok)
 
 	require.NoError(t, b.service.SignOut(t.Context(), got, "req_2"))
-	_, err = b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+	_, err = b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	requireCode(t, problem.Unauthenticated, err)
 	again, err := b.service.SignIn(t.Context(), b.assertion(t, d), "req_3")
 	require.NoError(t, err)
@@ -170,11 +170,11 @@ func TestInvitationIsRefused(t *testing.T) {
 	b := setup(t)
 	use := func(token string) {
 		t.Helper()
-		_, err := b.service.Look(t.Context(), token)
+		_, err := b.service.ShowInvitation(t.Context(), token)
 		requireCode(t, problem.GrantInvalid, err)
-		_, err = b.service.Options(t.Context(), token)
+		_, err = b.service.RegistrationOptions(t.Context(), token)
 		requireCode(t, problem.GrantInvalid, err)
-		_, err = b.service.Join(t.Context(), token, json.RawMessage(`{}`), "")
+		_, err = b.service.AcceptInvitation(t.Context(), token, json.RawMessage(`{}`), "")
 		requireCode(t, problem.GrantInvalid, err)
 	}
 	use(strings.Repeat("A", 43))
@@ -184,7 +184,7 @@ func TestInvitationIsRefused(t *testing.T) {
 	use(first) // a newer one ends it
 	token := tokenOf(t, second)
 	d := newDevice()
-	_, err = b.service.Join(t.Context(), token, b.credential(t, d, token), "")
+	_, err = b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "")
 	require.NoError(t, err)
 	use(token) // used
 	_, token = b.invite(t, models.RoleReviewer)
@@ -202,11 +202,11 @@ func TestARefusedPasskeyEndsTheCeremonyAndNotTheInvitation(t *testing.T) {
 	d := newDevice()
 	foreign := *b
 	foreign.rp.Origin = "https://elsewhere.example"
-	_, err := b.service.Join(t.Context(), token, foreign.credential(t, d, token), "")
+	_, err := b.service.AcceptInvitation(t.Context(), token, foreign.credential(t, d, token), "")
 	requireCode(t, problem.RegistrationRefused, err)
-	_, err = b.service.Join(t.Context(), token, json.RawMessage(`{}`), "")
+	_, err = b.service.AcceptInvitation(t.Context(), token, json.RawMessage(`{}`), "")
 	requireCode(t, problem.RegistrationRefused, err)
-	_, err = b.service.Join(t.Context(), token, b.credential(t, d, token), "")
+	_, err = b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "")
 	require.NoError(t, err)
 }
 
@@ -220,7 +220,7 @@ func TestOfManyWhoJoinAtOnceOneDoes(t *testing.T) {
 	joined := 0
 	for range 6 {
 		all.Go(func() {
-			if _, err := b.service.Join(t.Context(), token, credential, ""); err == nil {
+			if _, err := b.service.AcceptInvitation(t.Context(), token, credential, ""); err == nil {
 				mu.Lock()
 				joined++
 				mu.Unlock()
@@ -291,7 +291,7 @@ func TestSessionsEnd(t *testing.T) {
 	b := setup(t)
 	opened, _ := b.joined(t, models.RoleReviewer)
 	alive := func() bool {
-		_, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+		_, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 		return err == nil
 	}
 	for b.clock.Now().Before(storetest.Epoch.Add(staff.SessionLife)) {
@@ -302,7 +302,7 @@ func TestSessionsEnd(t *testing.T) {
 
 	opened, _ = b.joined(t, models.RoleReviewer)
 	b.clock.Advance(staff.IdleLife - time.Second)
-	_, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPage)
+	_, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromScript)
 	require.NoError(t, err)
 	b.clock.Advance(time.Second)
 	require.False(t, alive(), "idle: what a page asks by itself is no use")
@@ -311,7 +311,7 @@ func TestSessionsEnd(t *testing.T) {
 	require.NoError(t, b.service.Revoke(t.Context(), b.scope.Tenant, opened.Session.Person.ID, "cli:test"))
 	require.False(t, alive(), "revoked")
 
-	_, err = b.service.Authenticate(t.Context(), strings.Repeat("A", 43), staff.ByPerson)
+	_, err = b.service.Authenticate(t.Context(), strings.Repeat("A", 43), staff.FromPerson)
 	requireCode(t, problem.Unauthenticated, err)
 	var stored int
 	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "select count(*) from console_sessions where mac::text like '%' || $1 || '%'",
@@ -324,7 +324,7 @@ func TestConfirmation(t *testing.T) {
 	b := setup(t)
 	opened, d := b.joined(t, models.RoleReviewer)
 	_, stranger := b.joined(t, models.RoleReviewer)
-	b.clock.Advance(staff.Fresh + time.Second)
+	b.clock.Advance(staff.ConfirmationLife + time.Second)
 	confirm := func(d *device) error {
 		options, err := b.service.ConfirmOptions(t.Context(), opened.Session)
 		require.NoError(t, err)
@@ -333,7 +333,7 @@ func TestConfirmation(t *testing.T) {
 	requireCode(t, problem.AssertionRefused, confirm(stranger))
 	requireCode(t, problem.AssertionChallenge, b.service.Confirm(t.Context(), opened.Session, b.env.ID, b.assertion(t, d), ""))
 	require.NoError(t, confirm(d))
-	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	require.NoError(t, err)
 	require.WithinDuration(t, b.clock.Now(), got.ConfirmedAt, 0)
 	require.Equal(t, 1, b.events(t, "person.confirmed"))
@@ -345,7 +345,7 @@ func TestRolesArePerEnvironment(t *testing.T) {
 	opened, _ := b.joined(t, models.RoleReviewer)
 	id := opened.Session.Person.ID
 	require.NoError(t, b.service.Grant(t.Context(), b.scope, id, []models.Role{models.RoleAuditor, models.RoleReviewer}, "cli:test"))
-	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+	got, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	require.NoError(t, err)
 	require.Equal(t, []models.Role{models.RoleAuditor, models.RoleReviewer}, got.Grants[0].Roles)
 
@@ -355,7 +355,7 @@ func TestRolesArePerEnvironment(t *testing.T) {
 	requireCode(t, problem.NotFound, b.service.Revoke(t.Context(), abroad.Tenant, id, "cli:test"))
 
 	require.NoError(t, b.service.Withdraw(t.Context(), b.scope, id, []models.Role{models.RoleAuditor}, "cli:test"))
-	_, err = b.service.Authenticate(t.Context(), opened.Cookie, staff.ByPerson)
+	_, err = b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	requireCode(t, problem.Unauthenticated, err)
 	list, _, err := b.service.List(t.Context(), b.scope.Tenant, store.Page{Limit: 10})
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ const (
 	// SessionLife ends a session however much it is used.
 	SessionLife = 12 * time.Hour
 	// Fresh is how long after the passkey was used a change needs no new confirmation.
-	Fresh = 15 * time.Minute
+	ConfirmationLife = 15 * time.Minute
 	// MaxPasskeys bounds the passkeys of one person.
 	MaxPasskeys = 10
 
@@ -175,7 +175,7 @@ func (s *Service) newCeremony(about string, now time.Time) []byte {
 }
 
 // ceremonyHolds reports whether a challenge is one of ours, for this purpose, and not over.
-func (s *Service) ceremonyHolds(challenge []byte, about string, now time.Time) bool {
+func (s *Service) validCeremony(challenge []byte, about string, now time.Time) bool {
 	if len(challenge) < 24 {
 		return false
 	}

@@ -12,31 +12,31 @@ import (
 )
 
 // carried is how many templates one call carries over.
-const carried = 100
+const retrainBatch = 100
 
 // CarryOver stores templates of earlier backgrounds as new versions learned with the one in force, a batch at a time; more
 // says that there are further ones. Until it has come to a template, that template is carried over each time it is read.
-func (s *Service) CarryOver(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
+func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
 	for _, m := range features.Modalities() {
 		known := s.assessor.Earlier(m)
-		rows, err := s.store.Templates().OfOtherModels(ctx, string(m), known, carried-done)
+		rows, err := s.store.Templates().OfOtherModels(ctx, string(m), known, retrainBatch-done)
 		if err != nil {
 			return done, false, err
 		}
 		for _, row := range rows {
-			if err := s.carry(ctx, row, at, by); err != nil {
+			if err := s.retrain(ctx, row, at, by); err != nil {
 				return done, true, err
 			}
 			done++
 		}
-		if done == carried {
+		if done == retrainBatch {
 			return done, true, nil
 		}
 	}
 	return done, false, nil
 }
 
-func (s *Service) carry(ctx context.Context, found models.Template, at time.Time, by string) error {
+func (s *Service) retrain(ctx context.Context, found models.Template, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		scope := store.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
 		sub, err := q.Subjects().LockByUID(ctx, scope, found.SubjectUID)
@@ -60,7 +60,7 @@ func (s *Service) carry(ctx context.Context, found models.Template, at time.Time
 			}
 			from := row.ModelVersion
 			row.Origin, row.OriginRef = models.OriginRetraining, found.ID
-			if row, err = s.keep(ctx, q, row, ts[0], at); err != nil {
+			if row, err = s.saveVersion(ctx, q, row, ts[0], at); err != nil {
 				return err
 			}
 			return events.Append(ctx, q, events.Entry{
