@@ -11,7 +11,7 @@ import (
 )
 
 // JSON knows one kind of number: what is an integer by value is one in the contract, however it is written.
-func TestIntegersMayBeWrittenInAnyWay(t *testing.T) {
+func TestRequestBodyAcceptsAnyIntegerNotation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	for i, number := range []string{"60", "60.0", "6e1", "0.6E+2", "600e-1"} {
@@ -39,7 +39,7 @@ func (w world) methods(t *testing.T, compact string) []string {
 }
 
 // amr lists what the decision rests on, and nothing that merely was there.
-func TestProofNamesWhatItsDecisionRestsOn(t *testing.T) {
+func TestProofAMRListsTheBasisOfTheDecision(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, open := w.action(t, "enforce", allowing)

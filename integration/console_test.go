@@ -155,7 +155,7 @@ func (v *visitor) send(r console.Route, path string) visit {
 }
 
 // Every route of the console, with every role, with none, without a session, and from another tenant and environment.
-func TestConsoleRoutesKeepToTheirRoles(t *testing.T) {
+func TestConsoleRoutesCheckRoles(t *testing.T) {
 	t.Parallel()
 	own := newTenant(t)
 	w, x := own.Sandbox, own.Sandbox.things(t)
@@ -249,7 +249,7 @@ func TestConsoleChangesAreInTheAuditLog(t *testing.T) {
 }
 
 // The console leads back into itself after signing in, and nowhere else.
-func TestConsoleSignInLeadsNowhereElse(t *testing.T) {
+func TestConsoleSignInRefusesOpenRedirects(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	v := w.joined(t, models.RoleReviewer)
@@ -275,7 +275,7 @@ func TestConsoleSignInLeadsNowhereElse(t *testing.T) {
 }
 
 // Somebody with roles in both environments goes from one to the other; what they may do differs.
-func TestConsoleOfTwoEnvironments(t *testing.T) {
+func TestConsoleRolesArePerEnvironment(t *testing.T) {
 	t.Parallel()
 	own := newTenant(t)
 	v := own.Sandbox.joined(t, models.RoleReviewer)
@@ -318,7 +318,7 @@ func TestConsoleStreamEndsWithTheSession(t *testing.T) {
 }
 
 // A visit that another site's page began carries no cookie; it is sent around once, from here.
-func TestConsoleTakesLinksFromElsewhere(t *testing.T) {
+func TestConsoleReloadsCrossSiteNavigation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	req, err := http.NewRequest(http.MethodGet, shared.baseURL+"/console/"+w.ID+"/reviews", nil)

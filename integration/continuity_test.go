@@ -125,7 +125,7 @@ func (d *desk) ask(t *testing.T, action string) answer {
 
 // The owner types and walks away; another person uses the session and only scrolls. What was typed carries a decision no
 // longer than it can, whatever freshness the policy allows.
-func TestScrollingDoesNotKeepAnotherPersonTrusted(t *testing.T) {
+func TestContinuityDecaysWithoutTyping(t *testing.T) {
 	t.Parallel()
 	d := seated(t, "ada who walks away")
 	policy := func(minimum string, more object) string {
@@ -172,7 +172,7 @@ func TestScrollingDoesNotKeepAnotherPersonTrusted(t *testing.T) {
 }
 
 // No clock needs to move: what frames say of their own length counts where it is longer.
-func TestActivityThatFramesClaimCountsAtOnce(t *testing.T) {
+func TestContinuityCountsReportedActivity(t *testing.T) {
 	t.Parallel()
 	for name, lasted := range map[string]time.Duration{"by durations": 30 * time.Second, "by time": 19 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestActivityThatFramesClaimCountsAtOnce(t *testing.T) {
 }
 
 // freshness_max_ms is held against the claims a policy asks for, and the answer names the one that was too old.
-func TestFreshnessIsThatOfTheClaimAskedFor(t *testing.T) {
+func TestFreshnessIsCheckedPerRequiredClaim(t *testing.T) {
 	t.Parallel()
 	d := seated(t, "ada who is asked late")
 	_, continuity := d.action(t, "enforce", object{"claims": object{"operator_continuity": "likely"}})
@@ -250,7 +250,7 @@ func explained(t *testing.T, a answer, requirement string) object {
 
 // amr says behaviour only where the behaviour of the person met a claim: not where a program typed, a challenge stood in, or
 // coverage alone was asked for.
-func TestProofNamesBehaviourOnlyWhereItMetAClaim(t *testing.T) {
+func TestProofAMRListsBehaviourOnlyForMetClaims(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	confirmed := func(subject, action string) []string {

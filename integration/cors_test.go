@@ -9,7 +9,7 @@ import (
 
 // The collector runs on the relying party's origin, so a browser asks before it sends, and reads answers only if told that
 // it may. Nothing but evidence is open to another origin.
-func TestAPageOfAnotherOriginMaySendEvidenceAndNothingElse(t *testing.T) {
+func TestCORSAllowsOnlyEvidence(t *testing.T) {
 	t.Parallel()
 	const origin = "https://shop.example"
 	w := newSandbox(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEnrollmentGathersTrainsAndCompletes(t *testing.T) {
+func TestEnrollmentCompletes(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject, ada := w.subject(t), typist("ada enrolls")
@@ -42,7 +42,7 @@ func TestEnrollmentGathersTrainsAndCompletes(t *testing.T) {
 	require.Equal(t, done.string("id"), listed[0]["id"])
 }
 
-func TestTooLittleEvidenceFailsAnEnrollment(t *testing.T) {
+func TestEnrollmentFailsOnTooLittleEvidence(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -59,7 +59,7 @@ func TestTooLittleEvidenceFailsAnEnrollment(t *testing.T) {
 	require.NotEmpty(t, forced.strings("limitations"))
 }
 
-func TestEnrollmentIsOfTheSubjectsOwnSession(t *testing.T) {
+func TestEnrollmentRequiresASessionOfTheSubject(t *testing.T) {
 	t.Parallel()
 	mine, others := newTenant(t), newTenant(t)
 	w := mine.Sandbox
@@ -75,7 +75,7 @@ func TestEnrollmentIsOfTheSubjectsOwnSession(t *testing.T) {
 	require.Empty(t, w.Server.get(t, "/api/v1/subjects/"+subject+"/enrollments").is(200).list())
 }
 
-func TestTemplatesAreListedWithoutWhatTheyHold(t *testing.T) {
+func TestListTemplates(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.enrolled(t, typist("ada of the templates"))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEnvironmentIsReadAndChanged(t *testing.T) {
+func TestUpdateEnvironment(t *testing.T) {
 	t.Parallel()
 	made := newTenant(t)
 	w := made.Sandbox

@@ -93,7 +93,7 @@ func plainEvent(t *testing.T, codec *workflows.Codec, e *historypb.HistoryEvent)
 
 // A person uses everything there is, is erased, and then no row of any table and no history of any run knows them. The
 // histories never did: payloads carry ids, digests and decisions.
-func TestErasureLeavesNoTraceAnywhere(t *testing.T) {
+func TestErasureLeavesNoTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the erasure's grace of 30 s")
 	}

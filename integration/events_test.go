@@ -106,7 +106,7 @@ func (w world) hook(t *testing.T, r *relyingParty, events ...string) string {
 	return "/api/v1/webhook-endpoints/" + made.string("id")
 }
 
-func TestADecisionIsHeardEverywhere(t *testing.T) {
+func TestDecisionEventsReachEveryReader(t *testing.T) {
 	t.Parallel()
 	w, stranger := newSandbox(t), newSandbox(t)
 	r := newRelyingParty(t)
@@ -176,7 +176,7 @@ func (w world) follow(t *testing.T, query, last string) func() delivered {
 	}
 }
 
-func TestAnEndpointIsTestedDisabledAndBroughtBack(t *testing.T) {
+func TestWebhookEndpointIsDisabledAndEnabled(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	r := newRelyingParty(t)
@@ -206,7 +206,7 @@ func TestAnEndpointIsTestedDisabledAndBroughtBack(t *testing.T) {
 	w.Admin.get(t, hook).problem(404, "not_found")
 }
 
-func TestTheAuditLogTellsOfEveryChangeAndVerifies(t *testing.T) {
+func TestAuditLogRecordsChangesAndVerifies(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", holding)

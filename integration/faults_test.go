@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
@@ -191,17 +192,19 @@ func (tr *traffic) resolve(t *testing.T, st *store.Store, decided map[string][]a
 
 // While Temporal is away authorize answers as ever; what a person wants to resolve is told to come back, and is as it was.
 // Once Temporal is back, what was opened meanwhile has its run, and everything resolves once.
-func TestTemporalAwayDuringTraffic(t *testing.T) {
+func TestTemporalOutageDuringTraffic(t *testing.T) {
 	t.Parallel()
 	database := testenv.Database(t)
 	address, namespace := temporaltest.Namespace(t)
-	temporal := newCable(t, address)
-	p, w := apart(t, database, temporal.address, namespace)
+	temporal, err := harness.NewProxy(address)
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	p, w := apart(t, database, temporal.Address(), namespace)
 	tr := newTraffic(t, w)
 	tr.start(2)
 	eventually(t, func() bool { return tr.count() >= 12 }, "decisions before the outage")
 
-	temporal.cut()
+	temporal.Set(harness.Cut)
 	before := tr.count()
 	c := w.authorize(t, tr.subject, tr.actions["challenge"], "challenge").string("challenge.id")
 	refused := w.Server.post(t, "/api/v1/challenges/"+c+"/complete", object{"method": "sandbox_confirm"}).problem(503, "unavailable")
@@ -213,7 +216,7 @@ func TestTemporalAwayDuringTraffic(t *testing.T) {
 	eventually(t, func() bool { return tr.count() >= before+60 }, "decisions during the outage")
 	require.Zero(t, tr.refused.Load(), "no request was held up by it")
 
-	temporal.mend(t)
+	temporal.Set(harness.Passing)
 	decided := tr.end(t)
 	var last answer
 	t.Cleanup(func() {

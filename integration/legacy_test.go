@@ -65,7 +65,7 @@ func (w world) enrolledByLegacy(t testing.TB, who *synthetic.Typist) string {
 	return user
 }
 
-func TestTrustFollowsWhoIsTyping(t *testing.T) {
+func TestLegacyTrustFollowsTheTypist(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ada := typist("ada of the trust sessions")
@@ -99,7 +99,7 @@ func TestTrustFollowsWhoIsTyping(t *testing.T) {
 	require.Equal(t, "ended", w.Server.get(t, "/api/v1/sessions/"+own).is(200).string("status"), "it is the same session")
 }
 
-func TestProgramsBreakTrust(t *testing.T) {
+func TestLegacyTrustBreaksOnAutomation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ada := typist("ada before the program")
@@ -118,7 +118,7 @@ func TestProgramsBreakTrust(t *testing.T) {
 	require.Equal(t, "BROKEN", w.ingest(t, session, frames))
 }
 
-func TestAUserWithoutATemplateKeepsLearning(t *testing.T) {
+func TestLegacyTrustLearnsWithoutATemplate(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	session := w.start(t, "user-"+unique())
@@ -126,7 +126,7 @@ func TestAUserWithoutATemplateKeepsLearning(t *testing.T) {
 	require.InDelta(t, 0.5, w.Server.get(t, "/v2/trust/"+session).is(200).value("score"), 0, "nothing is known either way")
 }
 
-func TestIngestCountsAFrameOnceAndRefusesContent(t *testing.T) {
+func TestLegacyIngestDeduplicatesAndRejectsContent(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	session := w.start(t, "user-"+unique())
@@ -169,7 +169,7 @@ func consenting(body object) object {
 	return body
 }
 
-func TestAuthAcceptsItsUserAndNobodyElse(t *testing.T) {
+func TestLegacyAuthAcceptsOnlyItsUser(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	user, ada, mallory := "user-"+unique(), typist("ada of the phrase"), typist("mallory of the phrase")
@@ -215,7 +215,7 @@ func TestAuthAcceptsItsUserAndNobodyElse(t *testing.T) {
 	w.Server.post(t, "/v2/sessions/start", object{"user_id": user, "device_id": "d"}).problem(409, "subject_revoked")
 }
 
-func TestEnrolWantsConsentAndOnePhrase(t *testing.T) {
+func TestLegacyEnrolRequiresConsentAndOnePhrase(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	user, ada := "user-"+unique(), typist("ada of consent")
@@ -234,7 +234,7 @@ func TestEnrolWantsConsentAndOnePhrase(t *testing.T) {
 	require.Equal(t, []string{`["body","reaction_times"] value_error`}, w.Server.post(t, "/enrol", shorter).faults())
 }
 
-func TestEarlierOperationsKeepTenantsApart(t *testing.T) {
+func TestLegacyOperationsIsolateTenants(t *testing.T) {
 	t.Parallel()
 	mine, others := newTenant(t), newTenant(t)
 	user, ada := "user-"+unique(), typist("ada among tenants")
@@ -251,7 +251,7 @@ func TestEarlierOperationsKeepTenantsApart(t *testing.T) {
 	require.Equal(t, "live", live.string("mode"))
 }
 
-func TestMetricsInTextAndJSON(t *testing.T) {
+func TestMetricsAreServedAsTextAndJSON(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	w.Server.get(t, "/api/v1/credential").is(200)

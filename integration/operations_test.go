@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestActionLivesAndIsArchived(t *testing.T) {
+func TestActionLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, key := w.action(t, "test", allowing)
@@ -41,7 +41,7 @@ func TestActionLivesAndIsArchived(t *testing.T) {
 	w.Server.post(t, "/api/v1/authorize", request(w.subject(t), key)).problem(404, "not_found")
 }
 
-func TestOnlyAllowedCallersAuthorize(t *testing.T) {
+func TestActionRestrictsItsCallers(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	mine := w.Server.get(t, "/api/v1/credential").is(200).string("credential")
@@ -56,7 +56,7 @@ func TestOnlyAllowedCallersAuthorize(t *testing.T) {
 	w.Admin.post(t, "/api/v1/authorize", request(subject, "pay.own")).problem(403, "caller_not_allowed")
 }
 
-func TestContextIsHeldAgainstItsSchema(t *testing.T) {
+func TestAuthorizeValidatesContext(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	make := func(key string, schema any) answer {
@@ -96,7 +96,7 @@ func nested(depth int) object {
 	return object{"a": object{"properties": nested(depth - 1)}}
 }
 
-func TestCredentialsAreIssuedRotatedAndRevoked(t *testing.T) {
+func TestCredentialLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	made := w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "batch", "rate_limit": 50}).is(201)
@@ -125,7 +125,7 @@ func TestCredentialsAreIssuedRotatedAndRevoked(t *testing.T) {
 	w.Admin.post(t, "/api/v1/credentials/crd_01jqx3k5v8e2sbyk0c4m7t9wzd/rotate", nil).problem(404, "not_found")
 }
 
-func TestAReplacedKeyIsGoodForADay(t *testing.T) {
+func TestCredentialRotationAcceptsOldKeyForADay(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	made := w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "old"}).is(201)
@@ -137,7 +137,7 @@ func TestAReplacedKeyIsGoodForADay(t *testing.T) {
 	next.at(after).get(t, "/api/v1/credential").is(200)
 }
 
-func TestSigningKeysRotateWithoutBreakingProofs(t *testing.T) {
+func TestSigningKeyRotationKeepsProofsValid(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -149,7 +149,7 @@ func TestSigningKeysRotateWithoutBreakingProofs(t *testing.T) {
 	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": after}).is(200).value("valid"))
 }
 
-func TestSubjectIsFrozenExportedConsentsAndGoes(t *testing.T) {
+func TestSubjectLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id := w.subject(t)
@@ -166,7 +166,7 @@ func TestSubjectIsFrozenExportedConsentsAndGoes(t *testing.T) {
 	w.Server.post(t, "/api/v1/subjects", object{"id": id}).is(201)
 }
 
-func TestRecoveryVoidsWhatIsOpen(t *testing.T) {
+func TestRecoveryRevokesOpenProofs(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -220,7 +220,7 @@ func userHandle(t testing.TB, options []byte) string {
 	return string(handle)
 }
 
-func TestPasskeyIsRegisteredUsedAndRevoked(t *testing.T) {
+func TestPasskeyLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", challenging)
@@ -243,7 +243,7 @@ func TestPasskeyIsRegisteredUsedAndRevoked(t *testing.T) {
 	w.Server.delete(t, "/api/v1/subjects/"+subject+"/passkeys/psk_01jqx3k5v8e2sbyk0c4m7t9wzd").problem(404, "not_found")
 }
 
-func TestChallengeHasALinkForPeople(t *testing.T) {
+func TestChallengeLinkIsCreated(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", challenging)
@@ -253,7 +253,7 @@ func TestChallengeHasALinkForPeople(t *testing.T) {
 	w.authorize(t, w.subject(t), onlyPasskeys, "hold")
 }
 
-func TestEvaluationIsReportedAndClosed(t *testing.T) {
+func TestEvaluationLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "shadow", allowing)
@@ -276,7 +276,7 @@ func TestEvaluationIsReportedAndClosed(t *testing.T) {
 	require.NotEmpty(t, w.Server.post(t, "/api/v1/evaluations", object{"name": "n", "action_keys": []string{"un.known"}}).faults())
 }
 
-func TestOutcomesDoNotContradict(t *testing.T) {
+func TestReportOutcomeRejectsConflicts(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -290,7 +290,7 @@ func TestOutcomesDoNotContradict(t *testing.T) {
 	require.Len(t, w.Server.get(t, "/api/v1/authorizations?action="+action+"&decision=allow").is(200).list(), 1)
 }
 
-func TestResolvedReviewsStayResolved(t *testing.T) {
+func TestReviewRejectsResolvedAndExpiredHolds(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", holding)
@@ -301,7 +301,7 @@ func TestResolvedReviewsStayResolved(t *testing.T) {
 	w.Server.at(later(t, 73*time.Hour)).post(t, late, object{"resolution": "approve"}).problem(409, "review_expired")
 }
 
-func TestBodiesOverTheCap(t *testing.T) {
+func TestBodySizeLimits(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	session := w.Server.post(t, "/api/v1/sessions", object{"subject": w.subject(t)}).is(201).string("id")
@@ -329,7 +329,7 @@ func TestMetaAndContractAreServed(t *testing.T) {
 	require.NotEmpty(t, w.Server.get(t, "/api/v1/event-types").is(200).list())
 }
 
-func TestWebhookEndpointIsChangedAndRotated(t *testing.T) {
+func TestWebhookEndpointUpdateAndRotation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example.com/in", "events": []string{"hold.*"}}).is(201)
@@ -344,7 +344,7 @@ func TestWebhookEndpointIsChangedAndRotated(t *testing.T) {
 	w.Admin.post(t, path+"/replay", object{"status": "all"}).is(202)
 }
 
-func TestSandboxConfirmIsNotForLive(t *testing.T) {
+func TestSandboxConfirmIsRefusedInLive(t *testing.T) {
 	t.Parallel()
 	live := newTenant(t).Live
 	id := live.Server.post(t, "/api/v1/actions", object{"key": "pay.live", "name": "n", "consequence": "c", "allowed_audiences": []string{"a"}}).is(201).string("id")
@@ -370,7 +370,7 @@ func TestSandboxConfirmIsNotForLive(t *testing.T) {
 	require.Equal(t, "open", live.Server.get(t, "/api/v1/challenges/"+asked.string("challenge.id")).is(200).string("status"))
 }
 
-func TestDefaultQuotas(t *testing.T) {
+func TestQuotaDefaults(t *testing.T) {
 	t.Parallel()
 	made := newTenant(t)
 	for limit, w := range map[string]world{"1000": made.Sandbox, "10000": made.Live} {

@@ -75,7 +75,7 @@ func tally(t *testing.T, n int, send func() (answer, error)) map[int]int {
 	return statuses
 }
 
-func TestASlowPostgresShedsLoad(t *testing.T) {
+func TestSlowPostgresShedsLoad(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -97,7 +97,7 @@ func TestASlowPostgresShedsLoad(t *testing.T) {
 	}, "it recovers")
 }
 
-func TestASilentPostgresIsAway(t *testing.T) {
+func TestUnresponsivePostgresIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -163,7 +163,7 @@ func (h onHold) reviewed(t *testing.T) {
 	}, "the review is made once Temporal answers")
 }
 
-func TestASilentTemporalKeepsNoDecisionOut(t *testing.T) {
+func TestUnresponsiveTemporalDelaysNoDecision(t *testing.T) {
 	t.Parallel()
 	h := newOnHold(t)
 	h.temporal.Set(harness.Silent)

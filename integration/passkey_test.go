@@ -51,7 +51,7 @@ func (w world) sign(t *testing.T, d *device, challenge string) json.RawMessage {
 }
 
 // One assertion completes one challenge, once, however often and however many at once it is sent.
-func TestOneAssertionCompletesOneChallengeOnce(t *testing.T) {
+func TestAssertionCompletesOneChallengeOnce(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", with(challenging, object{"challenge_methods": []string{"passkey"}}))

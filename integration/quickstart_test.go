@@ -27,7 +27,7 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-func TestTheReadmesCommands(t *testing.T) {
+func TestREADMECommands(t *testing.T) {
 	t.Parallel()
 	dir := asDeveloper(t, newSandbox(t))
 	text := blocks(t, "../README.md", "sh")

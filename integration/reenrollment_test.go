@@ -51,7 +51,7 @@ func (w world) notTrusted(t *testing.T, subject string, who *synthetic.Typist, f
 // Somebody enrolls while they still learn what they type, and gets 30 % faster. Enrolling again brings the error back down,
 // because a template is learned from what came since the last one; the one before stays to go back to. An enrollment of
 // one session is provisional, and says so wherever it is used.
-func TestEnrollingAgainFollowsALearningCurve(t *testing.T) {
+func TestReenrollmentFollowsALearningCurve(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject, ada := w.subject(t), typist("ada learns")
@@ -92,7 +92,7 @@ func TestEnrollingAgainFollowsALearningCurve(t *testing.T) {
 
 // A session that has ten thousand frames is answered like any other, whether they enroll or score. The first ones are
 // copied in the database: what they did to the session's state is shown in internal/behavior/scoring.
-func TestASessionOfTenThousandFramesIsAnsweredHonestly(t *testing.T) {
+func TestSessionOfTenThousandFrames(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	for _, purpose := range []string{"enroll", "score"} {

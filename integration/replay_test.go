@@ -25,7 +25,7 @@ func jittered(keys []features.KeyEvent) []features.KeyEvent {
 
 // What somebody captured of a person's typing is worth nothing when it is sent again: not under another frame's id, not
 // shifted by a millisecond a key, not in another session, not for another person.
-func TestCapturedEvidenceIsKnownAgain(t *testing.T) {
+func TestReplayOfCapturedEvidenceIsDetected(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ada := typist("ada who is recorded")

@@ -13,7 +13,7 @@ import (
 
 // A frame's vector is kept for learning where page, subject and environment agree (the deployment does, in these tests), and
 // goes when the subject withdraws.
-func TestResearchNeedsEverybodysWord(t *testing.T) {
+func TestResearchRequiresEveryConsent(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	willing, other := w.subject(t), w.subject(t)

@@ -27,7 +27,7 @@ func with(requirements object, more object) object {
 }
 
 // Two people must approve, and neither may be the one who asked.
-func TestSeveralApprovalsByOthers(t *testing.T) {
+func TestReviewRequiresSeveralReviewers(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", with(holding, object{"approvals_required": 2, "self_review": "barred"}))
@@ -66,7 +66,7 @@ func TestSeveralApprovalsByOthers(t *testing.T) {
 }
 
 // One rejection overrules approvals, also the reviewer's own.
-func TestARejectionOverrulesApprovals(t *testing.T) {
+func TestReviewRejectionOverridesApprovals(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", with(holding, object{"approvals_required": 3}))
@@ -78,7 +78,7 @@ func TestARejectionOverrulesApprovals(t *testing.T) {
 	require.Equal(t, "review_resolved", w.reviewer(t).post(t, path, object{"resolution": "approve"}).is(409).string("code"))
 }
 
-func TestReviewFieldsOfAPolicyAreChecked(t *testing.T) {
+func TestPolicyValidatesReviewRequirements(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.action(t, "test", holding)
@@ -93,7 +93,7 @@ func TestReviewFieldsOfAPolicyAreChecked(t *testing.T) {
 }
 
 // The queue is filtered by what reviewers go by, and says what is due first.
-func TestReviewQueue(t *testing.T) {
+func TestReviewQueueFilters(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, transfer := w.action(t, "enforce", holding)

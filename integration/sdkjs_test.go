@@ -70,7 +70,7 @@ func node(t *testing.T, code string, env ...string) (*exec.Cmd, *output) {
 	return cmd, out
 }
 
-func TestExamplesOfTheJavaScriptPackage(t *testing.T) {
+func TestJavaScriptSDKExamples(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)

@@ -46,7 +46,7 @@ func logged(t *testing.T) (base string, l *logs) {
 
 // What people and relying parties hand over comes into no log, however a request goes wrong: keys, proofs, tickets, notes,
 // subjects' ids, typed text that somebody sends where timing belongs.
-func TestNothingSecretIsLogged(t *testing.T) {
+func TestLogContainsNoSecrets(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	base, log := logged(t)
@@ -100,7 +100,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 }
 
 // Keys, tickets and grants are in the database as keyed hashes, notes as digests, and nothing typed at all.
-func TestSecretsAreNotInTheDatabase(t *testing.T) {
+func TestDatabaseContainsNoSecrets(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	key := w.issue(t, models.ScopeServer, nil)
@@ -125,7 +125,7 @@ func TestSecretsAreNotInTheDatabase(t *testing.T) {
 }
 
 // Quotas go by credential. What a client says of its address moves nothing.
-func TestForwardedAddressesMoveNoQuota(t *testing.T) {
+func TestQuotaIgnoresForwardedAddresses(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	limit := 3
@@ -138,7 +138,7 @@ func TestForwardedAddressesMoveNoQuota(t *testing.T) {
 
 // Whoever has a page's client token can send noise and programs' typing for its subject. The owner is asked to step up, gets
 // through with it, and is known again as soon as they type themselves.
-func TestBadEvidenceDoesNotLockItsOwnerOut(t *testing.T) {
+func TestForgedEvidenceDoesNotLockOutTheOwner(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", object{"claims": object{"operator_continuity": "likely"}, "freshness_max_ms": 3_600_000, "challenge_methods": []string{"passkey"}})

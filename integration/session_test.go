@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSessionIsObservedAndEnded(t *testing.T) {
+func TestSessionLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject, ada := w.subject(t), typist("ada in a session")
@@ -51,7 +51,7 @@ func TestSessionIsObservedAndEnded(t *testing.T) {
 	require.Empty(t, w.Server.get(t, "/api/v1/sessions?subject=nobody").is(200).list())
 }
 
-func TestIdleSessionExpires(t *testing.T) {
+func TestSessionExpiresWhenIdle(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -62,7 +62,7 @@ func TestIdleSessionExpires(t *testing.T) {
 	require.Equal(t, "active", w.Server.get(t, "/api/v1/sessions/"+id).is(200).string("status"))
 }
 
-func TestSessionsAreOfActiveSubjects(t *testing.T) {
+func TestSessionRequiresAnActiveSubject(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -74,7 +74,7 @@ func TestSessionsAreOfActiveSubjects(t *testing.T) {
 }
 
 // A frame that could carry content is acknowledged as rejected, and nothing of it is kept.
-func TestFramesWithContentAreRejected(t *testing.T) {
+func TestSubmitEvidenceRejectsContent(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id := w.Server.post(t, "/api/v1/sessions", object{"subject": w.subject(t)}).is(201).string("id")
@@ -93,7 +93,7 @@ func TestFramesWithContentAreRejected(t *testing.T) {
 	require.Zero(t, count(t, "select count(*) from frames where session_id = $1 and vector is not null", id))
 }
 
-func TestFramesAreForScoringUnlessTheySayOtherwise(t *testing.T) {
+func TestSubmitEvidenceDefaultsToScoring(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -105,7 +105,7 @@ func TestFramesAreForScoringUnlessTheySayOtherwise(t *testing.T) {
 	require.Equal(t, 1, count(t, "select count(*) from frames where session_id = $1 and purpose = 'score'", id))
 }
 
-func TestClientTokenSubmitsItsOwnEvidenceAlone(t *testing.T) {
+func TestClientTokenSubmitsOnlyItsSubjectsEvidence(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	const origin = "https://app.example.com"

@@ -82,7 +82,7 @@ func (w world) statuses(t *testing.T) map[string]string {
 
 func (w world) scope() store.Scope { return store.Scope{Tenant: w.TenantID, Environment: w.ID} }
 
-func TestABrokenSigningKeyStopsNoDecision(t *testing.T) {
+func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
@@ -129,7 +129,7 @@ func TestABrokenSigningKeyStopsNoDecision(t *testing.T) {
 }
 
 // What has no signing key at all is unready: another process may have the master keys that this one lacks.
-func TestReadyzSaysThatNothingCanBeSigned(t *testing.T) {
+func TestReadyzReportsMissingSigningKeys(t *testing.T) {
 	t.Parallel()
 	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestReadyzSaysThatNothingCanBeSigned(t *testing.T) {
 	}, "a master key that another process brought")
 }
 
-func TestKeySetIsServedFromMemoryAndFollowsRotations(t *testing.T) {
+func TestKeySetFollowsRotations(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	world := caller{base: shared.baseURL}
@@ -188,7 +188,7 @@ func TestKeySetIsServedFromMemoryAndFollowsRotations(t *testing.T) {
 }
 
 // A signing key that others may know is taken out of use at once, with what it signed.
-func TestACompromisedSigningKeyVerifiesNothing(t *testing.T) {
+func TestRetiredSigningKeyVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)

@@ -12,7 +12,7 @@ import (
 )
 
 // A confirmed session adapts the template by its own run; going back puts the version before in force.
-func TestConfirmedSessionAdaptsAndCanBeGoneBackOn(t *testing.T) {
+func TestTemplateAdaptationAndRollback(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ada := typist("ada")
@@ -46,7 +46,7 @@ func TestConfirmedSessionAdaptsAndCanBeGoneBackOn(t *testing.T) {
 }
 
 // Odd input through the door: every answer is an honest acknowledgement, and the profile says what weakens it.
-func TestOddEvidenceIsAcknowledgedHonestly(t *testing.T) {
+func TestSubmitEvidenceReportsUnusualEvidence(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ada := typist("odd")

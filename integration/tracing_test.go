@@ -21,7 +21,7 @@ func tracedAPI(t *testing.T) (base string, spans *tracetest.InMemoryExporter) {
 }
 
 // One trace goes from the caller's traceparent through the request to SQL and to Temporal, and holds nothing of a person.
-func TestATraceFollowsARequest(t *testing.T) {
+func TestTraceFollowsARequest(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", challenging)
@@ -62,7 +62,7 @@ func hasPrefix(names map[string]int, prefix string) bool {
 }
 
 // The answer's trace_id is the trace's, so that an operator finds the spans of a decision that is asked about.
-func TestADecisionNamesItsTrace(t *testing.T) {
+func TestAuthorizeReturnsItsTraceID(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", object{"coverage_min": "none"})

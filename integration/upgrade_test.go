@@ -15,7 +15,7 @@ import (
 
 // While an upgrade rolls, binaries of before serve on a schema that has more: columns with defaults, tables, another
 // version. They go on without a request that fails, and one that starts meanwhile starts.
-func TestAnOldBinaryServesOnANewerSchema(t *testing.T) {
+func TestOldBinaryServesNewerSchema(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	database, drop, err := testenv.New(ctx)

@@ -29,7 +29,7 @@ func (r *relyingParty) heard(id string) int {
 
 // An endpoint that fails five times in a row is told of and probed; the probe that succeeds is told of too, and what waited
 // is there at once.
-func TestABrokenEndpointIsToldOfProbedAndCatchesUp(t *testing.T) {
+func TestWebhookEndpointRecoversAfterFailures(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	r, watcher := newRelyingParty(t), newRelyingParty(t)
@@ -66,7 +66,7 @@ func TestABrokenEndpointIsToldOfProbedAndCatchesUp(t *testing.T) {
 }
 
 // One message is sent again by its id, a range by its times, and everything that failed by one call; each under its own id.
-func TestReplayOfOneOfARangeAndOfAllThatFailed(t *testing.T) {
+func TestWebhookReplaySelectsEvents(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	r := newRelyingParty(t)
@@ -107,7 +107,7 @@ func TestReplayOfOneOfARangeAndOfAllThatFailed(t *testing.T) {
 	eventually(t, func() bool { return len(w.attempts(t, broken, "?status=succeeded")) == 2 }, "all that failed again")
 }
 
-func TestOneEnvironmentHasItsShareOfStreams(t *testing.T) {
+func TestEventStreamsAreLimitedPerEnvironment(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	for range 100 {

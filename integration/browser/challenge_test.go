@@ -75,7 +75,7 @@ func (w world) allowed(t testing.TB, a asked, strength string) {
 	require.Equal(t, false, w.post(t, "/api/v1/verify", proof).is(200).object()["valid"], "a proof is spent once")
 }
 
-func TestChallengeIsConfirmedInTheSandbox(t *testing.T) {
+func TestChallengePageConfirms(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -118,7 +118,7 @@ func TestChallengeIsConfirmedInTheSandbox(t *testing.T) {
 	b.see("Confirmed")
 }
 
-func TestChallengeIsCancelled(t *testing.T) {
+func TestChallengePageCancels(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -135,7 +135,7 @@ func TestChallengeIsCancelled(t *testing.T) {
 }
 
 // A keyboard is enough, and the focus is where a person expects it.
-func TestChallengeByKeyboard(t *testing.T) {
+func TestChallengePageKeyboardNavigation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -159,7 +159,7 @@ func TestChallengeByKeyboard(t *testing.T) {
 }
 
 // However often and wherever the person clicks, one completion comes of it and every page shows how it ended.
-func TestChallengeInTwoTabsByDoubleClick(t *testing.T) {
+func TestChallengePageCompletesOnceAcrossTabs(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -183,7 +183,7 @@ func TestChallengeInTwoTabsByDoubleClick(t *testing.T) {
 	require.NotContains(t, first.text("body"), "Time left", "the way back does not lead to a page that can still be answered")
 }
 
-func TestChallengeRunsOut(t *testing.T) {
+func TestChallengePageExpires(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -204,7 +204,7 @@ func TestChallengeRunsOut(t *testing.T) {
 }
 
 // A link that opens nothing says the same, whatever is wrong with it.
-func TestChallengeBadTickets(t *testing.T) {
+func TestChallengePageRefusesInvalidLinks(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -231,7 +231,7 @@ func TestChallengeBadTickets(t *testing.T) {
 	require.Equal(t, "open", w.status(t, a))
 }
 
-func TestChallengeGoesBackWhereTheRelyingPartySays(t *testing.T) {
+func TestChallengePageReturnsToTheRelyingParty(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	action := w.payment(t)
@@ -253,7 +253,7 @@ func TestChallengeGoesBackWhereTheRelyingPartySays(t *testing.T) {
 }
 
 // A confirmation that was lost on the way is sent again as it was; one whose answer was lost has been given, once.
-func TestChallengeSurvivesALostConnection(t *testing.T) {
+func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	action := w.payment(t)
@@ -280,7 +280,7 @@ func TestChallengeSurvivesALostConnection(t *testing.T) {
 }
 
 // A service that is busy is asked again by the page itself, and by the person where that does not help.
-func TestChallengeOutlastsABusyService(t *testing.T) {
+func TestChallengePageRetriesABusyService(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	action := w.payment(t)
@@ -304,7 +304,7 @@ func TestChallengeOutlastsABusyService(t *testing.T) {
 	w.allowed(t, a, "sandbox")
 }
 
-func TestChallengeSettledElsewhere(t *testing.T) {
+func TestChallengePageShowsOutsideCancellation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	a := w.challenge(t, w.subject(t), w.payment(t), nil)

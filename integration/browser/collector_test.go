@@ -119,7 +119,7 @@ func (s *shop) continuity(session string) string {
 	return ""
 }
 
-func TestAPersonIsEnrolledAndKnownThroughThePage(t *testing.T) {
+func TestCollectorEnrollsAndRecognisesATypist(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	anna, other := typist("anna"), typist("hugo")
@@ -172,7 +172,7 @@ func (s *shop) sameAsTheService(keys []features.KeyEvent) {
 	}
 }
 
-func TestThePageKeepsToItselfWhatIsSecret(t *testing.T) {
+func TestCollectorOmitsSecretFields(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
@@ -201,7 +201,7 @@ func TestThePageKeepsToItselfWhatIsSecret(t *testing.T) {
 	require.Zero(t, n, "nothing is listened to before consent")
 }
 
-func TestEvidenceSurvivesALostConnection(t *testing.T) {
+func TestCollectorSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
@@ -222,7 +222,7 @@ func TestEvidenceSurvivesALostConnection(t *testing.T) {
 
 // The collector's share of the main thread while a person types at fifteen keys a second and moves the pointer. What else runs on
 // the machine only adds to it, so the least of three tries counts.
-func TestTheCollectorTakesLittleOfThePage(t *testing.T) {
+func TestCollectorUsesLittleMainThreadTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")

@@ -80,7 +80,7 @@ func (b *tab) address() string {
 }
 
 // An invited reviewer registers a passkey, is shown a hold as it opens, and approves it: a decision follows.
-func TestConsoleFromInvitationToApproval(t *testing.T) {
+func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	action := w.payments(t, holding)
@@ -143,7 +143,7 @@ func TestConsoleFromInvitationToApproval(t *testing.T) {
 	b.see(subject)
 }
 
-func TestConsoleRejects(t *testing.T) {
+func TestConsoleReviewerRejectsAHold(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.holdOf(t, w.payments(t, holding))
@@ -163,7 +163,7 @@ func TestConsoleRejects(t *testing.T) {
 }
 
 // Two reviewers look at the same hold. The one who is slower is told, and nothing they wrote is lost.
-func TestConsoleTwoTabsRace(t *testing.T) {
+func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.holdOf(t, w.payments(t, holding))
@@ -187,7 +187,7 @@ func TestConsoleTwoTabsRace(t *testing.T) {
 }
 
 // Where several must approve, a person counts once, and the hold tells how many are missing.
-func TestConsoleSeveralApprovals(t *testing.T) {
+func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	wanted := object{"coverage_min": "partial", "insufficient_evidence": "hold", "approvals_required": 2}
@@ -214,7 +214,7 @@ func TestConsoleSeveralApprovals(t *testing.T) {
 }
 
 // A session that has ended leads to the sign-in page and from there back to where the person was.
-func TestConsoleSessionEnds(t *testing.T) {
+func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.holdOf(t, w.payments(t, holding))
@@ -247,7 +247,7 @@ func TestConsoleSessionEnds(t *testing.T) {
 }
 
 // A change asks for the passkey again where it was used long ago; without it nothing changes.
-func TestConsoleConfirmsWithThePasskey(t *testing.T) {
+func TestConsoleRequiresAFreshPasskeyConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.holdOf(t, w.payments(t, holding))
@@ -270,7 +270,7 @@ func TestConsoleConfirmsWithThePasskey(t *testing.T) {
 }
 
 // Another site's form does nothing, however much the person is signed in.
-func TestConsoleRefusesOtherSites(t *testing.T) {
+func TestConsoleRefusesCrossSiteRequests(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, _ := w.holdOf(t, w.payments(t, holding))

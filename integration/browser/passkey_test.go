@@ -25,7 +25,7 @@ func (b *tab) register(w world, subject string) {
 }
 
 // The whole way: a grant, a passkey on a device, a challenge, the assertion, the decision that follows and its proof.
-func TestPasskeyCeremonies(t *testing.T) {
+func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -68,7 +68,7 @@ func TestPasskeyCeremonies(t *testing.T) {
 }
 
 // Where the device does not check who is there, nothing comes of it, neither a passkey nor a confirmation.
-func TestPasskeyWithoutUserVerification(t *testing.T) {
+func TestPasskeyRequiresUserVerification(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -98,7 +98,7 @@ func TestPasskeyWithoutUserVerification(t *testing.T) {
 }
 
 // Another device has no passkey of the person; the page says so and stays usable.
-func TestPasskeyIsNotOnThisDevice(t *testing.T) {
+func TestPasskeyOnAnotherDevice(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -119,7 +119,7 @@ func TestPasskeyIsNotOnThisDevice(t *testing.T) {
 }
 
 // An assertion that the service refuses is counted, told, and at the fifth the challenge is closed.
-func TestPasskeyRefusedByTheService(t *testing.T) {
+func TestPasskeyFailsAfterFiveRefusedAssertions(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
@@ -154,7 +154,7 @@ func TestPasskeyRefusedByTheService(t *testing.T) {
 	require.Equal(t, "failed", w.status(t, a))
 }
 
-func TestPasskeyRevokedMeanwhile(t *testing.T) {
+func TestPasskeyRevokedDuringTheChallenge(t *testing.T) {
 	t.Parallel()
 	_, live := newTenant(t, "Alder Bank")
 	subject := live.subject(t)
@@ -175,7 +175,7 @@ func TestPasskeyRevokedMeanwhile(t *testing.T) {
 	b.screenshot("challenge-no-passkey")
 }
 
-func TestRegistrationLinks(t *testing.T) {
+func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)

@@ -42,7 +42,7 @@ func TestContractTable(t *testing.T) {
 	maps.Copy(seen.Operations, operationsElsewhere)
 	maps.Copy(seen.Codes, codesElsewhere)
 
-	source, err := os.ReadFile(root + "integration/edges_test.go")
+	source, err := os.ReadFile(root + "integration/schema_boundaries_test.go")
 	require.NoError(t, err)
 	b := &builder{defaults: string(source)}
 	b.line(strings.TrimSpace(preamble))
@@ -77,7 +77,7 @@ type builder struct {
 	text     strings.Builder
 	missing  []string
 	tests    map[string]bool
-	defaults string // the source of TestDefaults
+	defaults string // the source of TestDefaultsOfOmittedFields
 }
 
 func (b *builder) line(format string, args ...any) { fmt.Fprintf(&b.text, format+"\n", args...) }
@@ -147,7 +147,7 @@ func (b *builder) requests(doc *edges.Document) {
 	b.line("\n## Rules of requests\n\nFor each rule the tests send the running service a value at its edge and one just outside it.\n")
 	b.head("schema", "field", "rule", "shown by")
 	for _, r := range doc.Requests() {
-		test := "TestRequestEdges/" + r.Name()
+		test := "TestRequestBoundaryValues/" + r.Name()
 		if len(r.Cases) == 0 {
 			test = defaults[r.Schema+"."+r.Field]
 			if test == "" {
@@ -161,13 +161,13 @@ func (b *builder) requests(doc *edges.Document) {
 func (b *builder) params(doc *edges.Document) {
 	b.heading("Rules of parameters", "in", "name", "operation", "rule", "shown by")
 	for _, p := range doc.Params() {
-		test := "TestParameterEdges/" + p.Name()
+		test := "TestParameterBoundaryValues/" + p.Name()
 		if p.Keyword == "default" {
 			test = defaults[p.In+"."+p.Param]
 		}
 		b.row(p.In, "`"+p.Param+"`", p.Operation, p.Text, test)
 	}
-	b.row("header", "`Idempotency-Key`", "every POST that creates or moves something", "1 to 255 visible ASCII characters", "TestIdempotencyKeyEdges")
+	b.row("header", "`Idempotency-Key`", "every POST that creates or moves something", "1 to 255 visible ASCII characters", "TestIdempotencyKeyFormat")
 	b.row("header", "`X-Service-Research-Optin`", "submitEvidence", "`true` is the same as `research_optin`", defaults["header.X-Service-Research-Optin"])
 }
 
@@ -186,13 +186,13 @@ func (b *builder) answers(doc *edges.Document) {
 	}
 }
 
-// byDefaults is the subtest of TestDefaults that shows a default; empty where it has none.
+// byDefaults is the subtest of TestDefaultsOfOmittedFields that shows a default; empty where it has none.
 func (b *builder) byDefaults(r edges.Rule) string {
 	name := r.Schema + "/" + r.Field
 	if !strings.Contains(b.defaults, `"`+name+`":`) {
 		return ""
 	}
-	return "TestDefaults/" + name
+	return "TestDefaultsOfOmittedFields/" + name
 }
 
 func field(name string) string {

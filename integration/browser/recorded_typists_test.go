@@ -1,0 +1,104 @@
+package browser_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/lab/recordings"
+)
+
+// dataEnv names a folder of recordings; without it and without the folder beside the repository the test is skipped.
+const dataEnv = "COUNTERSIGN_TEST_DATA"
+
+const (
+	recordedPeople = 5
+	recordedKeys   = 110 // of an enrolment session
+	judgedKeys     = 160 // of what is judged
+)
+
+// recorded are people with five sessions of running text and more, each session's keys that a keyboard has codes for.
+func recorded(t *testing.T) [][][]features.KeyEvent {
+	t.Helper()
+	dir := os.Getenv(dataEnv)
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	sets, err := recordings.Find(dir)
+	if err != nil {
+		t.Skip("there are no recordings: " + dataEnv + " names a folder of them")
+	}
+	for _, set := range sets {
+		if set.Kind != recordings.Keystrokes || set.Name != "essay-dev" {
+			continue
+		}
+		sessions, err := recordings.ReadKeystrokes(set.Path)
+		require.NoError(t, err)
+		byUser, users := map[string][][]features.KeyEvent{}, []string{}
+		for _, s := range sessions {
+			keys := typeable(s.Events)
+			if len(keys) < judgedKeys {
+				continue
+			}
+			if byUser[s.User] = append(byUser[s.User], keys); len(byUser[s.User]) == 5 {
+				users = append(users, s.User)
+			}
+		}
+		var out [][][]features.KeyEvent
+		for _, u := range users[:min(len(users), recordedPeople)] {
+			out = append(out, byUser[u])
+		}
+		return out
+	}
+	t.Skip("the recordings hold no essays")
+	return nil
+}
+
+func typeable(events []features.KeyEvent) []features.KeyEvent {
+	var out []features.KeyEvent
+	for _, e := range events {
+		if codes()[e.Key] != "" && e.Release > e.Press {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Recorded people type on a page as they did when they were recorded: the whole path from the key to the claim.
+func TestCollectorDistinguishesRecordedTypists(t *testing.T) {
+	t.Parallel()
+	needChromium(t)
+	people := recorded(t)
+	require.NotEmpty(t, people)
+	known, unmasked := 0, 0
+	for i, person := range people {
+		s := newShop(t)
+		var last string
+		for n := range 3 {
+			last = s.begin("enroll")
+			s.types(person[n][:recordedKeys])
+			s.answered()
+			s.eval("collector.stop().then(() => 1)", nil)
+		}
+		s.enrolled(last)
+		session := s.begin("score")
+		s.types(person[3][:judgedKeys])
+		s.answered()
+		own := s.continuity(session)
+		s.types(people[(i+1)%len(people)][4][:judgedKeys])
+		s.answered()
+		other := s.continuity(session)
+		t.Logf("person %d: themselves %s, then somebody else %s", i+1, own, other)
+		if own == "confirmed" || own == "likely" {
+			known++
+		}
+		if other != "confirmed" && other != "likely" {
+			unmasked++
+		}
+	}
+	// By the rates of docs/accuracy.md one of five people may be misjudged.
+	require.GreaterOrEqual(t, known, len(people)-1)
+	require.GreaterOrEqual(t, unmasked, len(people)-1)
+}

@@ -1,0 +1,54 @@
+package integration_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var nextPage = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
+
+// Lists come newest first, fifty at a time where nothing is said, and Link leads through them without gap or repetition.
+func TestListPagination(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	const n = 53
+	want := make([]string, n)
+	for i := range n {
+		want[n-1-i] = w.subject(t)
+	}
+	first := w.Server.get(t, "/api/v1/subjects").is(200)
+	require.Len(t, first.list(), 50)
+	require.Regexp(t, nextPage, first.header.Get("Link"))
+	require.Len(t, w.Server.get(t, "/api/v1/subjects?limit=200").is(200).list(), n)
+
+	var got []string
+	for path := "/api/v1/subjects?limit=20&status=active"; path != ""; {
+		page := w.Server.get(t, path).is(200)
+		for _, s := range page.list() {
+			got = append(got, s["id"].(string))
+		}
+		path = ""
+		if m := nextPage.FindStringSubmatch(page.header.Get("Link")); m != nil {
+			require.Contains(t, m[1], "status=active", "a filter stays")
+			path = m[1]
+		}
+	}
+	require.Equal(t, want, got)
+	require.Equal(t, []string{`["query","cursor"] cursor_invalid`}, w.Server.get(t, "/api/v1/subjects?cursor=AAAA").faults())
+	require.Equal(t, []string{`["query","limit"] repeated`}, w.Server.get(t, "/api/v1/subjects?limit=1&limit=2").faults())
+}
+
+func TestListReviewsDefaultsToPendingNewestFirst(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	first := w.authorize(t, w.subject(t), action, "hold").string("id")
+	second := w.authorize(t, w.subject(t), action, "hold").string("id")
+	resolved := w.authorize(t, w.subject(t), action, "hold").string("id")
+	w.Server.post(t, "/api/v1/authorizations/"+resolved+"/review", object{"resolution": "reject"}).is(200)
+	queue := w.Server.get(t, "/api/v1/reviews").is(200).list()
+	require.Len(t, queue, 2)
+	require.Equal(t, []any{second, first}, []any{queue[0]["authorization"], queue[1]["authorization"]})
+}

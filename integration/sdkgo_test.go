@@ -1,0 +1,23 @@
+package integration_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The Go SDK is a module of its own, so that who imports it takes nothing of the service. Its tests against a running
+// service run here.
+func TestGoSDKLive(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	run := exec.CommandContext(t.Context(), "go", "test", "-C", "../sdk/go", "-count=1", "-v", "-run", "^TestLive", ".")
+	run.Env = append(os.Environ(), "COUNTERSIGN_URL="+shared.baseURL, "COUNTERSIGN_KEY="+w.issue(t, models.ScopeAdmin, nil))
+	output, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.NotContains(t, string(output), "SKIP")
+}

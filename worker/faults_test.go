@@ -1,0 +1,107 @@
+package worker_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// A worker that dies in the middle of a move takes nothing with it: another makes the move, once, and whoever asks again
+// gets the answer.
+func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+
+	entered, never := make(chan struct{}), make(chan struct{})
+	defer close(never)
+	dying := *b.challenges
+	var once sync.Once
+	dying.Decide = func(context.Context, *store.Q, challenge.Again) (models.Authorization, error) {
+		once.Do(func() { close(entered) })
+		<-never // the process is gone: no answer, no commit
+		return models.Authorization{}, context.Canceled
+	}
+	options := worker.Options()
+	options.WorkerStopTimeout = time.Millisecond
+	services := b.services()
+	services.Challenges = &dying
+	first := worker.New(worker.Deps{Temporal: b.temporal, Services: services, Options: options})
+	require.NoError(t, first.Start())
+
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request) })
+	<-entered
+	first.Stop()
+	b.work()
+	require.Eventually(t, func() bool {
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+		return err == nil && out.Status == "completed"
+	}, 2*patience, 100*time.Millisecond)
+	all.Wait()
+	require.Equal(t, 1, b.Events("challenge.completed"))
+	require.Equal(t, 1, b.Count("select count(*) from authorizations where parent_id is not null"))
+}
+
+// Moves are made by the workflow's time: a worker whose clock is five minutes off neither expires what is in time nor keeps
+// open what is not.
+func TestWorkerClockSkewIsIgnored(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"ahead": 5 * time.Minute, "behind": -5 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			skewed := *b.challenges
+			skewed.Clock = clock.Offset(clock.System(), off)
+			services := b.services()
+			services.Challenges = &skewed
+			w := worker.New(worker.Deps{Temporal: b.temporal, Services: services})
+			require.NoError(t, w.Start())
+			t.Cleanup(w.Stop)
+
+			inTime := b.Challenge(time.Minute, "sandbox_confirm")
+			p := b.confirm(t, inTime)
+			out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+			require.NoError(t, err)
+			require.Equal(t, "completed", out.Status)
+
+			late := b.Challenge(time.Second, "sandbox_confirm")
+			run, _, err := b.challenges.WorkflowInput(t.Context(), late.ID)
+			require.NoError(t, err)
+			require.NoError(t, b.runs.StartChallenge(t.Context(), run))
+			b.eventually(t, 1, "select count(*) from challenges where id = $1 and status = 'expired'", late.ID)
+		})
+	}
+}
+
+// While the database refuses, an accepted request is answered late and never wrongly; it is seen through once the database
+// is back.
+func TestDatabaseOutageDuringAMove(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+	b.Exec("alter table move_requests rename to move_requests_away")
+	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	require.ErrorIs(t, err, workflows.ErrAccepted)
+	b.Exec("alter table move_requests_away rename to move_requests")
+	require.Eventually(t, func() bool {
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+		return err == nil && out.Status == "completed"
+	}, 2*patience, 100*time.Millisecond)
+	require.Equal(t, 1, b.Events("challenge.completed"))
+}

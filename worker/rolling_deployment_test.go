@@ -1,0 +1,119 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// before makes a worker run the workflow code as it was before the first flag of versions.go: no flag is known, so each
+// takes the older branch and leaves no marker.
+type before struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*before) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &olderInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+type olderInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (i *olderInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&olderOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}})
+}
+
+type olderOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+func (*olderOutbound) GetVersion(workflow.Context, string, workflow.Version, workflow.Version) workflow.Version {
+	return workflow.DefaultVersion
+}
+
+// older starts a worker with the code as it was.
+func (b *bundle) older(t *testing.T) (stop func()) {
+	t.Helper()
+	options := worker.Options()
+	options.Interceptors = append(options.Interceptors, &before{})
+	w := worker.New(worker.Deps{Temporal: b.temporal, Services: b.services(), Options: options})
+	require.NoError(t, w.Start())
+	return w.Stop
+}
+
+// stateOf is the state that an auditor finds the run of a hold by.
+func (b *bundle) stateOf(t *testing.T, h models.Hold) string {
+	t.Helper()
+	d, err := b.temporal.DescribeWorkflow(t.Context(), workflows.HoldID(h.AuthorizationID), "")
+	require.NoError(t, err)
+	state, _ := d.TypedSearchAttributes.GetKeyword(workflows.AttributeState)
+	return state
+}
+
+// A hold waits while the service is deployed anew with other workflow code. What it did under the code of then it keeps;
+// what it does from now on is done by the code of today; a hold that is opened today shows what is new.
+func TestHoldSurvivesAWorkflowCodeChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old, fresh := b.Hold(time.Hour, 2), b.Hold(time.Hour, 2)
+	review := func(h models.Hold, reviewer string) string {
+		p := b.review(t, h, reviewer, hold.Approve)
+		var status string
+		require.Eventually(t, func() bool {
+			out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+			status = out.Status
+			return err == nil
+		}, patience, 50*time.Millisecond)
+		return status
+	}
+	stop := b.older(t)
+	require.Equal(t, "pending", review(old, "crd_ann"))
+	require.Equal(t, "pending", b.stateOf(t, old), "the older code says nothing of partial approvals")
+	stop()
+
+	sdkworker.PurgeStickyWorkflowCache()
+	b.work()
+	require.Equal(t, "pending", review(fresh, "crd_ann"))
+	require.Equal(t, "partly_approved", b.stateOf(t, fresh))
+	require.Equal(t, "approved", review(old, "crd_bob"), "the run was rebuilt from the history of the older code")
+	require.Equal(t, "approved", review(fresh, "crd_bob"))
+	for _, h := range []models.Hold{old, fresh} {
+		require.Eventually(t, func() bool { return b.stateOf(t, h) == "approved" }, patience, 50*time.Millisecond)
+	}
+	require.Equal(t, 2, b.Events("hold.approved"))
+}
+
+// During a rolling deployment workers of both codes take tasks from the same queue. Whichever gets them: the hold resolves
+// once.
+func TestHoldResolvesOnceDuringARollingDeployment(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stop := b.older(t)
+	t.Cleanup(stop)
+	b.work()
+	holds := make([]models.Hold, 4)
+	for i := range holds {
+		holds[i] = b.Hold(time.Hour, 2)
+	}
+	for _, reviewer := range []string{"crd_ann", "crd_bob"} {
+		for _, h := range holds {
+			p := b.review(t, h, reviewer, hold.Approve)
+			require.Eventually(t, func() bool {
+				_, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+				return err == nil
+			}, 2*patience, 50*time.Millisecond)
+		}
+	}
+	require.Equal(t, len(holds), b.Events("hold.approved"))
+	require.Equal(t, len(holds), b.Count("select count(*) from authorizations where parent_id is not null"))
+}

@@ -1,0 +1,278 @@
+package worker_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdkworker "go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+const life = 5 * time.Minute
+
+// The relay starts the run; the person completes; the record, the run and its attributes agree.
+func TestRelayStartsAChallengeWorkflow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.Challenge(life, "sandbox_confirm")
+	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
+		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeStart, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
+	}))
+	b.run(nil)
+	b.eventually(t, 0, "select count(*) from outbox")
+
+	p := b.confirm(t, c)
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.NoError(t, err)
+	require.Equal(t, "completed", out.Status)
+	require.Equal(t, "allow", out.Decision)
+	receipt, err := b.challenges.Receipt(t.Context(), b.Scope, c.ID, p.Request)
+	require.NoError(t, err)
+	require.Equal(t, out.Authorization, receipt.Authorization)
+
+	again, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.NoError(t, err, "the same request after the run has closed")
+	require.Equal(t, out, again)
+	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
+	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
+	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
+	require.ErrorIs(t, err, workflows.ErrClosed)
+
+	require.Eventually(t, func() bool {
+		found, err := b.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: "CountersignKind = 'challenge' and CountersignState = 'completed' and CountersignDecision = 'allow' and " +
+				"CountersignAction = 'payments.transfer' and CountersignEnvironment = '" + b.Scope.Environment + "'",
+		})
+		return err == nil && found.GetCount() == 1
+	}, patience, 50*time.Millisecond, "an auditor finds the run")
+}
+
+// Nothing of what a person or a relying party sent is readable in a history, and with the keys only ids, digests and
+// decisions are.
+func TestWorkflowHistoryIsSealed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.NoError(t, err)
+
+	var raw strings.Builder
+	for it := b.temporal.GetWorkflowHistory(t.Context(), workflows.ChallengeID(c.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		require.NoError(t, err)
+		body, err := proto.Marshal(e)
+		require.NoError(t, err)
+		raw.Write(body)
+	}
+	for _, secret := range []string{out.Authorization, c.AuthorizationID, b.Subject.ExternalID, "Step-up", "crd_1"} {
+		require.NotContains(t, raw.String(), secret)
+	}
+	require.Contains(t, raw.String(), c.ID, "the id of the run is in the clear")
+}
+
+// A person may be quicker than the relay.
+func TestCompletionStartsTheWorkflow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.NoError(t, err)
+	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow), "the relay comes late and finds the run closed")
+	require.Equal(t, 1, b.Events("challenge.completed"))
+}
+
+// Whatever is asked at once, by however many replicas: one outcome, and everybody is told the truth.
+func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	for range 5 {
+		c := b.Challenge(life, "sandbox_confirm")
+		completion := b.confirm(t, c)
+		cancellation, err := b.challenges.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		results := make([]error, 8)
+		for i := range results {
+			all.Go(func() {
+				if i%2 == 0 {
+					_, results[i] = b.runs.CompleteChallenge(t.Context(), completion.Workflow, completion.Request)
+				} else {
+					_, results[i] = b.runs.CancelChallenge(t.Context(), cancellation.Workflow, cancellation.Request)
+				}
+			})
+		}
+		all.Wait()
+		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
+		require.NoError(t, err)
+		for i, err := range results {
+			won := (row.Status == models.ChallengeCompleted) == (i%2 == 0)
+			if won && err == nil {
+				continue
+			}
+			// A run that has just closed may not know a repeated request any more: the record says that it won.
+			require.True(t, errors.Is(err, workflows.ErrClosed) || (!won && problem.Is(err, problem.ChallengeClosed)), "%v", err)
+		}
+	}
+	require.Equal(t, 5, b.Events("challenge.completed")+b.Events("challenge.cancelled"))
+}
+
+func TestChallengeExpiresByItsTimer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(time.Second, "sandbox_confirm")
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
+	b.eventually(t, 1, "select count(*) from challenges where status = 'expired'")
+	require.Equal(t, 1, b.Events("challenge.expired"))
+}
+
+// While no worker runs the caller is told to come back; the same request then gets its answer, and holds once.
+func TestReviewIsUnavailableWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(time.Hour, 1)
+	p := b.review(t, h, "crd_ann", hold.Approve)
+	_, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+	refused := problem.As(err)
+	require.NotNil(t, refused, "%v", err)
+	require.Equal(t, problem.Unavailable, refused.Code)
+	require.Positive(t, refused.RetryAfter)
+	require.NotErrorIs(t, err, workflows.ErrAccepted, "nobody has accepted it")
+	require.Equal(t, 1, b.Count("select count(*) from holds where status = 'pending'"))
+
+	b.work()
+	out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+	require.NoError(t, err)
+	require.Equal(t, "approved", out.Status)
+	require.Equal(t, 1, b.Events("hold.approved"))
+}
+
+// A hold outlives the worker that started it: the next one rebuilds the run from its history.
+func TestHoldSurvivesAWorkerRestart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(time.Hour, 2)
+	stop := b.work()
+	first := b.review(t, h, "crd_ann", hold.Approve)
+	out, err := b.runs.ReviewHold(t.Context(), first.Workflow, first.Resolution, first.Request)
+	require.NoError(t, err)
+	require.Equal(t, "pending", out.Status)
+	stop()
+
+	sdkworker.PurgeStickyWorkflowCache()
+	b.work()
+	second := b.review(t, h, "crd_bob", hold.Approve)
+	out, err = b.runs.ReviewHold(t.Context(), second.Workflow, second.Resolution, second.Request)
+	require.NoError(t, err)
+	require.Equal(t, "approved", out.Status)
+	require.Equal(t, 2, out.Approvals)
+}
+
+func TestReviewConcurrentRequestsHaveOneOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	h := b.Hold(time.Hour, 1)
+	approve, reject := b.review(t, h, "crd_ann", hold.Approve), b.review(t, h, "crd_bob", hold.Reject)
+	var all sync.WaitGroup
+	for range 3 {
+		for _, p := range []hold.Prepared{approve, reject} {
+			all.Go(func() { _, _ = b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request) })
+		}
+	}
+	all.Wait()
+	require.Equal(t, 1, b.Events("hold.approved")+b.Events("hold.rejected"))
+	require.Equal(t, b.Events("hold.approved"), b.Count("select count(*) from authorizations where parent_id is not null"))
+}
+
+// Another part of the service voids the challenge; the run hears of it through the outbox and closes.
+func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.Challenge(life, "sandbox_confirm")
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
+	b.run(nil)
+	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
+		if _, err := q.Challenges().Cancel(t.Context(), c.ID, b.Now); err != nil {
+			return err
+		}
+		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
+	}))
+	var out workflows.ChallengeResult
+	require.NoError(t, b.temporal.GetWorkflow(t.Context(), workflows.ChallengeID(c.ID), "").Get(t.Context(), &out))
+	require.Equal(t, "cancelled", out.Status)
+}
+
+// While Temporal is away the caller is told so, soon, and nothing is changed; the outbox keeps what it has.
+func TestClientIsUnavailableWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	nowhere, err := workflows.Dial(workflows.DialOptions{Address: "127.0.0.1:1", Keyring: keys, Log: b.services().Log})
+	require.NoError(t, err, "the service starts without Temporal")
+	t.Cleanup(nowhere.Close)
+	away := workflows.NewClient(nowhere, "")
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+	_, err = away.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	require.Positive(t, problem.As(err).RetryAfter)
+	require.True(t, problem.Is(away.Ping(t.Context()), problem.Unavailable))
+	require.Equal(t, 1, b.Count("select count(*) from challenges where status = 'open'"))
+}
+
+func TestForgetTerminatesTheWorkflow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(life, "sandbox_confirm")
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
+	id := workflows.ChallengeID(c.ID)
+	require.NoError(t, b.runs.Forget(t.Context(), id))
+	// The server removes the history some time after it has accepted to; until then the run is at least over.
+	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	require.True(t, err != nil || d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, "%v", err)
+	require.NoError(t, b.runs.Forget(t.Context(), id), "forgetting twice is forgetting")
+	require.NoError(t, b.runs.Forget(t.Context(), workflows.ChallengeID(ids.New(ids.Challenge))), "what does not exist is forgotten")
+}
+
+// A run that somebody terminated by accident is started anew by the next request: the record still waits.
+func TestTerminatedWorkflowIsRestarted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.work()
+	c := b.Challenge(life, "sandbox_confirm")
+	p := b.confirm(t, c)
+	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow))
+	require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), workflows.ChallengeID(c.ID), "", "by accident"))
+	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.NoError(t, err)
+	require.Equal(t, "completed", out.Status)
+}
