@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Actions stores actions and their policy versions.
+type Actions struct{ *Q }
+
+// Actions returns the queries of the aggregate.
+func (q *Q) Actions() Actions { return Actions{q} }
+
 // Create inserts an action. The key is unique among those not archived (index actions_key).
 func (q Actions) Create(ctx context.Context, a models.Action) error {
 	return q.gorm(ctx).Create(&a).Error
@@ -139,4 +145,16 @@ func (q Actions) ActivatePolicyVersion(ctx context.Context, s Scope, action stri
 	}
 	_, err = q.exec(ctx, "update actions set active_policy_version = $2, updated_at = $3 where id = $1", action, version, at)
 	return true, err
+}
+
+// IDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
+func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
+	var rows []struct{ Key, ID string }
+	err := q.gorm(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
+		s.Tenant, s.Environment, keys).Scan(&rows).Error
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.Key] = r.ID
+	}
+	return out, err
 }

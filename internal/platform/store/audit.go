@@ -8,6 +8,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Audit reads and writes the audit log and what verifies it.
+type Audit struct{ *Q }
+
+// Audit returns the queries of the aggregate.
+func (q *Q) Audit() Audit { return Audit{q} }
+
 // AuditHead is where the sealer stands in an environment: the last event sealed and the last link of the chain.
 type AuditHead struct {
 	EnvironmentID string
@@ -89,7 +95,7 @@ func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]Aud
 		where environment_id = ? and seq >= ? order by seq limit ?`, s.Environment, from, limit).Scan(&links).Error; err != nil {
 		return nil, err
 	}
-	return links, q.Audit().attachEvents(ctx, s, links)
+	return links, q.attachEvents(ctx, s, links)
 }
 
 func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) error {
@@ -163,7 +169,7 @@ func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]A
 		return nil, "", err
 	}
 	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
-	links, err := q.Audit().LinksOf(ctx, s, rows)
+	links, err := q.LinksOf(ctx, s, rows)
 	return links, next, err
 }
 

@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Backgrounds stores the backgrounds of the scorer.
+type Backgrounds struct{ *Q }
+
+// Backgrounds returns the queries of the aggregate.
+func (q *Q) Backgrounds() Backgrounds { return Backgrounds{q} }
+
 // List are all backgrounds that are or were in force, oldest first.
 func (q Backgrounds) List(ctx context.Context) ([]models.Background, error) {
 	var rows []models.Background
@@ -20,7 +26,7 @@ func (q Backgrounds) Activate(ctx context.Context, b models.Background) error {
 	if _, err := q.exec(ctx, "select pg_advisory_xact_lock(hashtext('backgrounds'))"); err != nil {
 		return err
 	}
-	if err := q.Backgrounds().Retire(ctx, b.Modality, b.ActivatedAt); err != nil {
+	if err := q.Retire(ctx, b.Modality, b.ActivatedAt); err != nil {
 		return err
 	}
 	_, err := q.exec(ctx, `insert into backgrounds (version, modality, status, body, digest, comparison, activated_by, activated_at)

@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Challenges stores challenges and the links to their pages.
+type Challenges struct{ *Q }
+
+// Challenges returns the queries of the aggregate.
+func (q *Q) Challenges() Challenges { return Challenges{q} }
+
 // Get is one challenge of the environment.
 func (q Challenges) Get(ctx context.Context, s Scope, id string) (models.Challenge, error) {
 	var row models.Challenge
@@ -39,16 +45,6 @@ func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) 
 func (q Challenges) Environment(ctx context.Context, id string) (models.Environment, error) {
 	var e models.Environment
 	return one(e, q.gorm(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
-}
-
-// externalID is the relying party's own id of a subject; empty for one that is erased.
-func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
-	if err != nil || len(ids) == 0 {
-		return "", err
-	}
-	return ids[0], nil
 }
 
 // Completion is what completes a challenge.
@@ -107,16 +103,6 @@ func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at 
 	return rows[0].Failures, rows[0].Status == models.ChallengeFailed, nil
 }
 
-// SpendAssertion raises a passkey's counter to that of the assertion and reports whether it could: not for a passkey
-// that is revoked, and not for a counter that another assertion has reached meanwhile. Authenticators without a counter
-// always say zero.
-func (q Challenges) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
-		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
-		passkey, signCount, backedUp, at)
-	return n == 1, err
-}
-
 // InsertLink keeps the MAC of a link's ticket.
 func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) error {
 	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5)",
@@ -138,26 +124,29 @@ func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (mo
 	return link, row, err
 }
 
-// Insert keeps what was asked; the same request again changes nothing.
-func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
-	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
-		passkey_id, sign_count, backup_state, note_digest, requested_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
-		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
-		m.BackupState, m.NoteDigest, m.RequestedAt)
-	return err
+// CancelOfSubject cancels the subject's open challenges that are not due and says which they were.
+func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
+	var rows []Voided
+	err := q.gorm(ctx).Raw(`with voided as (
+			update challenges set status = 'cancelled', settled_at = @at
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'open' and expires_at > @at
+			returning id, authorization_id)
+		select v.id, v.authorization_id, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
+	return rows, err
 }
 
-// Get is what was asked of a challenge or a hold.
-func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
-	var row models.MoveRequest
-	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
-	return one(row, err)
+// Lists for work that recurs. They look at every environment: upkeep is done for all of them at once.
+
+// Overdue are open challenges that should have expired before t, at most limit of them.
+func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
+	return ids, err
 }
 
-// Effect is the decision of an authorization, for an outcome that is told again.
-func (q Decisions) Effect(ctx context.Context, id string) (string, error) {
-	var decision string
-	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
-	return one(decision, err)
+// DropLinks forgets links that ended before t, at most limit of them.
+func (q Challenges) DropLinks(ctx context.Context, t time.Time, limit int) (int64, error) {
+	return q.exec(ctx, `delete from challenge_links where ctid = any (array(select ctid from challenge_links where expires_at < $1 limit $2))`, t, limit)
 }

@@ -7,75 +7,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Create inserts a tenant.
-func (q Tenants) Create(ctx context.Context, t models.Tenant) error {
-	return q.gorm(ctx).Create(&t).Error
-}
+// Credentials stores credentials by the MAC of their secret.
+type Credentials struct{ *Q }
 
-// List lists the tenants, oldest first.
-func (q Tenants) List(ctx context.Context) ([]models.Tenant, error) {
-	var rows []models.Tenant
-	err := q.gorm(ctx).Order("created_at, id").Find(&rows).Error
-	return rows, err
-}
-
-// Create inserts an environment.
-func (q Environments) Create(ctx context.Context, e models.Environment) error {
-	return q.gorm(ctx).Create(&e).Error
-}
-
-// List lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
-func (q Environments) List(ctx context.Context, tenant string) ([]models.Environment, error) {
-	var rows []models.Environment
-	tx := q.gorm(ctx).Order("created_at, id")
-	if tenant != "" {
-		tx = tx.Where("tenant_id = ?", tenant)
-	}
-	err := tx.Find(&rows).Error
-	return rows, err
-}
-
-// Get is the scope's own row.
-func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, error) {
-	var e models.Environment
-	return one(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
-}
-
-// SetRP changes the relying party's WebAuthn settings.
-func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins []string) error {
-	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
-		s.Tenant, s.Environment, rpID, models.Strings(origins))
-	return q.Environments().changed(ctx, s.Environment, err)
-}
-
-// SetSettings changes what a relying party may set of its environment to what e has.
-func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
-	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
-		enrollment_grant_required = $7, bar_self_review = $8 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins,
-		e.ChallengeTTLSeconds, e.HoldTTLSeconds, e.EnrollmentGrantRequired, e.BarSelfReview)
-	return q.Environments().changed(ctx, e.ID, err)
-}
-
-// SetPages changes the settings of the hosted pages to those of e.
-func (q Environments) SetPages(ctx context.Context, e models.Environment) error {
-	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
-		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
-	return q.Environments().changed(ctx, e.ID, err)
-}
-
-// changed tells the caches, unless the change failed.
-func (q Environments) changed(ctx context.Context, id string, err error) error {
-	if err != nil {
-		return err
-	}
-	return q.Notify(ctx, ChannelEnvironment, id)
-}
-
-// SetRateLimitCeiling sets the most requests an hour that a key of the environment may be given; nil is the default of its kind.
-func (q Tenants) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
-	_, err := q.exec(ctx, "update environments set rate_limit_ceiling = $3 where tenant_id = $1 and id = $2", s.Tenant, s.Environment, ceiling)
-	return err
-}
+// Credentials returns the queries of the aggregate.
+func (q *Q) Credentials() Credentials { return Credentials{q} }
 
 // Create inserts a credential with its first key.
 func (q Credentials) Create(ctx context.Context, c models.Credential, k models.CredentialKey) error {
@@ -165,47 +101,4 @@ func (q Credentials) SetRateLimit(ctx context.Context, s Scope, id string, limit
 	_, err := q.exec(ctx, "update credentials set rate_limit = $4 where tenant_id = $1 and environment_id = $2 and id = $3",
 		s.Tenant, s.Environment, id, limit)
 	return err
-}
-
-// Create inserts a client token.
-func (q ClientTokens) Create(ctx context.Context, t models.ClientToken) error {
-	return q.gorm(ctx).Create(&t).Error
-}
-
-// ByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
-func (q ClientTokens) ByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
-	if t, err = one(t, q.gorm(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
-		return t, issuer, e, err
-	}
-	scope := Scope{t.TenantID, t.EnvironmentID}
-	if issuer, err = q.Credentials().Get(ctx, scope, t.CredentialID); err != nil {
-		return t, issuer, e, err
-	}
-	e, err = q.Environments().Get(ctx, scope)
-	return t, issuer, e, err
-}
-
-// Take takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it
-// was granted and how much of the window is used.
-func (q Quotas) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
-	err = q.queryRow(ctx, `with took as (
-			insert into rate_windows as w (bucket, window_start, used) values ($1, $2, $3)
-			on conflict (bucket, window_start) do update set used = w.used + $3 where w.used + $3 <= $4
-			returning used)
-		select true, used from took
-		union all
-		select false, used from rate_windows where bucket = $1 and window_start = $2 and not exists (select 1 from took)`,
-		bucket, window, n, limit).Scan(&granted, &used)
-	return granted, used, err
-}
-
-// Return gives back what was taken and not used.
-func (q Quotas) Return(ctx context.Context, bucket string, window time.Time, n int) error {
-	_, err := q.exec(ctx, "update rate_windows set used = greatest(used - $3, 0) where bucket = $1 and window_start = $2", bucket, window, n)
-	return err
-}
-
-// Drop forgets windows that ended before t.
-func (q Quotas) Drop(ctx context.Context, t time.Time) (int64, error) {
-	return q.exec(ctx, "delete from rate_windows where window_start < $1", t)
 }

@@ -4,15 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/models"
 )
+
+// Decisions stores authorizations and reads what a decision needs.
+type Decisions struct{ *Q }
+
+// Decisions returns the queries of the aggregate.
+func (q *Q) Decisions() Decisions { return Decisions{q} }
+
+// Effect is the decision of an authorization, for an outcome that is told again.
+func (q Decisions) Effect(ctx context.Context, id string) (string, error) {
+	var decision string
+	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
+	return one(decision, err)
+}
 
 // Facts is what a decision is made from, read in one statement.
 type Facts struct {
@@ -114,131 +125,57 @@ func decodeHeads(raw []byte) ([]models.Template, error) {
 	return out, nil
 }
 
-// Decision is everything that one decision writes.
-type Decision struct {
-	Authorization models.Authorization
-	Proof         *models.Proof
-	Challenge     *models.Challenge
-	Hold          *models.Hold
-	Events        []models.Event  // announced to webhooks
-	Outbox        []models.Outbox // runs to start
-	// SubjectAsOf is the updated_at of the subject that was decided about.
-	SubjectAsOf time.Time
+// AuthorizationKey is what a review needs of an authorization that may have no hold: whether it exists, under which
+// action, and which credential asked.
+type AuthorizationKey struct {
+	ActionKey    string
+	CredentialID string
 }
 
-// Insert writes a decision in one statement: all of it or nothing. It reports false where the subject has changed
-// since SubjectAsOf (it may have been revoked): the caller reads and decides again. A reused idempotency key or nonce is
-// a violation of authorizations_idempotency or authorizations_nonce.
-func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
-	var s statement
-	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
-	s.insertAuthorization(d.Authorization)
-	if d.Proof != nil {
-		s.insertProof(*d.Proof)
-	}
-	if d.Challenge != nil {
-		s.insertChallenge(*d.Challenge)
-	}
-	if d.Hold != nil {
-		s.insertHold(*d.Hold)
-	}
-	s.insertDecisionEvents(d.Events)
-	for i, o := range d.Outbox {
-		s.insert(fmt.Sprintf("o%d", i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
-			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
-	}
-	var written int
-	err := q.queryRow(ctx, s.text()+" select count(*) from azn", s.args...).Scan(&written)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return written == 1, err
+// Key looks an authorization of the environment up.
+func (q Decisions) Key(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
+	var k AuthorizationKey
+	err := q.queryRow(ctx, `select action_key, credential_id from authorizations
+		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
+	return one(k, err)
 }
 
-// statement gathers inserts as common table expressions of one statement.
-type statement struct {
-	parts []string
-	args  []any
+// Replayable is a stored decision with what it takes to make it again.
+type Replayable struct {
+	Decision           string
+	Mode               models.ActionMode
+	ReasonCodes        models.Strings
+	Assurance          models.JSON
+	ChallengesUsed     int
+	ChallengeCompleted *string
+	HoldApproved       bool
+	Passkeys           int // that the subject has now
 }
 
-func (s *statement) arg(v any) string {
-	s.args = append(s.args, v)
-	return fmt.Sprintf("$%d", len(s.args))
+// Replayables are the action's newest decisions in [since, until), at most last; nil bounds are open.
+func (q Decisions) Replayables(ctx context.Context, s Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
+	var rows []Replayable
+	err := q.gorm(ctx).Raw(`select a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used, a.challenge_completed,
+			a.hold_approved, (select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys
+		from authorizations a
+		where a.tenant_id = ? and a.environment_id = ? and a.action_id = ?
+			and (?::timestamptz is null or a.decided_at >= ?) and (?::timestamptz is null or a.decided_at < ?)
+		order by a.decided_at desc, a.id desc limit ?`,
+		s.Tenant, s.Environment, action, since, since, until, until, last).Scan(&rows).Error
+	return rows, err
 }
 
-func (s *statement) with(name, query string) {
-	s.parts = append(s.parts, name+" as ("+query+")")
+// ReportOutcome records what became of a decision; false where the same or another outcome is recorded already.
+func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
+		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or outcome = 'unknown')`,
+		s.Tenant, s.Environment, id, outcome, noteDigest, at)
+	return n > 0, err
 }
 
-func (s *statement) insert(name, table, columns string, values ...any) {
-	marks := make([]string, len(values))
-	for i, v := range values {
-		marks[i] = s.arg(v)
-	}
-	s.with(name, "insert into "+table+" ("+columns+") select "+strings.Join(marks, ", ")+" from guard returning 1")
-}
-
-func (s *statement) text() string { return "with " + strings.Join(s.parts, ",\n") }
-
-func (s *statement) insertAuthorization(a models.Authorization) {
-	s.insert("azn", "authorizations", `id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, session_id,
-		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
-		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
-		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
-		assurance, explanation, response, session_pinned`,
-		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
-		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
-		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, a.ReasonCodes, a.PolicyVersion,
-		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
-		a.Assurance, a.Explanation, a.Response, a.SessionPinned)
-}
-
-func (s *statement) insertProof(p models.Proof) {
-	s.insert("prf", "proofs", `jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact,
-		issued_at, expires_at, sealed`,
-		p.JTI, p.TenantID, p.EnvironmentID, p.AuthorizationID, p.SubjectUID, p.KID, p.Audience, string(p.Status), p.Compact,
-		p.IssuedAt, p.ExpiresAt, p.Sealed)
-}
-
-func (s *statement) insertChallenge(c models.Challenge) {
-	s.insert("chl", "challenges", `id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display,
-		display_digest, action_hash, random, created_at, expires_at`,
-		c.ID, c.TenantID, c.EnvironmentID, c.AuthorizationID, c.SubjectUID, string(c.Status), c.Methods, c.Display,
-		c.DisplayDigest, c.ActionHash, c.Random, c.CreatedAt, c.ExpiresAt)
-}
-
-func (s *statement) insertHold(h models.Hold) {
-	s.insert("hld", "holds", `authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status,
-		approvals_required, self_review_barred, opened_at, remind_at, due_at`,
-		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
-		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
-}
-
-// insertDecisionEvents writes the entries in one statement, in their order. Postgres runs the parts of a statement in no
-// promised order, so that one part for each entry would number the entries in any order. The rows are numbered after they
-// are sorted; the outbox follows those numbers.
-func (s *statement) insertDecisionEvents(entries []models.Event) {
-	if len(entries) == 0 {
-		return
-	}
-	rows := make([]string, len(entries))
-	for i, e := range entries {
-		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
-			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
-			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ")"
-	}
-	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
-		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)
-	s.with("fan", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
-		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
-}
-
-// typed adds arguments of one type: a list of values, unlike an insert, does not know what its columns are.
-func (s *statement) typed(as string, values ...any) string {
-	marks := make([]string, len(values))
-	for i, v := range values {
-		marks[i] = s.arg(v) + "::" + as
-	}
-	return strings.Join(marks, ", ")
+// ScopeOf is the environment of an authorization, for an operator of the whole database.
+func (q Decisions) ScopeOf(ctx context.Context, id string) (Scope, error) {
+	var s Scope
+	err := q.queryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
+	return one(s, err)
 }

@@ -7,26 +7,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Listening reads the enabled endpoints of an environment.
-func (q Endpoints) Listening(ctx context.Context, environment string) ([]models.WebhookEndpoint, error) {
-	var rows []models.WebhookEndpoint
-	err := q.gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
-	return rows, err
-}
+// Deliveries stores webhook deliveries and their attempts.
+type Deliveries struct{ *Q }
 
-// WithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
-// precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
-func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
-	var rows []models.Event
-	err := q.gorm(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
-		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
-		select * from (
-			(select * from before order by seq limit 1)
-			union (select * from before order by seq desc limit @limit)
-			union select * from events where environment_id = @environment and id = @id) found
-		order by seq`, map[string]any{"environment": environment, "id": id, "limit": limit}).Scan(&rows).Error
-	return rows, err
-}
+// Deliveries returns the queries of the aggregate.
+func (q *Q) Deliveries() Deliveries { return Deliveries{q} }
 
 // Insert owes each event to its endpoint; what is owed or was delivered already is left as it is.
 func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) error {
@@ -41,31 +26,6 @@ func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) e
 		select i, p, e, t, 'pending', n, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, p, e, t, n)
 		on conflict (endpoint_id, event_id, replay) do nothing`, ids, endpoints, eventIDs, types, at, due)
 	return err
-}
-
-// ClaimWake answers which of the endpoints nobody is about to look at, and says for them that somebody is, until a time.
-func (q Endpoints) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
-		returning id`, until, endpoints, now).Scan(&ids).Error
-	return ids, err
-}
-
-// Quiet says until when an endpoint need not be woken, because its sender looks by itself; nil ends that. It reports
-// whether the endpoint is there and enabled.
-func (q Endpoints) Quiet(ctx context.Context, endpoint string, until *time.Time) (bool, error) {
-	n, err := q.exec(ctx, "update webhook_endpoints set quiet_until = $2 where id = $1 and status = 'enabled' and deleted_at is null", endpoint, until)
-	return n > 0, err
-}
-
-// Overdue finds enabled endpoints with a delivery due before t that nobody has looked at since.
-func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
-	var rows []models.WebhookEndpoint
-	err := q.gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
-		and (e.quiet_until is null or e.quiet_until < ?)
-		and exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
-		t, t).Scan(&rows).Error
-	return rows, err
 }
 
 // DueDelivery is a delivery with the event it carries; the event is nil where it is gone from the log.
@@ -143,20 +103,6 @@ func (q Deliveries) Discard(ctx context.Context, id string, at time.Time) error 
 	return err
 }
 
-// RecordSuccess ends an endpoint's time of failing.
-func (q Endpoints) RecordSuccess(ctx context.Context, endpoint string) error {
-	_, err := q.exec(ctx, "update webhook_endpoints set failing_since = null where id = $1 and failing_since is not null", endpoint)
-	return err
-}
-
-// RecordFailure answers since when an endpoint fails; from at on, where it did not fail before.
-func (q Endpoints) RecordFailure(ctx context.Context, endpoint string, at time.Time) (time.Time, error) {
-	var since time.Time
-	err := q.queryRow(ctx, "update webhook_endpoints set failing_since = least(failing_since, $2) where id = $1 returning failing_since",
-		endpoint, at).Scan(&since)
-	return one(since, err)
-}
-
 // Hasten makes everything owed to an endpoint due now: it answers again.
 func (q Deliveries) Hasten(ctx context.Context, endpoint string, now time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set next_attempt_at = $2 where endpoint_id = $1 and status = 'pending' and next_attempt_at > $2",
@@ -216,4 +162,59 @@ func (q Deliveries) DropAttempts(ctx context.Context, t time.Time, limit int) (i
 func (q Deliveries) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from webhook_deliveries where id in
 		(select id from webhook_deliveries where created_at < $1 and status <> 'pending' limit $2)`, t, limit)
+}
+
+// AttemptFilter narrows a list of attempts. Status is pending (deliveries still owed), succeeded or failed.
+type AttemptFilter struct {
+	Status string
+	Event  string
+	Since  *time.Time
+	Until  *time.Time
+}
+
+// AttemptRow is an attempt as it is listed: one that was made, or (Attempted false) a delivery that waits for its first.
+type AttemptRow struct {
+	ID             string
+	EventID        string
+	Type           string
+	Attempt        int
+	At             time.Time
+	Status         string
+	Attempted      bool
+	StatusCode     *int
+	LatencyMS      *int `gorm:"column:latency_ms"`
+	ResponseDigest *string
+	Error          *string
+	NextAttemptAt  *time.Time
+}
+
+// Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
+// latest one of a delivery that is still owed.
+func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
+	rows := q.gorm(ctx).Table(`(
+		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
+			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
+			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
+		from webhook_attempts a left join webhook_deliveries d on d.id = a.delivery_id where a.endpoint_id = ?
+		union all
+		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
+		from webhook_deliveries d where d.endpoint_id = ? and d.status = 'pending' and (d.attempts = 0 or ?)) as t`,
+		endpoint, endpoint, f.Status == "pending")
+	if f.Status != "" {
+		rows = rows.Where("status = ?", f.Status)
+	}
+	if f.Event != "" {
+		rows = rows.Where("event_id = ?", f.Event)
+	}
+	rows = between(rows, f.Since, f.Until)
+	rows, err := paginate(rows, p, "at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var out []AttemptRow
+	if err := rows.Find(&out).Error; err != nil {
+		return nil, "", err
+	}
+	out, next := cut(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
+	return out, next, nil
 }

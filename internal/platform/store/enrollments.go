@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Enrollments stores enrollments.
+type Enrollments struct{ *Q }
+
+// Enrollments returns the queries of the aggregate.
+func (q *Q) Enrollments() Enrollments { return Enrollments{q} }
+
 // Create inserts an enrollment.
 func (q Enrollments) Create(ctx context.Context, e models.Enrollment) error {
 	return q.gorm(ctx).Create(&e).Error
@@ -56,4 +62,62 @@ func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string,
 		return "none", err
 	}
 	return anchors[0], nil
+}
+
+// EnrollFrame is an accepted frame of an enrollment with its session's end.
+type EnrollFrame struct {
+	SessionID  string
+	DurationMS float64
+	Vector     []byte
+	ReceivedAt time.Time
+}
+
+// enrollFrames is how many frames of an enrollment are read at most, the newest: more change no template, and a collector
+// that never stops must not make every acknowledgement dearer than the one before.
+const enrollFrames = 1000
+
+// enrollFloor is the time up to which frames of a subject count for no enrollment (a frame counts if it came later): the
+// last completed enrollment, the end of every recovery's cool-down, and, if the environment wants enrolling to be granted by
+// name, just before it was asked for; if it was not, no frame counts.
+const enrollFloor = `coalesce(greatest(
+	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
+	(select max(ready_at) from recoveries r where r.subject_uid = @uid),
+	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
+		join environments v on v.id = s.environment_id where s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
+
+// EnrollFrames are the accepted enrollment frames of a subject on a class of device above the floor, session by session in
+// order of arrival; of more than a thousand the newest.
+func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
+	var rows []EnrollFrame
+	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
+		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
+		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
+		and f.vector is not null and f.received_at > `+enrollFloor+`
+		order by f.received_at desc limit @most) newest
+		order by started_at, session_id, received_at`,
+		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
+	return rows, err
+}
+
+// EnrollKeys is how many keys an enrollment has collected in one session.
+type EnrollKeys struct {
+	SessionID string
+	Keys      int
+	Uncounted []byte // the vector of a frame whose keys were not counted when it was stored
+}
+
+// Keys adds up the keys of the frames that EnrollFrames would return if one more were stored, without that one. Each
+// frame was counted when it was stored: no vector is read but of frames that an earlier release stored, each of which is a
+// row of its own.
+func (q Enrollments) Keys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
+	var rows []EnrollKeys
+	err := q.gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
+		select f.session_id, f.keys, case when f.keys is null then f.vector end as uncounted
+		from frames f join sessions s on s.id = f.session_id
+		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
+		and f.vector is not null and f.received_at > `+enrollFloor+`
+		order by f.received_at desc limit @most) newest
+		group by session_id, uncounted`,
+		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames - 1}).Scan(&rows).Error
+	return rows, err
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Erasures stores erasures and deletes what they erase.
+type Erasures struct{ *Q }
+
+// Erasures returns the queries of the aggregate.
+func (q *Q) Erasures() Erasures { return Erasures{q} }
+
 // HideSubject begins an erasure: nothing finds the subject from here on, and its external id is free at once.
 func (q Erasures) HideSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4

@@ -9,17 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// IDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
-func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
-	var rows []struct{ Key, ID string }
-	err := q.gorm(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
-		s.Tenant, s.Environment, keys).Scan(&rows).Error
-	out := make(map[string]string, len(rows))
-	for _, r := range rows {
-		out[r.Key] = r.ID
-	}
-	return out, err
-}
+// Evaluations stores evaluations and tallies their decisions.
+type Evaluations struct{ *Q }
+
+// Evaluations returns the queries of the aggregate.
+func (q *Q) Evaluations() Evaluations { return Evaluations{q} }
 
 // Insert adds an evaluation.
 func (q Evaluations) Insert(ctx context.Context, e models.Evaluation) error {
@@ -138,4 +132,11 @@ func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit
 		return json.Unmarshal(raw, &t)
 	})
 	return t, err
+}
+
+// Overdue are open evaluations that should have closed before t, at most limit of them.
+func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Scan(&ids).Error
+	return ids, err
 }

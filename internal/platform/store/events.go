@@ -2,9 +2,34 @@ package store
 
 import (
 	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/countersign-dev/countersign/models"
 )
+
+// Events stores events in their order.
+type Events struct{ *Q }
+
+// Events returns the queries of the aggregate.
+func (q *Q) Events() Events { return Events{q} }
+
+// WithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
+// precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
+func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.gorm(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
+		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
+		select * from (
+			(select * from before order by seq limit 1)
+			union (select * from before order by seq desc limit @limit)
+			union select * from events where environment_id = @environment and id = @id) found
+		order by seq`, map[string]any{"environment": environment, "id": id, "limit": limit}).Scan(&rows).Error
+	return rows, err
+}
 
 // eventColumns are what a writer says of an entry, in the order of insertEvent's arguments.
 const eventColumns = `id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
@@ -39,11 +64,110 @@ func (q Events) Append(ctx context.Context, e models.Event, announce bool) error
 	return nil
 }
 
-// Insert adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
-// find the row when they next look.
-func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
-	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
-	q.markOutbox()
-	return err
+// ActivityFilter narrows a reading of the log. Types is required: the types that may be shown. Empty fields filter nothing.
+type ActivityFilter struct {
+	Types    []string
+	Subject  string // the relying party's own id
+	Action   string
+	Decision string
+	Since    *time.Time // inclusive
+	Until    *time.Time // exclusive
+}
+
+// fewTypes is up to how many types a reading looks for each by itself. One pass over the whole environment would be long
+// where they are rare.
+const fewTypes = 12
+
+// Activity lists events of an environment, newest first.
+func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
+	tx := q.gorm(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	if f.Subject != "" {
+		// By uid, which is indexed. An event that names a subject always has it.
+		tx = tx.Where("subject_uid in (select uid from subjects where environment_id = ? and external_id = ?) and subject = ?",
+			s.Environment, f.Subject, f.Subject)
+	}
+	if f.Action != "" {
+		tx = tx.Where("action = ?", f.Action)
+	}
+	if f.Decision != "" {
+		tx = tx.Where("decision = ?", f.Decision)
+	}
+	tx = between(tx, f.Since, f.Until)
+	tx, err := paginate(tx, p, "at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	if len(f.Types) <= fewTypes {
+		tx = q.gorm(ctx).Raw(`select e.* from unnest(?::text[]) as t (wanted) cross join lateral (?) e order by e.at desc, e.id desc limit ?`,
+			models.Strings(f.Types), tx.Where("type = t.wanted"), p.Limit+1)
+	} else {
+		tx = tx.Where("type in ?", f.Types)
+	}
+	var rows []models.Event
+	if err := tx.Scan(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
+	return rows, next, nil
+}
+
+// between keeps what happened from since on (inclusive) and before until (exclusive); nil is unbounded.
+func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
+	if since != nil {
+		tx = tx.Where("at >= ?", *since)
+	}
+	if until != nil {
+		tx = tx.Where("at < ?", *until)
+	}
+	return tx
+}
+
+// Get finds one event.
+func (q Events) Get(ctx context.Context, s Scope, id string) (models.Event, error) {
+	var e models.Event
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
+	return one(e, err)
+}
+
+// OfAuthorization lists what the log says of one authorization, in order.
+func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
+		Order("txid, seq").Find(&rows).Error
+	return rows, err
+}
+
+// Position is a place in the log: events are read in the order of (transaction, number), and only those of transactions
+// older than every running one, so that a commit that comes late is never stepped over.
+type Position struct {
+	TxID uint64
+	Seq  int64
+}
+
+// At is the position of an event.
+func At(e models.Event) Position { return Position{e.TxID, e.Seq} }
+
+// Before reports whether p comes before o.
+func (p Position) Before(o Position) bool {
+	return p.TxID < o.TxID || p.TxID == o.TxID && p.Seq < o.Seq
+}
+
+func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
+
+// Horizon is the position behind every event that can be read now.
+func (q Events) Horizon(ctx context.Context) (Position, error) {
+	var text string
+	if err := q.queryRow(ctx, "select "+horizon+"::text").Scan(&text); err != nil {
+		return Position{}, err
+	}
+	xmin, err := strconv.ParseUint(text, 10, 64)
+	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
+}
+
+// After reads at most limit events of the environments behind a position, in order.
+func (q Events) After(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.gorm(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
+		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
+	return rows, err
 }

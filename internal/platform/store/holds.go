@@ -2,10 +2,17 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/models"
 )
+
+// Holds stores holds and their reviews.
+type Holds struct{ *Q }
+
+// Holds returns the queries of the aggregate.
+func (q *Q) Holds() Holds { return Holds{q} }
 
 // Get is the hold of an authorization of the environment.
 func (q Holds) Get(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
@@ -13,21 +20,6 @@ func (q Holds) Get(ctx context.Context, s Scope, authorization string) (models.H
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
 		Take(&row).Error
 	return one(row, err)
-}
-
-// AuthorizationKey is what a review needs of an authorization that may have no hold: whether it exists, under which
-// action, and which credential asked.
-type AuthorizationKey struct {
-	ActionKey    string
-	CredentialID string
-}
-
-// Key looks an authorization of the environment up.
-func (q Decisions) Key(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
-	var k AuthorizationKey
-	err := q.queryRow(ctx, `select action_key, credential_id from authorizations
-		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
-	return one(k, err)
 }
 
 // HoldCase is a hold with what a move needs to know of it.
@@ -120,4 +112,34 @@ func (q Holds) RecordRejection(ctx context.Context, authorization string, noteDi
 	_, err := q.exec(ctx, `update authorizations set outcome = 'manually_rejected', outcome_reported_at = $2,
 		outcome_note_digest = $3 where id = $1`, authorization, at, noteDigest)
 	return err
+}
+
+// standing is the condition that a review r of a hold h counts. Of a hold that is settled every review counts that counted
+// then; of a pending one only those of reviewers in good standing at the time that replaces @at: a credential that is neither
+// revoked nor expired, or a person who still is a reviewer of the environment.
+const standing = `(h.status <> 'pending' or case
+	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
+		and c.environment_id = h.environment_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at))
+	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
+		where p.id = substr(r.reviewer, 8) and p.tenant_id = h.tenant_id and p.revoked_at is null
+		and pr.environment_id = h.environment_id and pr.role = 'reviewer')
+	else false end)`
+
+// countedApprovals counts the principals whose approval of the hold h counts.
+const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
+	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + standing + `)`
+
+// Approvals counts the distinct principals who approve of a hold and are in good standing at a time.
+func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
+	var n int
+	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1",
+		authorization, at).Scan(&n)
+	return n, err
+}
+
+// Overdue are pending holds that should have expired before t, at most limit of them.
+func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Scan(&ids).Error
+	return ids, err
 }

@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Idempotency stores idempotency keys with their responses.
+type Idempotency struct{ *Q }
+
+// Idempotency returns the queries of the aggregate.
+func (q *Q) Idempotency() Idempotency { return Idempotency{q} }
+
 // Reserve inserts the row of a request that begins. It reports false where the key is taken, unless by a
 // request that began before abandoned and never finished, which it replaces.
 func (q Idempotency) Reserve(ctx context.Context, k models.IdempotencyKey, abandoned time.Time) (bool, error) {

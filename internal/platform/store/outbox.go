@@ -7,6 +7,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Outbox stores work that the relays start.
+type Outbox struct{ *Q }
+
+// Outbox returns the queries of the aggregate.
+func (q *Q) Outbox() Outbox { return Outbox{q} }
+
+// Insert adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
+// find the row when they next look.
+func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
+	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
+	q.markOutbox()
+	return err
+}
+
 // Claim takes up to limit due rows of the topics and hides them from other relays until lease is over: a relay
 // that dies gives them back by itself. A row never tried before is due at once, whatever the clock of the replica that
 // wrote it says.
@@ -33,11 +48,4 @@ func (q Outbox) Delete(ctx context.Context, ids []int64) error {
 func (q Outbox) Delay(ctx context.Context, id int64, until time.Time, reason string) error {
 	_, err := q.exec(ctx, "update outbox set available_at = $2, last_error = $3 where id = $1", id, until, reason)
 	return err
-}
-
-// Backlog is what waits in one topic.
-type Backlog struct {
-	Topic   string
-	Waiting int64
-	Oldest  time.Time
 }

@@ -7,66 +7,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Create inserts a key and notifies every process.
-func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
-	if err := q.gorm(ctx).Create(&k).Error; err != nil {
-		return err
-	}
-	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
-}
+// Proofs stores the state of proofs.
+type Proofs struct{ *Q }
 
-// List are the environment's keys that are not retired, newest first.
-func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, error) {
-	var rows []models.SigningKey
-	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
-		Order("created_at desc, kid").Find(&rows).Error
-	return rows, err
-}
-
-// All are the environment's keys, retired ones too, newest first.
-func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, error) {
-	var rows []models.SigningKey
-	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
-		Order("created_at desc, kid").Find(&rows).Error
-	return rows, err
-}
-
-// Published are the public keys of every environment that may still verify a proof.
-func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
-	var rows []models.SigningKey
-	err := q.gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
-	return rows, err
-}
-
-// InUse are the keys of every environment that are not retired, by environment, newest first.
-func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
-	var rows []models.SigningKey
-	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
-	return rows, err
-}
-
-// Move is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
-// another state.
-func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update signing_keys set status = $5,
-		activated_at = case when $5 = 'active' then $6 else activated_at end,
-		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
-		retired_at = case when $5 = 'retired' then $6 else retired_at end
-		where tenant_id = $1 and environment_id = $2 and kid = $3 and status = $4`,
-		k.TenantID, k.EnvironmentID, k.KID, string(k.Status), string(to), at)
-	if err != nil || n != 1 {
-		return false, err
-	}
-	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
-}
-
-// Lock takes the environment's row for the transaction, so that keys rotate one at a time.
-func (q SigningKeys) Lock(ctx context.Context, s Scope) error {
-	_, err := q.exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
-	return err
-}
+// Proofs returns the queries of the aggregate.
+func (q *Q) Proofs() Proofs { return Proofs{q} }
 
 // Get is one proof of the scope.
 func (q Proofs) Get(ctx context.Context, s Scope, jti string) (models.Proof, error) {
@@ -113,4 +58,25 @@ type VoidedProof struct {
 	Voided
 	SubjectUID string
 	Subject    string
+}
+
+// Voided is a challenge or proof that a move of its subject made void.
+type Voided struct {
+	ID              string
+	AuthorizationID string
+	ActionKey       string
+	Decision        string
+}
+
+// RevokeOfSubject voids the subject's open proofs that have not expired and says which they were.
+func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
+	var rows []Voided
+	err := q.gorm(ctx).Raw(`with voided as (
+			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
+			returning jti as id, authorization_id)
+		select v.id, v.authorization_id, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		map[string]any{"at": at, "reason": reason, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
+	return rows, err
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Recoveries stores recoveries of subjects.
+type Recoveries struct{ *Q }
+
+// Recoveries returns the queries of the aggregate.
+func (q *Q) Recoveries() Recoveries { return Recoveries{q} }
+
 const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
 // Create inserts a recovery; false where one of the subject is open.
@@ -58,12 +64,6 @@ func (q Recoveries) Move(ctx context.Context, id string, from, to models.Recover
 	n, err := q.exec(ctx, `update recoveries set status = $3, completed_at = case when $3 = 'completed' then $4::timestamptz end
 		where id = $1 and status = $2`, id, string(from), string(to), at)
 	return n == 1, err
-}
-
-// RetireOfSubject ends every template version of the subject, the older ones kept for rollback too.
-func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
-	return q.exec(ctx, `update templates set status = 'retired', updated_at = $4
-		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
 }
 
 // Overdue are recoveries that were due to move before t and have not.

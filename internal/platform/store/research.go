@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Research stores the vectors of subjects who consented to research.
+type Research struct{ *Q }
+
+// Research returns the queries of the aggregate.
+func (q *Q) Research() Research { return Research{q} }
+
 // RecordConsent writes one entry of the consent ledger and the subject's present state, and reports whether that changed.
 func (q Research) RecordConsent(ctx context.Context, s Scope, c models.ResearchConsent) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set research_consent = $4, updated_at = $5
@@ -143,7 +149,7 @@ const researchPage = 1000
 func (q Research) Vectors(ctx context.Context, r ResearchRange, f func(ResearchSample) error) error {
 	last := researchRow{pseudonym: []byte{}}
 	for {
-		page, err := q.Research().page(ctx, r, last)
+		page, err := q.page(ctx, r, last)
 		if err != nil {
 			return err
 		}

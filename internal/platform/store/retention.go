@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// Upkeep deletes what has outlived its retention.
+type Retention struct{ *Q }
+
+// Retention returns the queries of the aggregate.
+func (q *Q) Retention() Retention { return Retention{q} }
+
 // Expiring is a class of data about people that goes when it is old enough.
 type Expiring string
 

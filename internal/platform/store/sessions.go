@@ -7,6 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Sessions stores sessions and the evidence of their frames.
+type Sessions struct{ *Q }
+
+// Sessions returns the queries of the aggregate.
+func (q *Q) Sessions() Sessions { return Sessions{q} }
+
 // SubjectSession is a session with its subject.
 type SubjectSession struct {
 	Session models.Session
@@ -20,12 +26,12 @@ func (q Sessions) Create(ctx context.Context, s models.Session) error {
 
 // Get finds a session of the scope with its subject; sessions of an erased subject are not found.
 func (q Sessions) Get(ctx context.Context, s Scope, id string) (SubjectSession, error) {
-	return q.Sessions().lookup(ctx, s, id, "")
+	return q.lookup(ctx, s, id, "")
 }
 
 // Lock is Session with the row locked until the transaction ends: frames of one session are taken one at a time.
 func (q Sessions) Lock(ctx context.Context, s Scope, id string) (SubjectSession, error) {
-	return q.Sessions().lookup(ctx, s, id, " for update")
+	return q.lookup(ctx, s, id, " for update")
 }
 
 func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
@@ -62,19 +68,6 @@ func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status m
 	return rows, next, nil
 }
 
-// ExternalIDs are the relying party's own ids of subjects, by uid.
-func (q Subjects) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
-	var rows []models.Subject
-	if err := q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
-		return nil, err
-	}
-	out := make(map[string]string, len(rows))
-	for _, r := range rows {
-		out[r.UID] = r.ExternalID
-	}
-	return out, nil
-}
-
 // End ends an active session; false where it is not active.
 func (q Sessions) End(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set status = 'ended', ended_at = $4 where tenant_id = $1 and environment_id = $2 and id = $3
@@ -100,37 +93,27 @@ func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 	return n > 0, err
 }
 
-// EnrollFrame is an accepted frame of an enrollment with its session's end.
-type EnrollFrame struct {
-	SessionID  string
-	DurationMS float64
-	Vector     []byte
-	ReceivedAt time.Time
+// ActiveIDs are the sessions of a subject that are under way, newest first, at most limit.
+func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
+		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Scan(&ids).Error
+	return ids, err
 }
 
-// enrollFrames is how many frames of an enrollment are read at most, the newest: more change no template, and a collector
-// that never stops must not make every acknowledgement dearer than the one before.
-const enrollFrames = 1000
+// ByID is for the run that follows a session's end, which knows its id alone.
+func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
+	var row models.Session
+	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
+}
 
-// enrollFloor is the time up to which frames of a subject count for no enrollment (a frame counts if it came later): the
-// last completed enrollment, the end of every recovery's cool-down, and, if the environment wants enrolling to be granted by
-// name, just before it was asked for; if it was not, no frame counts.
-const enrollFloor = `coalesce(greatest(
-	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
-	(select max(ready_at) from recoveries r where r.subject_uid = @uid),
-	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
-		join environments v on v.id = s.environment_id where s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
-
-// EnrollFrames are the accepted enrollment frames of a subject on a class of device above the floor, session by session in
-// order of arrival; of more than a thousand the newest.
-func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
-	var rows []EnrollFrame
-	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
-		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
-		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
-		and f.vector is not null and f.received_at > `+enrollFloor+`
-		order by f.received_at desc limit @most) newest
-		order by started_at, session_id, received_at`,
-		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
+// ExpireIdle moves active sessions without activity since t to expired, at most limit of them, and returns them.
+// Rows that somebody works on are left for the next time. They are found by when they began: an index on the last activity
+// would make every frame of evidence dearer.
+func (q Sessions) ExpireIdle(ctx context.Context, t, at time.Time, limit int) ([]models.Session, error) {
+	var rows []models.Session
+	err := q.gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
+		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
+		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at`, at, t, t, limit).Scan(&rows).Error
 	return rows, err
 }

@@ -129,3 +129,5 @@ func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // Pool gives the connection pool, for LISTEN and for figures.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+const ofScope = "tenant_id = ? and environment_id = ?"

@@ -9,6 +9,35 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Subjects stores subjects.
+type Subjects struct{ *Q }
+
+// Subjects returns the queries of the aggregate.
+func (q *Q) Subjects() Subjects { return Subjects{q} }
+
+// externalID is the relying party's own id of a subject; empty for one that is erased.
+func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// ExternalIDs are the relying party's own ids of subjects, by uid.
+func (q Subjects) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
+	var rows []models.Subject
+	if err := q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.UID] = r.ExternalID
+	}
+	return out, nil
+}
+
 // ofSubjects is the condition every lookup of a subject carries: the scope, and that nothing finds one being erased.
 const ofSubjects = "tenant_id = ? and environment_id = ? and status <> 'erasing'"
 
@@ -142,58 +171,7 @@ func (q Subjects) SetClaimCap(ctx context.Context, s Scope, uid string, until, a
 	return err
 }
 
-// Voided is a challenge or proof that a move of its subject made void.
-type Voided struct {
-	ID              string
-	AuthorizationID string
-	ActionKey       string
-	Decision        string
-}
-
-// RevokeOfSubject voids the subject's open proofs that have not expired and says which they were.
-func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
-	var rows []Voided
-	err := q.gorm(ctx).Raw(`with voided as (
-			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
-			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
-			returning jti as id, authorization_id)
-		select v.id, v.authorization_id, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
-		map[string]any{"at": at, "reason": reason, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
-	return rows, err
-}
-
-// CancelOfSubject cancels the subject's open challenges that are not due and says which they were.
-func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
-	var rows []Voided
-	err := q.gorm(ctx).Raw(`with voided as (
-			update challenges set status = 'cancelled', settled_at = @at
-			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'open' and expires_at > @at
-			returning id, authorization_id)
-		select v.id, v.authorization_id, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
-		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
-	return rows, err
-}
-
-// RevokeOfSubject ends the browsers' credentials of a subject, tells the caches, and answers how many still held.
-func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (held int, err error) {
-	var issuers []struct {
-		CredentialID string
-		Held         int
-	}
-	err = q.gorm(ctx).Raw(`with revoked as (
-			update client_tokens set revoked_at = @at
-			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
-			returning credential_id, expires_at)
-		select credential_id, count(*) filter (where expires_at > @at) as held from revoked group by 1`, map[string]any{
-		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
-	}).Scan(&issuers).Error
-	for _, i := range issuers {
-		held += i.Held
-		if err := q.Notify(ctx, ChannelCredential, i.CredentialID); err != nil {
-			return held, err
-		}
-	}
-	return held, err
+// ExternalID is the relying party's own id of a subject; empty for one that is erased.
+func (q Subjects) ExternalID(ctx context.Context, uid string) (string, error) {
+	return q.externalID(ctx, uid)
 }

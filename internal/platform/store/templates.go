@@ -9,6 +9,18 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Templates stores the behavioral templates of subjects.
+type Templates struct{ *Q }
+
+// Templates returns the queries of the aggregate.
+func (q *Q) Templates() Templates { return Templates{q} }
+
+// RetireOfSubject ends every template version of the subject, the older ones kept for rollback too.
+func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
+	return q.exec(ctx, `update templates set status = 'retired', updated_at = $4
+		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
+}
+
 const (
 	activeTemplates = `select id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version,
 		provisional, limitations, origin, origin_ref, data, created_at, updated_at
@@ -122,20 +134,6 @@ func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, 
 	to.Status, to.UpdatedAt = models.TemplateActive, at
 	_, err = q.exec(ctx, "update templates set status = 'active', updated_at = $2 where id = $1", to.ID, at)
 	return active.Version, to, err
-}
-
-// ActiveIDs are the sessions of a subject that are under way, newest first, at most limit.
-func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
-		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Scan(&ids).Error
-	return ids, err
-}
-
-// ByID is for the run that follows a session's end, which knows its id alone.
-func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
-	var row models.Session
-	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
 // OfOtherModels are templates in force of a modality that were learned with another background than the one

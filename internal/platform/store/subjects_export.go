@@ -87,7 +87,7 @@ func (q Subjects) Export(ctx context.Context, uid string, pseudonyms [][]byte, l
 		if err := sink.Section(s.name); err != nil {
 			return err
 		}
-		if err := q.Subjects().exportSection(ctx, s.query(), arg, sink.Row); err != nil {
+		if err := q.exportSection(ctx, s.query(), arg, sink.Row); err != nil {
 			return err
 		}
 	}

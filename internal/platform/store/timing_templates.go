@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// TimingTemplates stores the timing templates of the legacy contract.
+type TimingTemplates struct{ *Q }
+
+// TimingTemplates returns the queries of the aggregate.
+func (q *Q) TimingTemplates() TimingTemplates { return TimingTemplates{q} }
+
 // Get is what /enrol learned of a subject, sealed; nil where nothing was.
 func (q TimingTemplates) Get(ctx context.Context, s Scope, uid string) ([]byte, error) {
 	var sealed []byte

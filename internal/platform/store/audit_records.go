@@ -46,7 +46,7 @@ func (q Audit) DecisionRecords(ctx context.Context, s Scope, after Place, limit 
 	if err := tx.Order("at desc, id desc").Limit(limit).Find(&decided).Error; err != nil {
 		return nil, err
 	}
-	return q.Audit().recordsOf(ctx, s, decided)
+	return q.recordsOf(ctx, s, decided)
 }
 
 func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]DecisionRecord, error) {
@@ -107,7 +107,7 @@ func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (Dec
 	if len(decided) == 0 {
 		return DecisionRecord{}, ErrNotFound
 	}
-	found, err := q.Audit().recordsOf(ctx, s, decided)
+	found, err := q.recordsOf(ctx, s, decided)
 	if err != nil {
 		return DecisionRecord{}, err
 	}

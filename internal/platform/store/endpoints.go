@@ -7,6 +7,58 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Endpoints stores webhook endpoints and their secrets.
+type Endpoints struct{ *Q }
+
+// Endpoints returns the queries of the aggregate.
+func (q *Q) Endpoints() Endpoints { return Endpoints{q} }
+
+// Listening reads the enabled endpoints of an environment.
+func (q Endpoints) Listening(ctx context.Context, environment string) ([]models.WebhookEndpoint, error) {
+	var rows []models.WebhookEndpoint
+	err := q.gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
+	return rows, err
+}
+
+// ClaimWake answers which of the endpoints nobody is about to look at, and says for them that somebody is, until a time.
+func (q Endpoints) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
+		returning id`, until, endpoints, now).Scan(&ids).Error
+	return ids, err
+}
+
+// Quiet says until when an endpoint need not be woken, because its sender looks by itself; nil ends that. It reports
+// whether the endpoint is there and enabled.
+func (q Endpoints) Quiet(ctx context.Context, endpoint string, until *time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update webhook_endpoints set quiet_until = $2 where id = $1 and status = 'enabled' and deleted_at is null", endpoint, until)
+	return n > 0, err
+}
+
+// Overdue finds enabled endpoints with a delivery due before t that nobody has looked at since.
+func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEndpoint, error) {
+	var rows []models.WebhookEndpoint
+	err := q.gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
+		and (e.quiet_until is null or e.quiet_until < ?)
+		and exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
+		t, t).Scan(&rows).Error
+	return rows, err
+}
+
+// RecordSuccess ends an endpoint's time of failing.
+func (q Endpoints) RecordSuccess(ctx context.Context, endpoint string) error {
+	_, err := q.exec(ctx, "update webhook_endpoints set failing_since = null where id = $1 and failing_since is not null", endpoint)
+	return err
+}
+
+// RecordFailure answers since when an endpoint fails; from at on, where it did not fail before.
+func (q Endpoints) RecordFailure(ctx context.Context, endpoint string, at time.Time) (time.Time, error) {
+	var since time.Time
+	err := q.queryRow(ctx, "update webhook_endpoints set failing_since = least(failing_since, $2) where id = $1 returning failing_since",
+		endpoint, at).Scan(&since)
+	return one(since, err)
+}
+
 // Create inserts a webhook endpoint with its first secret. It reports false, and inserts nothing, where the
 // environment has limit endpoints already.
 func (q Endpoints) Create(ctx context.Context, e models.WebhookEndpoint, secret models.WebhookSecret, limit int) (bool, error) {
@@ -82,7 +134,7 @@ func (q Endpoints) Delete(ctx context.Context, s Scope, id string, at time.Time)
 	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1", id); err != nil {
 		return false, err
 	}
-	return true, q.Endpoints().discardPending(ctx, id, at)
+	return true, q.discardPending(ctx, id, at)
 }
 
 // Disable disables an enabled endpoint and discards what it was still owed; false where it was not enabled.
@@ -92,7 +144,7 @@ func (q Endpoints) Disable(ctx context.Context, id, reason string, at time.Time)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, q.Endpoints().discardPending(ctx, id, at)
+	return true, q.discardPending(ctx, id, at)
 }
 
 // Enable enables a disabled endpoint with a clean record; false where it was not disabled.
@@ -131,59 +183,4 @@ func (q Endpoints) RotateSecret(ctx context.Context, n models.WebhookSecret, ove
 		return false, err
 	}
 	return true, q.gorm(ctx).Create(&n).Error
-}
-
-// AttemptFilter narrows a list of attempts. Status is pending (deliveries still owed), succeeded or failed.
-type AttemptFilter struct {
-	Status string
-	Event  string
-	Since  *time.Time
-	Until  *time.Time
-}
-
-// AttemptRow is an attempt as it is listed: one that was made, or (Attempted false) a delivery that waits for its first.
-type AttemptRow struct {
-	ID             string
-	EventID        string
-	Type           string
-	Attempt        int
-	At             time.Time
-	Status         string
-	Attempted      bool
-	StatusCode     *int
-	LatencyMS      *int `gorm:"column:latency_ms"`
-	ResponseDigest *string
-	Error          *string
-	NextAttemptAt  *time.Time
-}
-
-// Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
-// latest one of a delivery that is still owed.
-func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
-	rows := q.gorm(ctx).Table(`(
-		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
-			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
-			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
-		from webhook_attempts a left join webhook_deliveries d on d.id = a.delivery_id where a.endpoint_id = ?
-		union all
-		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
-		from webhook_deliveries d where d.endpoint_id = ? and d.status = 'pending' and (d.attempts = 0 or ?)) as t`,
-		endpoint, endpoint, f.Status == "pending")
-	if f.Status != "" {
-		rows = rows.Where("status = ?", f.Status)
-	}
-	if f.Event != "" {
-		rows = rows.Where("event_id = ?", f.Event)
-	}
-	rows = between(rows, f.Since, f.Until)
-	rows, err := paginate(rows, p, "at", "id")
-	if err != nil {
-		return nil, "", err
-	}
-	var out []AttemptRow
-	if err := rows.Find(&out).Error; err != nil {
-		return nil, "", err
-	}
-	out, next := cut(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
-	return out, next, nil
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Staff stores the people who work in the console, their roles and passkeys.
+type Staff struct{ *Q }
+
+// Staff returns the queries of the aggregate.
+func (q *Q) Staff() Staff { return Staff{q} }
+
 // Create inserts a person of a tenant.
 func (q Staff) Create(ctx context.Context, p models.Person) error {
 	return q.gorm(ctx).Create(&p).Error
@@ -77,54 +83,6 @@ func (q Staff) RolesOf(ctx context.Context, people ...string) ([]models.PersonRo
 	return rows, err
 }
 
-// Create inserts an invitation.
-func (q Invitations) Create(ctx context.Context, i models.PersonInvitation) error {
-	return q.gorm(ctx).Create(&i).Error
-}
-
-// Get finds an invitation by one of the MACs of its token, with its person. Used and expired ones are found too.
-// Lock keeps it to the end of the transaction. The token is what the caller has; there is no scope before it is known.
-func (q Invitations) Get(ctx context.Context, macs [][]byte, lock bool) (models.PersonInvitation, models.Person, error) {
-	var i models.PersonInvitation
-	var p models.Person
-	tx := q.gorm(ctx).Where("mac in ?", macs)
-	if lock {
-		tx = tx.Clauses(clause.Locking{Strength: "UPDATE"})
-	}
-	if i, err := one(i, tx.Take(&i).Error); err != nil {
-		return i, p, err
-	}
-	p, err := one(p, q.gorm(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
-	return i, p, err
-}
-
-// Open are the invitations of a person that can still be used.
-func (q Invitations) Open(ctx context.Context, person string, now time.Time) (int, error) {
-	var n int
-	err := q.queryRow(ctx, "select count(*) from person_invitations where person_id = $1 and used_at is null and expires_at > $2",
-		person, now).Scan(&n)
-	return n, err
-}
-
-// SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
-func (q Invitations) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
-	_, err := q.exec(ctx, "update person_invitations set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
-	return err
-}
-
-// Use spends an invitation; false where it was spent before or is over.
-func (q Invitations) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
-		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
-	return n == 1, err
-}
-
-// Void ends what invitations a person still has.
-func (q Invitations) Void(ctx context.Context, person string, at time.Time) error {
-	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)
-	return err
-}
-
 // CreatePasskey inserts a passkey; false where its credential id is known already, whoever has it.
 func (q Staff) CreatePasskey(ctx context.Context, p models.PersonPasskey) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "credential_id"}}, DoNothing: true}).Create(&p)
@@ -155,58 +113,6 @@ func (q Staff) UsePasskey(ctx context.Context, k models.PersonPasskey) error {
 	_, err := q.exec(ctx, "update person_passkeys set sign_count = $2, backup_state = $3, clone_warning = $4, last_used_at = $5 where id = $1",
 		k.ID, k.SignCount, k.BackupState, k.CloneWarning, k.LastUsedAt)
 	return err
-}
-
-// Create inserts a session; false where its ceremony has opened one before.
-func (q ConsoleSessions) Create(ctx context.Context, s models.ConsoleSession) (bool, error) {
-	res := q.gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "ceremony"}}, DoNothing: true}).Create(&s)
-	return res.RowsAffected == 1, res.Error
-}
-
-// Get finds a session by one of the MACs of its cookie, with its person. Ended and expired ones are found too.
-func (q ConsoleSessions) Get(ctx context.Context, macs [][]byte) (models.ConsoleSession, models.Person, error) {
-	var s models.ConsoleSession
-	var p models.Person
-	if s, err := one(s, q.gorm(ctx).Where("mac in ?", macs).Take(&s).Error); err != nil {
-		return s, p, err
-	}
-	p, err := one(p, q.gorm(ctx).Where("id = ?", s.PersonID).Take(&p).Error)
-	return s, p, err
-}
-
-// Touch keeps when a session was last used.
-func (q ConsoleSessions) Touch(ctx context.Context, id string, at time.Time) error {
-	_, err := q.exec(ctx, "update console_sessions set last_seen_at = $2 where id = $1 and ended_at is null and last_seen_at < $2", id, at)
-	return err
-}
-
-// BeginConfirmation keeps the ceremony that may confirm a session next. The one before it can no longer be used.
-func (q ConsoleSessions) BeginConfirmation(ctx context.Context, id string, ceremony []byte) error {
-	_, err := q.exec(ctx, "update console_sessions set confirming = $2 where id = $1 and ended_at is null", id, ceremony)
-	return err
-}
-
-// Confirm keeps that the session's person used a passkey again, and ends the ceremony; false if the session has
-// ended or the ceremony is not the one under way. Ceremony stays the one that opened the session: that it is unique is
-// what keeps a sign-in from being used twice.
-func (q ConsoleSessions) Confirm(ctx context.Context, id string, ceremony []byte, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update console_sessions set confirmed_at = $3, last_seen_at = $3, confirming = null
-		where id = $1 and ended_at is null and confirming = $2`, id, ceremony, at)
-	return n == 1, err
-}
-
-// End ends one session; false where it had ended.
-func (q ConsoleSessions) End(ctx context.Context, id string, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, "update console_sessions set ended_at = $2 where id = $1 and ended_at is null", id, at)
-	return n == 1, err
-}
-
-// EndAll ends all sessions of a person and answers their ids.
-func (q ConsoleSessions) EndAll(ctx context.Context, person string, at time.Time) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
-		Scan(&ids).Error
-	return ids, err
 }
 
 // DropTraces forgets sessions and invitations that ended before t, at most limit of each.

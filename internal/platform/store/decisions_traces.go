@@ -36,7 +36,7 @@ func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error)
 	if err != nil {
 		return Trace{}, err
 	}
-	traces, err := q.Decisions().follow(ctx, []models.Authorization{a})
+	traces, err := q.follow(ctx, []models.Authorization{a})
 	if err != nil {
 		return Trace{}, err
 	}
@@ -54,7 +54,7 @@ func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) (
 		return nil, "", err
 	}
 	rows, next := cut(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
-	traces, err := q.Decisions().follow(ctx, rows)
+	traces, err := q.follow(ctx, rows)
 	return traces, next, err
 }
 
@@ -133,12 +133,4 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 		byID[proofs[i].AuthorizationID].Proof = &proofs[i]
 	}
 	return traces, nil
-}
-
-// ReportOutcome records what became of a decision; false where the same or another outcome is recorded already.
-func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
-		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or outcome = 'unknown')`,
-		s.Tenant, s.Environment, id, outcome, noteDigest, at)
-	return n > 0, err
 }

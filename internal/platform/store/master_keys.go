@@ -8,6 +8,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// MasterKeys stores the fingerprints of master keys.
+type MasterKeys struct{ *Q }
+
+// MasterKeys returns the queries of the aggregate.
+func (q *Q) MasterKeys() MasterKeys { return MasterKeys{q} }
+
 // List are the master keys that sealed this database, oldest first, retired ones too.
 func (q MasterKeys) List(ctx context.Context) ([]models.MasterKey, error) {
 	var rows []models.MasterKey

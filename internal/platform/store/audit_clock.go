@@ -43,7 +43,7 @@ func (q Audit) LogClock(ctx context.Context) (LogClock, error) {
 	if c.Next, err = strconv.ParseUint(next, 10, 64); err != nil {
 		return c, err
 	}
-	c.Here, err = q.Audit().server(ctx)
+	c.Here, err = q.server(ctx)
 	return c, err
 }
 
@@ -102,15 +102,15 @@ func (q Audit) Reanchor(ctx context.Context, at time.Time) (Shifted, error) {
 	if _, err := q.exec(ctx, "lock table events in access exclusive mode"); err != nil {
 		return out, mayNot(err)
 	}
-	c, err := q.Audit().LogClock(ctx)
+	c, err := q.LogClock(ctx)
 	if err != nil {
 		return out, err
 	}
-	last, err := q.Audit().LastNumber(ctx)
+	last, err := q.LastNumber(ctx)
 	if err != nil {
 		return out, err
 	}
-	top, err := q.Audit().adopt(ctx, last, out.Adopted)
+	top, err := q.adopt(ctx, last, out.Adopted)
 	if err != nil {
 		return out, err
 	}
@@ -155,11 +155,4 @@ func mayNot(err error) error {
 		return fmt.Errorf("%w: %w", ErrMayNotShift, err)
 	}
 	return err
-}
-
-// All lists the scopes of the database, by id.
-func (q Environments) All(ctx context.Context) ([]Scope, error) {
-	var rows []Scope
-	err := q.gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
-	return rows, err
 }

@@ -3,8 +3,13 @@ package store
 import (
 	"context"
 	"strings"
-	"time"
 )
+
+// Principals reads the principals behind credentials and staff.
+type Principals struct{ *Q }
+
+// Principals returns the queries of the aggregate.
+func (q *Q) Principals() Principals { return Principals{q} }
 
 // Prefixes of the actors that may review.
 const (
@@ -54,29 +59,6 @@ func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, err
 	if !ok {
 		return actor, nil
 	}
-	all, err := q.Principals().List(ctx, s, []string{id})
+	all, err := q.List(ctx, s, []string{id})
 	return all[id], err
-}
-
-// standing is the condition that a review r of a hold h counts. Of a hold that is settled every review counts that counted
-// then; of a pending one only those of reviewers in good standing at the time that replaces @at: a credential that is neither
-// revoked nor expired, or a person who still is a reviewer of the environment.
-const standing = `(h.status <> 'pending' or case
-	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
-		and c.environment_id = h.environment_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at))
-	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
-		where p.id = substr(r.reviewer, 8) and p.tenant_id = h.tenant_id and p.revoked_at is null
-		and pr.environment_id = h.environment_id and pr.role = 'reviewer')
-	else false end)`
-
-// countedApprovals counts the principals whose approval of the hold h counts.
-const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
-	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + standing + `)`
-
-// Approvals counts the distinct principals who approve of a hold and are in good standing at a time.
-func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
-	var n int
-	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1",
-		authorization, at).Scan(&n)
-	return n, err
 }

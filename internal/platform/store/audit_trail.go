@@ -55,10 +55,3 @@ func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	t.Events, err = q.Events().OfAuthorization(ctx, s, ids)
 	return t, err
 }
-
-// ScopeOf is the environment of an authorization, for an operator of the whole database.
-func (q Decisions) ScopeOf(ctx context.Context, id string) (Scope, error) {
-	var s Scope
-	err := q.queryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
-	return one(s, err)
-}

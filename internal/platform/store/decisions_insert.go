@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Decision is everything that one decision writes.
+type Decision struct {
+	Authorization models.Authorization
+	Proof         *models.Proof
+	Challenge     *models.Challenge
+	Hold          *models.Hold
+	Events        []models.Event  // announced to webhooks
+	Outbox        []models.Outbox // runs to start
+	// SubjectAsOf is the updated_at of the subject that was decided about.
+	SubjectAsOf time.Time
+}
+
+// Insert writes a decision in one statement: all of it or nothing. It reports false where the subject has changed
+// since SubjectAsOf (it may have been revoked): the caller reads and decides again. A reused idempotency key or nonce is
+// a violation of authorizations_idempotency or authorizations_nonce.
+func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
+	var s statement
+	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
+	s.insertAuthorization(d.Authorization)
+	if d.Proof != nil {
+		s.insertProof(*d.Proof)
+	}
+	if d.Challenge != nil {
+		s.insertChallenge(*d.Challenge)
+	}
+	if d.Hold != nil {
+		s.insertHold(*d.Hold)
+	}
+	s.insertDecisionEvents(d.Events)
+	for i, o := range d.Outbox {
+		s.insert(fmt.Sprintf("o%d", i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
+			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
+	}
+	var written int
+	err := q.queryRow(ctx, s.text()+" select count(*) from azn", s.args...).Scan(&written)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return written == 1, err
+}
+
+// statement gathers inserts as common table expressions of one statement.
+type statement struct {
+	parts []string
+	args  []any
+}
+
+func (s *statement) arg(v any) string {
+	s.args = append(s.args, v)
+	return fmt.Sprintf("$%d", len(s.args))
+}
+
+func (s *statement) with(name, query string) {
+	s.parts = append(s.parts, name+" as ("+query+")")
+}
+
+func (s *statement) insert(name, table, columns string, values ...any) {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		marks[i] = s.arg(v)
+	}
+	s.with(name, "insert into "+table+" ("+columns+") select "+strings.Join(marks, ", ")+" from guard returning 1")
+}
+
+func (s *statement) text() string { return "with " + strings.Join(s.parts, ",\n") }
+
+func (s *statement) insertAuthorization(a models.Authorization) {
+	s.insert("azn", "authorizations", `id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, session_id,
+		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
+		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
+		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
+		assurance, explanation, response, session_pinned`,
+		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
+		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
+		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, a.ReasonCodes, a.PolicyVersion,
+		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
+		a.Assurance, a.Explanation, a.Response, a.SessionPinned)
+}
+
+func (s *statement) insertProof(p models.Proof) {
+	s.insert("prf", "proofs", `jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact,
+		issued_at, expires_at, sealed`,
+		p.JTI, p.TenantID, p.EnvironmentID, p.AuthorizationID, p.SubjectUID, p.KID, p.Audience, string(p.Status), p.Compact,
+		p.IssuedAt, p.ExpiresAt, p.Sealed)
+}
+
+func (s *statement) insertChallenge(c models.Challenge) {
+	s.insert("chl", "challenges", `id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display,
+		display_digest, action_hash, random, created_at, expires_at`,
+		c.ID, c.TenantID, c.EnvironmentID, c.AuthorizationID, c.SubjectUID, string(c.Status), c.Methods, c.Display,
+		c.DisplayDigest, c.ActionHash, c.Random, c.CreatedAt, c.ExpiresAt)
+}
+
+func (s *statement) insertHold(h models.Hold) {
+	s.insert("hld", "holds", `authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status,
+		approvals_required, self_review_barred, opened_at, remind_at, due_at`,
+		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
+		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
+}
+
+// insertDecisionEvents writes the entries in one statement, in their order. Postgres runs the parts of a statement in no
+// promised order, so that one part for each entry would number the entries in any order. The rows are numbered after they
+// are sorted; the outbox follows those numbers.
+func (s *statement) insertDecisionEvents(entries []models.Event) {
+	if len(entries) == 0 {
+		return
+	}
+	rows := make([]string, len(entries))
+	for i, e := range entries {
+		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
+			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
+			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ")"
+	}
+	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
+		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)
+	s.with("fan", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
+		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
+}
+
+// typed adds arguments of one type: a list of values, unlike an insert, does not know what its columns are.
+func (s *statement) typed(as string, values ...any) string {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		marks[i] = s.arg(v) + "::" + as
+	}
+	return strings.Join(marks, ", ")
+}

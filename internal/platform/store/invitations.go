@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Invitations stores invitations of staff.
+type Invitations struct{ *Q }
+
+// Invitations returns the queries of the aggregate.
+func (q *Q) Invitations() Invitations { return Invitations{q} }
+
+// Create inserts an invitation.
+func (q Invitations) Create(ctx context.Context, i models.PersonInvitation) error {
+	return q.gorm(ctx).Create(&i).Error
+}
+
+// Get finds an invitation by one of the MACs of its token, with its person. Used and expired ones are found too.
+// Lock keeps it to the end of the transaction. The token is what the caller has; there is no scope before it is known.
+func (q Invitations) Get(ctx context.Context, macs [][]byte, lock bool) (models.PersonInvitation, models.Person, error) {
+	var i models.PersonInvitation
+	var p models.Person
+	tx := q.gorm(ctx).Where("mac in ?", macs)
+	if lock {
+		tx = tx.Clauses(clause.Locking{Strength: "UPDATE"})
+	}
+	if i, err := one(i, tx.Take(&i).Error); err != nil {
+		return i, p, err
+	}
+	p, err := one(p, q.gorm(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
+	return i, p, err
+}
+
+// Open are the invitations of a person that can still be used.
+func (q Invitations) Open(ctx context.Context, person string, now time.Time) (int, error) {
+	var n int
+	err := q.queryRow(ctx, "select count(*) from person_invitations where person_id = $1 and used_at is null and expires_at > $2",
+		person, now).Scan(&n)
+	return n, err
+}
+
+// SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
+func (q Invitations) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
+	_, err := q.exec(ctx, "update person_invitations set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
+	return err
+}
+
+// Use spends an invitation; false where it was spent before or is over.
+func (q Invitations) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
+		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
+	return n == 1, err
+}
+
+// Void ends what invitations a person still has.
+func (q Invitations) Void(ctx context.Context, person string, at time.Time) error {
+	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)
+	return err
+}

@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Moves stores requests for moves of challenges and holds.
+type Moves struct{ *Q }
+
+// Moves returns the queries of the aggregate.
+func (q *Q) Moves() Moves { return Moves{q} }
+
+// Insert keeps what was asked; the same request again changes nothing.
+func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
+	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
+		passkey_id, sign_count, backup_state, note_digest, requested_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
+		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
+		m.BackupState, m.NoteDigest, m.RequestedAt)
+	return err
+}
+
+// Get is what was asked of a challenge or a hold.
+func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
+	var row models.MoveRequest
+	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
+	return one(row, err)
+}

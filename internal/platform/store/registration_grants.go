@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// RegistrationGrants stores grants to register a passkey.
+type RegistrationGrants struct{ *Q }
+
+// RegistrationGrants returns the queries of the aggregate.
+func (q *Q) RegistrationGrants() RegistrationGrants { return RegistrationGrants{q} }
+
+// Create inserts a grant.
+func (q RegistrationGrants) Create(ctx context.Context, g models.RegistrationGrant) error {
+	return q.gorm(ctx).Create(&g).Error
+}
+
+// Lock finds a grant of the scope by one of the MACs of its token and locks it to the end of the
+// transaction. Used and expired ones are found too.
+func (q RegistrationGrants) Lock(ctx context.Context, s Scope, macs [][]byte) (models.RegistrationGrant, error) {
+	var g models.RegistrationGrant
+	return one(g, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where(ofScope+" and mac in ?", s.Tenant, s.Environment, macs).Take(&g).Error)
+}
+
+// Get finds a grant by one of the MACs of its token, whatever its scope: whoever holds the token may know.
+func (q RegistrationGrants) Get(ctx context.Context, macs [][]byte) (models.RegistrationGrant, error) {
+	var g models.RegistrationGrant
+	return one(g, q.gorm(ctx).Where("mac in ?", macs).Take(&g).Error)
+}
+
+// SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
+func (q RegistrationGrants) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
+	_, err := q.exec(ctx, "update registration_grants set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
+	return err
+}
+
+// Use spends a grant; false where it was spent before or is over.
+func (q RegistrationGrants) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update registration_grants set used_at = $2, ceremony = null
+		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
+	return n == 1, err
+}
+
+// Drop forgets grants that ended before t, at most limit of them.
+func (q RegistrationGrants) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
+	return q.exec(ctx, `delete from registration_grants where mac in
+		(select mac from registration_grants where expires_at < $1 limit $2)`, t, limit)
+}

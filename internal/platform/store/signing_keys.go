@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// SigningKeys stores the keys that sign proofs.
+type SigningKeys struct{ *Q }
+
+// SigningKeys returns the queries of the aggregate.
+func (q *Q) SigningKeys() SigningKeys { return SigningKeys{q} }
+
+// Create inserts a key and notifies every process.
+func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
+	if err := q.gorm(ctx).Create(&k).Error; err != nil {
+		return err
+	}
+	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
+}
+
+// List are the environment's keys that are not retired, newest first.
+func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
+		Order("created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// All are the environment's keys, retired ones too, newest first.
+func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+		Order("created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// Published are the public keys of every environment that may still verify a proof.
+func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
+		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
+	return rows, err
+}
+
+// InUse are the keys of every environment that are not retired, by environment, newest first.
+func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
+		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// Move is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
+// another state.
+func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update signing_keys set status = $5,
+		activated_at = case when $5 = 'active' then $6 else activated_at end,
+		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
+		retired_at = case when $5 = 'retired' then $6 else retired_at end
+		where tenant_id = $1 and environment_id = $2 and kid = $3 and status = $4`,
+		k.TenantID, k.EnvironmentID, k.KID, string(k.Status), string(to), at)
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
+}
+
+// Lock takes the environment's row for the transaction, so that keys rotate one at a time.
+func (q SigningKeys) Lock(ctx context.Context, s Scope) error {
+	_, err := q.exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
+	return err
+}
+
+// ActiveSince are the environments whose signing key has been active since before t, at most limit of them.
+func (q SigningKeys) ActiveSince(ctx context.Context, t time.Time, limit int) ([]Scope, error) {
+	return q.scopes(ctx, "status = 'active' and activated_at < ?", t, limit)
+}
+
+// RetiringSince are the environments with a signing key that has been retiring since before t, at most limit of them.
+func (q SigningKeys) RetiringSince(ctx context.Context, t time.Time, limit int) ([]Scope, error) {
+	return q.scopes(ctx, "status = 'retiring' and retiring_at < ?", t, limit)
+}
+
+func (q SigningKeys) scopes(ctx context.Context, condition string, t time.Time, limit int) ([]Scope, error) {
+	var rows []Scope
+	err := q.gorm(ctx).Raw("select distinct tenant_id as tenant, environment_id as environment from signing_keys where "+
+		condition+" limit ?", t, limit).Scan(&rows).Error
+	return rows, err
+}
