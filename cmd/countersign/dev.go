@@ -42,7 +42,7 @@ func devCommand() *cobra.Command {
 		},
 	}
 	devFlags(cmd, &o)
-	bind(cmd, append(append(o.logging(), o.database(), o.ownTemporal()), o.keeping()...)...)
+	bind(cmd, append(append(o.logging(), o.database(), o.ownTemporal()), o.dataProtection()...)...)
 	return cmd
 }
 
@@ -56,7 +56,7 @@ func devFlags(cmd *cobra.Command, o *devOptions) {
 // ownTemporal names a Temporal server to use instead of a private one.
 func (o *devOptions) ownTemporal() setting {
 	return setting{"temporal-address", "COUNTERSIGN_TEMPORAL_ADDRESS", "", "host:port of a Temporal server to use instead of a private one",
-		&o.temporalAddress}
+		text(&o.temporalAddress)}
 }
 
 // machine is a running development machine, and what has to be stopped, last thing first.
@@ -157,8 +157,8 @@ func (m *machine) openLog() error {
 		return err
 	}
 	m.onStop(func() { _ = f.Close() })
-	m.log, err = m.o.logger(f)
-	return err
+	m.log = m.o.logger(f)
+	return nil
 }
 
 // listen takes a port and writes down its URL.
@@ -267,9 +267,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, TemporalUI: m.state.TemporalUI, Version: version,
 		TryKey: m.state.Environments.Sandbox.ServerKey,
 	}
-	if err := m.o.dataOptions(&options); err != nil {
-		return err
-	}
+	m.o.dataOptions(&options)
 	p, err := wiring.New(c, options)
 	if err != nil {
 		return err

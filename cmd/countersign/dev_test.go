@@ -22,7 +22,7 @@ func devOn(t *testing.T, dir string) devOptions {
 	if _, err := os.Stat(binary); err != nil {
 		t.Skip("bin/devstack is not built: run make devstack")
 	}
-	return devOptions{dir: dir, devstack: binary, settings: settings{logLevel: "info", logFormat: "json"}}
+	return devOptions{dir: dir, devstack: binary}
 }
 
 func TestDevKeepsKeysAndData(t *testing.T) {

@@ -37,7 +37,7 @@ func workerCommand() *cobra.Command {
 	s := settings{role: "worker"}
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Run workflows and activities, and relay the outbox",
+		Short: "Run the Temporal worker and the outbox relay",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context(), func(ctx context.Context, p *wiring.Process, failed chan error) (func(), error) {
@@ -49,17 +49,18 @@ func workerCommand() *cobra.Command {
 	return cmd
 }
 
-// table is what serve and worker may be told. Only serve listens.
+// table lists the settings of serve and worker. Only serve listens; the worker passes an empty address.
 func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.master(), s.public(), s.webhooks()}
-	table = append(append(table, s.addresses(listen)...), s.keeping()...)
+	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
 		table = append(table, s.streams(), s.ui())
 	}
 	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
 }
 
-// run is what serve and worker have in common: connect, check, start, wait, stop in order.
+// run connects, checks the settings against the database, starts the process with start, waits for a signal or a failure, and
+// stops everything in reverse order. serve and worker share it.
 func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *wiring.Process, failed chan error) (stop func(), err error)) error {
 	collectLess()
 	traces, flush, err := s.startTracing(ctx)
@@ -78,16 +79,14 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 	if err != nil {
 		return err
 	}
-	if on, err := truth("COUNTERSIGN_PROFILING", s.profiling); err != nil {
-		return err
-	} else if on {
+	if s.profiling {
 		p.Ops.Profile()
 	}
 	stop, err := start(ctx, p, failed)
 	if err != nil {
 		return err
 	}
-	// Only now: who is told that this process is ready sends requests at once.
+	// Last, because a load balancer sends requests as soon as the readiness check succeeds.
 	defer p.StartOps(failed, l)()
 	p.Log.Info("started", "version", version)
 	select {
@@ -101,18 +100,17 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 	}
 }
 
-// process checks every setting before anything is touched.
+// process checks every setting before it connects to anything.
 func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*wiring.Process, error) {
 	baseURL, urlErr := s.publicURL()
 	keys, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
-	log, logErr := s.logger(os.Stdout)
-	loopback, loopErr := truth("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", s.webhookLoopback)
-	options := wiring.Options{WebhookLoopback: loopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version, OnlyWorks: s.role == "worker"}
-	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, logErr, loopErr, s.dataOptions(&options)); err != nil {
+	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr); err != nil {
 		return nil, err
 	}
-	c, err := wiring.Open(ctx, wiring.Settings{Log: log, DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, Tracing: traces})
+	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version, OnlyWorks: s.role == "worker"}
+	s.dataOptions(&options)
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, Tracing: traces})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +118,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 		c.Close()
 		return nil, err
 	}
-	if err := refuseUnsafe(ctx, c, loopback); err != nil {
+	if err := refuseUnsafe(ctx, c, s.webhookLoopback); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -132,7 +130,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	return p, nil
 }
 
-// refuseUnsafe keeps development settings from live environments.
+// refuseUnsafe returns an error if the database has live environments and the settings are for development.
 func refuseUnsafe(ctx context.Context, c *core, loopback bool) error {
 	envs, err := c.Store.Environments().List(ctx, "")
 	if err != nil {
@@ -146,7 +144,7 @@ func refuseUnsafe(ctx context.Context, c *core, loopback bool) error {
 			return usage("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK is on and %s is a live environment: turn it off", e.ID)
 		}
 		if e.RPID == "localhost" {
-			return usage("the live environment %s has the RP ID localhost, made by countersign dev: serve another database", e.ID)
+			return usage("the live environment %s has the RP ID localhost, made by countersign dev: use a different database", e.ID)
 		}
 	}
 	return nil
@@ -155,7 +153,7 @@ func refuseUnsafe(ctx context.Context, c *core, loopback bool) error {
 func listen(env, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: free the port, or set another", env, err)
+		return nil, fmt.Errorf("%s: %w: free the port, or set a different one", env, err)
 	}
 	return l, nil
 }

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/subject/upkeep"
+	"github.com/countersign-dev/countersign/workflows"
+)
+
+// settings is the configuration of an installation. Each field has an environment variable and, unless it is a secret, a flag.
+// A secret can also be read from a file that NAME_FILE names, which keeps it out of the environment. No secret is a flag,
+// because every user of the machine can read the command lines of its processes.
+type settings struct {
+	databaseURL string
+	masterKey   string
+	baseURL     string
+	listen      string
+	opsListen   string
+	logLevel    slog.Level
+	logFormat   logFormat
+	profiling   bool
+
+	temporalAddress   string
+	temporalNamespace string
+	temporalAPIKey    string
+	temporalTLS       bool
+	temporalCA        string
+	temporalCert      string
+	temporalCertKey   string
+
+	webhookLoopback bool
+	temporalUI      string
+	research        bool
+	retention       *upkeep.Retention // nil: the defaults
+	streamsEach     int               // 0: the default
+	tracesEndpoint  string
+	tracesRatio     float64 // 0 to 1
+	role            string  // api or worker; decides the readiness checks and names the process in traces
+}
+
+// logFormat is the encoding of log lines; empty is JSON.
+type logFormat string
+
+const (
+	logJSON logFormat = "json"
+	logText logFormat = "text"
+)
+
+func (s *settings) database() setting {
+	return setting{"", "COUNTERSIGN_DATABASE_URL", "", "postgres://user:password@host:port/name", text(&s.databaseURL)}
+}
+
+func (s *settings) master() setting {
+	return setting{"", "COUNTERSIGN_MASTER_KEY", "", "master keys, 32 bytes each in base64 or hex, the active one first", text(&s.masterKey)}
+}
+
+func (s *settings) public() setting {
+	return setting{"base-url", "COUNTERSIGN_BASE_URL", "", "public URL of the service, such as https://countersign.example", text(&s.baseURL)}
+}
+
+func (s *settings) logging() []setting {
+	return []setting{
+		{"log-level", "COUNTERSIGN_LOG_LEVEL", "info", "lowest level that is logged: debug, info, warn or error", level(&s.logLevel)},
+		{"log-format", "COUNTERSIGN_LOG_FORMAT", "json", "format of log lines: json or text", oneOf(&s.logFormat, logJSON, logText)},
+	}
+}
+
+func (s *settings) temporal() []setting {
+	return []setting{
+		{"temporal-address", "COUNTERSIGN_TEMPORAL_ADDRESS", "", "host:port of the Temporal frontend", text(&s.temporalAddress)},
+		{"temporal-namespace", "COUNTERSIGN_TEMPORAL_NAMESPACE", "countersign", "Temporal namespace", text(&s.temporalNamespace)},
+		{"", "COUNTERSIGN_TEMPORAL_API_KEY", "", "API key for Temporal Cloud; implies TLS", text(&s.temporalAPIKey)},
+		{"temporal-tls", "COUNTERSIGN_TEMPORAL_TLS", "false", "true connects to Temporal with TLS", boolean(&s.temporalTLS)},
+		{"temporal-ca", "COUNTERSIGN_TEMPORAL_CA", "", "file with the CA certificates to verify Temporal with", text(&s.temporalCA)},
+		{"temporal-cert", "COUNTERSIGN_TEMPORAL_CERT", "", "file with the client certificate for mutual TLS", text(&s.temporalCert)},
+		{"temporal-cert-key", "COUNTERSIGN_TEMPORAL_CERT_KEY", "", "file with the key of the client certificate", text(&s.temporalCertKey)},
+	}
+}
+
+// addresses are the ports; an empty defaultListen leaves out the API's.
+func (s *settings) addresses(defaultListen string) []setting {
+	table := []setting{
+		{"ops-listen", "COUNTERSIGN_OPS_LISTEN", ":9090", "host:port for metrics and health", text(&s.opsListen)},
+		{"profiling", "COUNTERSIGN_PROFILING", "false", "true serves Go profiles under /debug/pprof/ on the operations port", boolean(&s.profiling)},
+	}
+	if defaultListen == "" {
+		return table
+	}
+	return append(table, setting{"listen", "COUNTERSIGN_LISTEN", defaultListen, "host:port for the API", text(&s.listen)})
+}
+
+func (s *settings) ui() setting {
+	return setting{"temporal-ui", "COUNTERSIGN_TEMPORAL_UI", "", "URL of the Temporal UI that the console links to, such as https://temporal.example", text(&s.temporalUI)}
+}
+
+func (s *settings) webhooks() setting {
+	return setting{"webhook-allow-loopback", "COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", "false",
+		"true allows webhook endpoints on this machine; for development only", boolean(&s.webhookLoopback)}
+}
+
+// dataProtection configures which data is stored and for how long.
+func (s *settings) dataProtection() []setting {
+	return []setting{
+		{"research", "COUNTERSIGN_RESEARCH", "false", "true stores feature vectors for research if environment, page and subject agree", boolean(&s.research)},
+		{"retention", "COUNTERSIGN_RETENTION", "", "days until classes of data are deleted, such as frames=30d,authorizations=2555d", retention(&s.retention)},
+	}
+}
+
+func (s *settings) streams() setting {
+	return setting{"streams-per-environment", "COUNTERSIGN_STREAMS_PER_ENVIRONMENT", "100",
+		"most event streams of one environment on one process, 1 to 4096", integer(&s.streamsEach, 1, 4096)}
+}
+
+// traces configures tracing, which is off without an endpoint.
+func (s *settings) traces() []setting {
+	return []setting{
+		{"traces-endpoint", "COUNTERSIGN_TRACES_ENDPOINT", "", "URL of an OpenTelemetry collector (OTLP over HTTP), such as http://collector:4318", text(&s.tracesEndpoint)},
+		{"traces-ratio", "COUNTERSIGN_TRACES_RATIO", "1", "share of the traces started here that is sent, 0 to 1", ratio(&s.tracesRatio)},
+	}
+}
+
+// dataOptions copies the settings about data into o.
+func (s *settings) dataOptions(o *wiring.Options) {
+	o.Research, o.Retention, o.StreamsEach = s.research, s.retention, s.streamsEach
+}
+
+// needDatabase returns an error if the database URL is missing.
+func (s *settings) needDatabase() error {
+	if s.databaseURL == "" {
+		return usage("COUNTERSIGN_DATABASE_URL is not set: want postgres://user:password@host:port/name")
+	}
+	return nil
+}
+
+// needTemporal returns an error if Temporal's address is missing.
+func (s *settings) needTemporal() error {
+	if s.temporalAddress == "" {
+		return usage("COUNTERSIGN_TEMPORAL_ADDRESS is not set: want host:port of the Temporal frontend")
+	}
+	return nil
+}
+
+// keyring parses the master keys.
+func (s *settings) keyring() (*keyring.Keyring, error) {
+	if s.masterKey == "" {
+		return nil, usage("COUNTERSIGN_MASTER_KEY is not set: create one with countersign key generate, and store it safely")
+	}
+	keys, err := keyring.Parse(s.masterKey)
+	if err != nil {
+		return nil, usage("COUNTERSIGN_MASTER_KEY: %v", err)
+	}
+	return keys, nil
+}
+
+// publicURL returns the base URL without a slash at the end. It must be https, or http on this machine.
+func (s *settings) publicURL() (string, error) {
+	u, err := url.Parse(s.baseURL)
+	if s.baseURL == "" || err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return "", usage("COUNTERSIGN_BASE_URL is not set to a URL without a path, such as https://countersign.example")
+	}
+	local := u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1"
+	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
+		return "", usage("COUNTERSIGN_BASE_URL must be https, except on localhost")
+	}
+	return strings.TrimSuffix(s.baseURL, "/"), nil
+}
+
+// tlsConfig returns the TLS configuration for Temporal; nil is plain text. An API key is never sent in plain text.
+func (s *settings) tlsConfig() (*tls.Config, error) {
+	if !s.temporalTLS && s.temporalAPIKey == "" && s.temporalCA == "" && s.temporalCert == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.temporalCA != "" {
+		pem, err := os.ReadFile(s.temporalCA)
+		if err != nil {
+			return nil, usage("COUNTERSIGN_TEMPORAL_CA: %v", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usage("COUNTERSIGN_TEMPORAL_CA: %s contains no certificate", s.temporalCA)
+		}
+	}
+	if s.temporalCert != "" {
+		cert, err := tls.LoadX509KeyPair(s.temporalCert, s.temporalCertKey)
+		if err != nil {
+			return nil, usage("COUNTERSIGN_TEMPORAL_CERT and COUNTERSIGN_TEMPORAL_CERT_KEY: %v", err)
+		}
+		c.Certificates = []tls.Certificate{cert}
+	}
+	return c, nil
+}
+
+// temporalOptions are the options of a connection to Temporal.
+func (s *settings) temporalOptions() (workflows.DialOptions, error) {
+	c, err := s.tlsConfig()
+	return workflows.DialOptions{Address: s.temporalAddress, Namespace: s.temporalNamespace, APIKey: s.temporalAPIKey, TLS: c}, err
+}
+
+// logger writes to w in the configured format.
+func (s *settings) logger(w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: s.logLevel}
+	if s.logFormat == logText {
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errInterrupted = errors.New("interrupted")
