@@ -150,7 +150,7 @@ func TestReadyzReportsMissingSigningKeys(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		status, checks := ready(t, p)
-		return status == 503 && checks["signing"] == "away"
+		return status == 503 && checks["signing"] == "unavailable"
 	}, "unready without any")
 
 	_, err = p.Store.Pool().Exec(t.Context(), "insert into master_keys (id, fingerprint, recorded_at) values ('0123456789abcdef', '\\x00', now())")

@@ -29,7 +29,7 @@ func TestAWorkerIsReadyWhileItTakesTasks(t *testing.T) {
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", address)
 	for _, want := range []struct{ namespace, says string }{
 		{namespace, `"worker":"ok"`},
-		{namespace + "-typo", `"temporal":"ok","worker":"away"`},
+		{namespace + "-typo", `"temporal":"ok","worker":"unavailable"`},
 	} {
 		listen := freeAddress(t)
 		t.Setenv("COUNTERSIGN_OPS_LISTEN", listen)

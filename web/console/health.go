@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Check is one thing that readiness depends on: ok, degraded or away.
+// Check is one thing that readiness depends on: ok, degraded or unavailable.
 type Check struct {
 	Name, State string
 }

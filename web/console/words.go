@@ -137,7 +137,7 @@ func tone(word string) string {
 	case "challenge", "hold", "likely", "uncertain", "pending", "partial", "sparse", "WATCH", "LEARNING", "degraded", "draft", "open", "high",
 		"in_progress":
 		return "warn"
-	case "deny", "not_confirmed", "detected", "rejected", "failed", "revoked", "BROKEN", "DEGRADED", "away", "disabled", "critical",
+	case "deny", "not_confirmed", "detected", "rejected", "failed", "revoked", "BROKEN", "DEGRADED", "unavailable", "disabled", "critical",
 		"confirmed_attack", "manually_rejected":
 		return "bad"
 	default:

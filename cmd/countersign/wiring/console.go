@@ -39,9 +39,9 @@ func (p *Process) runsAt() string {
 }
 
 func (p *Process) readiness(ctx context.Context) []console.Check {
-	said, _ := p.Ops.said(ctx)
-	out := make([]console.Check, 0, len(said))
-	for name, state := range said {
+	states, _ := p.Ops.readiness(ctx)
+	out := make([]console.Check, 0, len(states))
+	for name, state := range states {
 		out = append(out, console.Check{Name: name, State: state})
 	}
 	slices.SortFunc(out, func(a, b console.Check) int { return strings.Compare(a.Name, b.Name) })
@@ -50,7 +50,7 @@ func (p *Process) readiness(ctx context.Context) []console.Check {
 
 // pollers are the workers that Temporal has seen within the last minutes.
 func (p *Process) pollers(ctx context.Context) ([]console.Worker, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkWithin)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var out []console.Worker
 	for kind, queue := range map[string]enums.TaskQueueType{

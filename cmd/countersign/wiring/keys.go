@@ -109,7 +109,7 @@ func (k *keyState) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It shows nothing while the database is unavailable, which has figures of its own.
 func (k *keyState) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), checkWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	missing, h, err := k.current(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/pprof" // #nosec G108 -- it registers itself with a mux that nothing serves
+	"net/http/pprof" // #nosec G108 -- it registers itself with http.DefaultServeMux, which is not served
 	"sync/atomic"
 	"time"
 
@@ -15,50 +15,58 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check is one thing that readiness depends on. A check that is only degrading is told of and does not make the process
-// unready: authorize answers while Temporal is away.
+// Check is one part that readiness depends on. The failure of a degrading check is reported and leaves the process ready:
+// authorize works while Temporal is unavailable.
 type Check struct {
 	Name      string
 	Degrading bool
 	Run       func(ctx context.Context) error
 }
 
-// errDegraded marks what a check found as no reason to be unready.
+// errDegraded wraps an error of a check that leaves the process ready.
 var errDegraded = errors.New("degraded")
 
-// checkWithin bounds each check of readiness.
-const checkWithin = 2 * time.Second
+// The states of a check in /readyz.
+const (
+	stateOK          = "ok"
+	stateDegraded    = "degraded"
+	stateUnavailable = "unavailable"
+	stateStopping    = "stopping" // of the process itself
+)
 
-// Ops is the operations port: metrics, liveness, readiness. It takes no credential and is not for the world.
+// checkTimeout bounds each check of readiness.
+const checkTimeout = 2 * time.Second
+
+// Ops is the operations port: metrics, liveness and readiness. It authenticates no one and must not be reachable from outside.
 type Ops struct {
 	Registry *prometheus.Registry
-	Mux      *http.ServeMux // further handlers
+	Mux      *http.ServeMux // for further handlers
 
 	checks   []Check
 	draining atomic.Bool
 	server   *http.Server
 }
 
-// NewOps makes the port's handlers.
+// NewOps creates the port's handlers.
 func NewOps(checks ...Check) *Ops {
 	o := &Ops{Registry: prometheus.NewRegistry(), checks: checks, Mux: http.NewServeMux()}
 	o.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.Mux.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{}))
 	o.Mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	o.Mux.HandleFunc("GET /readyz", o.ready)
+	o.Mux.HandleFunc("GET /readyz", o.serveReady)
 	o.server = &http.Server{Handler: o.Mux, ReadHeaderTimeout: 5 * time.Second}
 	return o
 }
 
-// Profile adds the profiles of the Go runtime, for who looks for what takes time or memory. They cost nothing until asked
-// for, and tell how the process works: they are off unless the operator wants them.
+// Profile adds the profiles of the Go runtime. They cost nothing until requested. They show how the process works, so they are
+// off by default.
 func (o *Ops) Profile() {
 	o.Mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	o.Mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	o.Mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
-// Serve answers on every listener until Stop. A listener that fails is told to failed.
+// Serve serves every listener until Stop. The error of a listener goes to failed.
 func (o *Ops) Serve(failed chan<- error, listeners ...net.Listener) {
 	for _, l := range listeners {
 		go func() {
@@ -69,38 +77,38 @@ func (o *Ops) Serve(failed chan<- error, listeners ...net.Listener) {
 	}
 }
 
-// Drain makes the process unready, so that a load balancer sends nothing more.
+// Drain makes the process unready, so that load balancers send no further requests.
 func (o *Ops) Drain() { o.draining.Store(true) }
 
-// Stop ends the port.
+// Stop shuts the port down.
 func (o *Ops) Stop(ctx context.Context) { _ = o.server.Shutdown(ctx) }
 
-// ready answers 200 or 503 with what each check said: ok, degraded or away. Why is for the log: an error's text may name
-// hosts.
-func (o *Ops) ready(w http.ResponseWriter, r *http.Request) {
-	said, status := o.said(r.Context())
+// serveReady responds with status 200 or 503 and the state of each check. It does not include errors, whose texts may name hosts.
+func (o *Ops) serveReady(w http.ResponseWriter, r *http.Request) {
+	states, status := o.readiness(r.Context())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"ready": status == http.StatusOK, "checks": said})
+	_ = json.NewEncoder(w).Encode(map[string]any{"ready": status == http.StatusOK, "checks": states})
 }
 
-func (o *Ops) said(ctx context.Context) (said map[string]string, status int) {
-	said, status = map[string]string{}, http.StatusOK
+// readiness runs every check and returns their states by name and the HTTP status of the whole.
+func (o *Ops) readiness(ctx context.Context) (states map[string]string, status int) {
+	states, status = map[string]string{}, http.StatusOK
 	if o.draining.Load() {
-		said["process"], status = "stopping", http.StatusServiceUnavailable
+		states["process"], status = stateStopping, http.StatusServiceUnavailable
 	}
 	for _, c := range o.checks {
-		ctx, cancel := context.WithTimeout(ctx, checkWithin)
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		err := c.Run(ctx)
 		cancel()
 		switch {
 		case err == nil:
-			said[c.Name] = "ok"
+			states[c.Name] = stateOK
 		case c.Degrading, errors.Is(err, errDegraded):
-			said[c.Name] = "degraded"
+			states[c.Name] = stateDegraded
 		default:
-			said[c.Name], status = "away", http.StatusServiceUnavailable
+			states[c.Name], status = stateUnavailable, http.StatusServiceUnavailable
 		}
 	}
-	return said, status
+	return states, status
 }

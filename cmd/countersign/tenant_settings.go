@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// environmentSetting is a command that shows a setting of an environment, after changing it if one of the flags is given.
+type environmentSetting struct {
+	use, short string
+	flags      []string
+	change     func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error)
+	describe   func(env models.Environment) string // one or more lines, without the last line break
+}
+
+func (e environmentSetting) command() *cobra.Command {
+	return onEnvironment(e.use, e.short, cobra.NoArgs, func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		env, err := c.Store.Environments().Get(cmd.Context(), scope)
+		if err == nil && slices.ContainsFunc(e.flags, cmd.Flags().Changed) {
+			env, err = e.change(cmd, c, scope)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), e.describe(env))
+		return err
+	})
+}
+
+func tenantQuotaCommand() *cobra.Command {
+	var ceiling int
+	cmd := environmentSetting{
+		use: "quota", short: "Show or set the highest rate limit that an environment's admins may give a key", flags: []string{"ceiling"},
+		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+			if ceiling < 0 {
+				return models.Environment{}, usage("--ceiling is %d: it must not be negative", ceiling)
+			}
+			limit := &ceiling
+			if ceiling == 0 {
+				limit = nil
+			}
+			return c.Tenancy.SetRateLimitCeiling(cmd.Context(), scope, limit, actor(cmd))
+		},
+		describe: func(env models.Environment) string {
+			return fmt.Sprintf("admins may give a key at most %d requests an hour", identity.Ceiling(env))
+		},
+	}.command()
+	cmd.Flags().IntVar(&ceiling, "ceiling", 0, "most requests an hour that an admin may give a key; 0 is the default of the environment's kind")
+	return cmd
+}
+
+func tenantReviewsCommand() *cobra.Command {
+	var bar bool
+	cmd := environmentSetting{
+		use: "reviews", short: "Show or set whether an environment bars self-review of holds", flags: []string{"bar-self-review"},
+		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+			return c.Tenancy.Change(cmd.Context(), scope, tenancy.Settings{BarSelfReview: &bar}, actor(cmd), "")
+		},
+		describe: selfReview,
+	}.command()
+	cmd.Flags().BoolVar(&bar, "bar-self-review", false, "require a reviewer other than the requester for every hold")
+	return cmd
+}
+
+// selfReview describes an environment's rule on self-review.
+func selfReview(env models.Environment) string {
+	if env.BarSelfReview {
+		return "self-review of holds is barred"
+	}
+	return "self-review of holds is allowed unless a policy bars it; countersign tenant reviews --bar-self-review bars it for all policies"
+}
+
+func tenantPagesCommand() *cobra.Command {
+	var origin string
+	var returns, ancestors []string
+	cmd := environmentSetting{
+		use: "pages", short: "Show or set the origin of an environment's hosted pages and where they may redirect to",
+		flags: []string{"origin", "return-origin", "frame-ancestor"},
+		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+			var in tenancy.Pages // a nil field is left unchanged
+			if cmd.Flags().Changed("origin") {
+				in.Origin = &origin
+			}
+			if cmd.Flags().Changed("return-origin") {
+				in.ReturnOrigins = returns
+			}
+			if cmd.Flags().Changed("frame-ancestor") {
+				in.FrameAncestors = ancestors
+			}
+			return c.Tenancy.SetPages(cmd.Context(), scope, in, actor(cmd))
+		},
+		describe: hostedPages,
+	}.command()
+	cmd.Flags().StringVar(&origin, "origin", "", "origin of links to the pages; passkeys must be allowed on it and its host must reach the service; empty for the service's own")
+	cmd.Flags().StringSliceVar(&returns, "return-origin", nil, "origin that the pages may redirect to, besides those that passkeys are used from; repeatable; empty for none")
+	cmd.Flags().StringSliceVar(&ancestors, "frame-ancestor", nil, "origin that may embed the pages in a frame; repeatable; empty for none")
+	return cmd
+}
+
+// hostedPages describes where an environment's pages are and where they may redirect to.
+func hostedPages(env models.Environment) string {
+	origin, ancestors := "the service's base URL", "no origin"
+	if env.PageOrigin != nil {
+		origin = *env.PageOrigin
+	}
+	if len(env.FrameAncestors) > 0 {
+		ancestors = strings.Join(env.FrameAncestors, ", ")
+	}
+	return fmt.Sprintf("pages are served at %s\nthey may redirect to %s\nthey may be embedded by %s",
+		origin, strings.Join(append(env.RPOrigins, env.ReturnOrigins...), ", "), ancestors)
+}

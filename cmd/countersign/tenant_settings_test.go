@@ -1,0 +1,46 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+)
+
+func TestTenantReviewsShowsAndSetsSelfReview(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	created := c.ok("tenant", "create", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	require.Contains(t, created, "self-review of holds is allowed unless a policy bars it", "the choice not made is printed")
+	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
+	require.Contains(t, created, "countersign tenant reviews --bar-self-review")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is allowed")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "self-review of holds is barred")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is barred")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review=false"), "is allowed")
+
+	barred := c.ok("tenant", "create", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--bar-self-review")
+	require.Regexp(t, `(?m)^live\s+self-review of holds is barred$`, barred)
+	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(barred)[1]
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", sandbox), "is allowed", "create bars it in live only")
+
+	c.fails("U+000D at position 1", "tenant", "create", "--name", "A\r\nB", "--rp-id", "d.example", "--origin", "https://d.example")
+	c.fails("name must not contain control characters", "credential", "create", "--environment", live, "--scope", "server", "--name", "A\nB")
+	c.fails("U+202E at position 1", "person", "invite", "--environment", live, "--role", "reviewer", "--name", "A\u202eB")
+}
+
+func TestTenantPagesShowsAndSetsHostedPages(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	made := c.ok("tenant", "create", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example,https://approve.bank.example")
+	env := environmentID.FindString(made)
+	require.Equal(t, "pages are served at the service's base URL\nthey may redirect to https://bank.example, https://approve.bank.example\n"+
+		"they may be embedded by no origin\n", c.ok("tenant", "pages", "--environment", env))
+	c.ok("tenant", "pages", "--environment", env, "--origin", "https://approve.bank.example", "--frame-ancestor", "https://intranet.example")
+	c.ok("tenant", "pages", "--environment", env, "--return-origin", "https://shop.example")
+	require.Equal(t, "pages are served at https://approve.bank.example\nthey may redirect to https://bank.example, https://approve.bank.example, "+
+		"https://shop.example\nthey may be embedded by https://intranet.example\n", c.ok("tenant", "pages", "--environment", env))
+	require.Contains(t, c.ok("tenant", "pages", "--environment", env, "--frame-ancestor", ""), "embedded by no origin")
+	c.fails("passkeys could not be used there", "tenant", "pages", "--environment", env, "--origin", "https://elsewhere.example")
+	c.fails("is not https", "tenant", "pages", "--environment", env, "--return-origin", "http://shop.example")
+}
