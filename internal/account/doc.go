@@ -1,6 +1,6 @@
-// Package account is the room of who may call: tenants and environments (tenancy), credentials and client tokens
-// (identity), the people who work in the console (staff), and the quotas of each (ratelimit).
+// Package account groups the packages about callers: tenants and their environments (tenancy), API keys and client tokens
+// (identity), the staff who use the console (staff), and the request quotas of all of them (ratelimit).
 //
-// It may import platform and models. It may not import authz, subject or delivery: authentication knows nothing of what is
-// then decided.
+// It may import platform and models. It may not import authz, subject or delivery: authentication does not depend on the
+// decision that a caller then requests.
 package account

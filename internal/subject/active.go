@@ -5,8 +5,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// RequireActive judges what a look-up of a subject answered: what begins anew is refused to one who is absent (404) or
-// revoked (409). Any other error passes through.
+// RequireActive wraps a query for a subject: it returns the problem not_found (404) if there is none and subject_revoked (409)
+// if it is revoked, and passes any other error through. Operations that start something for a subject use it:
+//
+//	sub, err := subject.RequireActive(q.Subjects().Lock(ctx, scope, id))
 func RequireActive(row models.Subject, err error) (models.Subject, error) {
 	if err != nil {
 		return row, notFound(err)

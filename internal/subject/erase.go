@@ -15,20 +15,20 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// The states of an erasure.
+// The states of an erasure, as the contract names them.
 const (
 	Erasing   = "erasing"
 	Completed = "completed"
 )
 
-// What one step of an erasure touches at most, so that no transaction is long.
+// The most rows that one step of an erasure changes or reads, to keep transactions short.
 const (
 	rowBatch     = 2000
 	workflowPage = 100
-	responsePage = 500 // a page
+	responsePage = 500 // stored responses, which must be decrypted to be searched
 )
 
-// Receipt is ErasureReceipt.
+// Receipt confirms that an erasure was started (ErasureReceipt of the contract).
 type Receipt struct {
 	Subject     string
 	Erasure     string
@@ -36,7 +36,8 @@ type Receipt struct {
 	RequestedAt time.Time
 }
 
-// Erase hides the subject at once, frees its id, voids what is open, and has the run started that removes the rest.
+// Erase starts the erasure of a subject. In one transaction it hides the subject, frees its id for reuse, ends its open proofs,
+// challenges and tokens, and schedules the workflow that deletes the data. The subject cannot be found from then on.
 func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (Receipt, error) {
 	now := s.clock.Now()
 	erasure := models.Erasure{
@@ -69,6 +70,7 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 	return Receipt{Subject: id, Erasure: erasure.ID, Status: Erasing, RequestedAt: now}, err
 }
 
+// voidAll ends what is open for the subject. Sessions need no end: their rows are deleted.
 func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.Subject, now time.Time) error {
 	void := Void{Subject: row, Reason: ReasonErasure, At: now, Actor: p.Actor(), RequestID: p.RequestID}
 	if _, err := void.Proofs(ctx, q); err != nil {
@@ -80,13 +82,13 @@ func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.S
 	return void.ClientTokens(ctx, q)
 }
 
-// Run is what the run of an erasure is started with.
+// WorkflowInput is the input of the erasure workflow.
 type WorkflowInput struct {
 	Erasure     string
 	Environment string
 }
 
-// Run is looked up by id for the outbox relay; false where the erasure is over.
+// WorkflowInput returns the input of the erasure's workflow for the outbox relay; false if the erasure is complete.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	e, err := s.store.Erasures().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -95,8 +97,8 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 	return WorkflowInput{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
 }
 
-// Runs lists the runs that were started for the subject of an erasure, some at a time; the last is where to go on from.
-// None is the end.
+// Workflows returns a page of the workflows that were started for the subject of an erasure, whose histories must be deleted.
+// The last one of a page is the cursor of the next; an empty page is the end.
 func (s *Service) Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	e, err := s.store.Erasures().Get(ctx, erasure)
 	if err != nil || e.SubjectUID == nil {
@@ -105,7 +107,7 @@ func (s *Service) Workflows(ctx context.Context, erasure string, after store.Wor
 	return s.store.Erasures().WorkflowsOfSubject(ctx, *e.SubjectUID, after, workflowPage)
 }
 
-// Sweep removes some of what is held of the subject and reports whether there is more. It is safe to repeat.
+// Sweep deletes a batch of the subject's rows and reports whether there are more. It is safe to repeat.
 func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, erasure)
@@ -121,7 +123,7 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 			return err
 		}
 		var answers int64
-		if !more { // once, at the end: it looks at every answer of the environment
+		if !more { // once, at the end: it reads every stored response of the environment
 			if answers, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
 				return err
 			}
@@ -131,11 +133,12 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 	return more, err
 }
 
-// AnswerPurpose is the keyring purpose under which the answers kept for the Idempotency-Key header are sealed, with the
-// credential's id, a space and the key as additional data.
+// AnswerPurpose is the keyring purpose that seals the responses stored for the Idempotency-Key header. The additional data
+// is the credential's id, a space and the key.
 const ResponsePurpose = "idempotency"
 
-// eraseAnswers removes the kept answers that name the subject as a JSON string. They are sealed, so each is opened.
+// eraseAnswers deletes the stored responses that contain the subject's id as a JSON string. They are sealed, so each
+// must be opened.
 func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
 	name, err := json.Marshal(subject)
 	if err != nil {
@@ -151,7 +154,7 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 		for _, r := range rows {
 			last = r
 			body, err := s.keys.Open(ResponsePurpose, r.Body, []byte(r.CredentialID+" "+r.Key))
-			// What cannot be opened can be replayed to nobody; it goes too.
+			// A response that cannot be opened can never be replayed; delete it too.
 			if err == nil && !bytes.Contains(body, name) {
 				continue
 			}
@@ -163,8 +166,8 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 	}
 }
 
-// Finish erases the personal part of the subject's events and, once nothing is left, the subject itself. It reports
-// whether there is more to do; when there is not, the receipt is all that remains.
+// Finish erases the personal part of the subject's events, in batches, and then the subject itself. It reports whether it must
+// be called again; when it need not, only the receipt remains. It is safe to repeat.
 func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, erasure)
@@ -178,7 +181,7 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 		if err := addToReceipt(ctx, q, e, map[string]int64{"events": n}); err != nil {
 			return err
 		}
-		// A request that was under way when the subject was hidden may have added rows since the last sweep.
+		// A request that was in progress when the subject was hidden may have added rows since the last sweep.
 		late, unfinished, err := q.Erasures().EraseRows(ctx, *e.SubjectUID, rowBatch)
 		if err != nil {
 			return err
@@ -194,6 +197,7 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 	return more, err
 }
 
+// closeErasure deletes the subject's row, completes the receipt and records subject.erased.
 func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID string, at time.Time) error {
 	if err := q.Erasures().DeleteSubject(ctx, *e.SubjectUID); err != nil {
 		return err
@@ -212,7 +216,7 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 	})
 }
 
-// count adds what was removed to the receipt.
+// addToReceipt adds numbers of deleted rows, by kind, to the receipt.
 func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
 	current, err := q.Erasures().Get(ctx, e.ID)
 	if err != nil {
@@ -235,7 +239,7 @@ func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map
 
 func counts(raw models.JSON) map[string]int64 {
 	out := map[string]int64{}
-	_ = json.Unmarshal(raw, &out) // ours, and only a count
+	_ = json.Unmarshal(raw, &out) // written by addToReceipt
 	return out
 }
 
@@ -247,6 +251,7 @@ func sum(raw models.JSON) int64 {
 	return n
 }
 
+// ignoreNotFound returns nil for store.ErrNotFound: an erasure step that finds no receipt has nothing to do.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

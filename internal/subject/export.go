@@ -15,35 +15,35 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ExportSchema is the version of the shape of an export's data. Fields and sections may be added under the same version.
+// ExportSchema is the version of the export's data. Fields and sections may be added within a version.
 const ExportSchema = "1"
 
-// exportWithin bounds an export from its first row to the last byte that the caller takes.
+// exportWithin limits the duration of an export from its first row to the last byte that the client reads.
 const exportWithin = 5 * time.Minute
 
-// How many exports a process makes at a time, and for one tenant: each holds a database connection until it is taken. More wait, for
-// as long as their requests may.
+// The limits of concurrent exports of one process: in total, per tenant, and waiting. An export holds a database connection
+// until the client has read it.
 const (
 	exportsAtOnce = 4
 	exportsEach   = 2
 	exportsQueue  = 64
 )
 
-// Opener opens what is stored sealed of a subject (internal/authz/assurance).
+// Opener unseals the stored data of a subject. assurance.Assessor implements it.
 type Opener interface {
 	OpenState(s models.Session) (scoring.State, error)
 	OpenTemplate(t models.Template) (scoring.Template, error)
 	OpenPassages(place string, sealed []byte) (scoring.Passages, error)
 }
 
-// Export is SubjectExport, on its way: Body is read once and closed. Digest is over the canonical form of its data.
+// Export is a streamed SubjectExport of the contract. The caller reads Body once and must close it.
 type Export struct {
-	Digest string
-	Size   int64 // of the body, bytes
+	Digest string // of the canonical form of the data
+	Size   int64  // of the body, in bytes
 	Body   io.ReadCloser
 }
 
-// exportHead is what stands before the data in a SubjectExport.
+// exportHead holds the fields that precede the data in a SubjectExport.
 type exportHead struct {
 	Subject     string `json:"subject"`
 	GeneratedAt string `json:"generated_at"`
@@ -51,14 +51,14 @@ type exportHead struct {
 	Digest      string `json:"digest"`
 }
 
-// Export writes down everything held about a subject, all of one moment. Learned templates, the state of a session and feature
-// vectors are given opened, their cells by name. However much there is, a row of it at a time is in memory: it is read twice,
-// once for the digest and the size and once to be sent.
+// Export exports everything that is stored about a subject, from one snapshot of the database. Templates, session states and
+// feature vectors are unsealed, their cells by name. One row at a time is in memory, whatever the size of the export: the rows
+// are read twice, first for the digest and the size, then to be sent. It records subject.exported before it returns.
 func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (Export, error) {
 	if err := s.exports.Enter(ctx, p.TenantID, exportWithin); err != nil {
-		return Export{}, problem.NewUnavailable("Other exports are under way. Ask again.", err)
+		return Export{}, problem.NewUnavailable("Too many exports are in progress. Retry the request.", err)
 	}
-	// The caller's deadline is for an answer to begin; this one is for it to end.
+	// The caller's deadline limits the start of the response; this one limits its end.
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportWithin)
 	reader, writer := io.Pipe()
 	measured := make(chan error, 1)
@@ -88,7 +88,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 			return e.send(long, head, writer)
 		})
 		writer.CloseWithError(err) // nil is the end of the file
-		measured <- err            // has a place left unless the measuring went well
+		measured <- err            // does not block: the buffer is free unless measuring succeeded
 	}()
 	if err := <-measured; err != nil {
 		return Export{}, err
@@ -101,13 +101,14 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 	return out, nil
 }
 
+// recordExport records the export with its digest, so that a copy can be matched to it later.
 func (s *Service) recordExport(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		return events.Append(ctx, q, entry(p, row, events.SubjectExported, now, map[string]any{"digest": digest}))
 	})
 }
 
-// exportedSubject is the subject itself in an export.
+// exportedSubject is the "subject" section of an export.
 type exportedSubject struct {
 	ID               string          `json:"id"`
 	Environment      string          `json:"environment"`
@@ -116,7 +117,7 @@ type exportedSubject struct {
 	AdaptationFrozen bool            `json:"adaptation_frozen"`
 	ResearchConsent  bool            `json:"research_consent"`
 	ClaimCapUntil    *string         `json:"claim_cap_until"`
-	TimingTemplate   json.RawMessage `json:"timing_template"` // what /enrol learned; null where nothing was
+	TimingTemplate   json.RawMessage `json:"timing_template"` // the template of /enrol, unsealed; null if there is none
 
 	EnrollmentAskedAt *string `json:"enrollment_asked_at"`
 	CreatedAt         string  `json:"created_at"`
@@ -133,10 +134,10 @@ func newExportedSubject(row models.Subject, timing json.RawMessage) exportedSubj
 	}
 }
 
-// TimingPurpose is the keyring purpose under which what /enrol learned is sealed, with the subject's uid as additional data.
+// TimingPurpose is the keyring purpose that seals the timing template of /enrol. The additional data is the subject's uid.
 const TimingPurpose = "timing-template"
 
-// timing is what /enrol learned of the subject, opened.
+// timing returns the subject's timing template of /enrol, unsealed, or JSON null.
 func (s *Service) timing(ctx context.Context, q *store.Q, row models.Subject) (json.RawMessage, error) {
 	sealed, err := q.TimingTemplates().Get(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
 	if err != nil || sealed == nil {

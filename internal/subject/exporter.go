@@ -14,13 +14,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// exporter reads the export of one subject within one snapshot of the database, as often as it is asked to, with the same
-// bytes each time.
+// exporter writes the export of one subject from one snapshot of the database. It can do so repeatedly, with the same bytes
+// each time, which the digest relies on.
 type exporter struct {
 	q          *store.Q
 	uid        string
 	subject    json.RawMessage // canonical
-	pseudonyms [][]byte
+	pseudonyms [][]byte        // of the subject's research vectors
 	open       Opener
 }
 
@@ -37,7 +37,7 @@ func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) 
 	return e, err
 }
 
-// measure learns the digest of the data and the size of the whole.
+// measure computes the digest of the data and the size of the document.
 func (e exporter) measure(ctx context.Context, head exportHead) (Export, error) {
 	sum, size := sha256.New(), counter(0)
 	if err := e.data(ctx, io.MultiWriter(sum, &size)); err != nil {
@@ -49,10 +49,10 @@ func (e exporter) measure(ctx context.Context, head exportHead) (Export, error) 
 	return Export{Digest: digest, Size: int64(len(before)) + int64(size) + int64(len(exportEnd))}, err
 }
 
-// exportEnd closes the document behind the data.
+// exportEnd closes the document after the data.
 const exportEnd = "}"
 
-// before is the document up to its data.
+// prefix returns the document up to its data.
 func (h exportHead) prefix() ([]byte, error) {
 	raw, err := json.Marshal(h)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 	return out.Flush()
 }
 
-// data writes the data in canonical JSON: sections in the order of their names, the subject itself among them.
+// data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
 	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open}
 	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
@@ -89,7 +89,7 @@ func (e exporter) data(ctx context.Context, w io.Writer) error {
 	return sections.end()
 }
 
-// exportSections writes sections as they come (store.ExportSink).
+// exportSections writes sections in the order in which the store reads them. It implements store.ExportSink.
 type exportSections struct {
 	w       io.Writer
 	open    Opener
@@ -99,9 +99,10 @@ type exportSections struct {
 	rows    int
 }
 
+// subjectSection is the section that does not come from the store; it is inserted in the order of names.
 const subjectSection = "subject"
 
-// Section ends the section before and begins another.
+// Section ends the current section and begins the next.
 func (s *exportSections) Section(name string) error {
 	mark := "],"
 	if s.current == "" {
@@ -136,7 +137,7 @@ func (s *exportSections) end() error {
 	return err
 }
 
-// opened replaces what is sealed or packed in a row by what is in it.
+// unseal replaces the sealed or packed field of a row by its content.
 func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	switch s.current {
 	case "sessions":
@@ -169,9 +170,11 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
+// replace replaces the bytes in a field of the row by the JSON of what open returns for them. A row without the field is
+// returned as it is.
 func replace(row json.RawMessage, field string, open func(id string, stored []byte) (any, error)) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
-	var stored []byte // JSON gives bytes in base64
+	var stored []byte // base64 in JSON
 	var id string
 	if err := json.Unmarshal(row, &fields); err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func replace(row json.RawMessage, field string, open func(id string, stored []by
 	return json.Marshal(fields)
 }
 
-// counter counts what is written to it.
+// counter is a writer that counts bytes.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

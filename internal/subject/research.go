@@ -11,13 +11,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Consent is ResearchConsentRecord.
+// Consent is the current consent of a subject to research (ResearchConsentRecord of the contract).
 type Consent struct {
 	Consented  bool
 	RecordedAt time.Time
 }
 
-// SetConsent records the subject's answer in the ledger. A withdrawal removes the vectors in the same transaction.
+// SetConsent records the subject's consent, or its withdrawal, in the ledger. A withdrawal deletes the subject's research
+// vectors in the same transaction. Repeating the current consent records nothing.
 func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id string, consented bool) (Consent, error) {
 	out := Consent{Consented: consented}
 	_, err := s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {

@@ -18,30 +18,31 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Service keeps the subjects of all environments.
+// Service manages the subjects of all environments. It is safe for concurrent use.
 type Service struct {
 	store    *store.Store
 	keys     *keyring.Keyring
 	open     Opener
 	clock    clock.Clock
-	research *research.Service // to forget and to export; it keeps nothing here
-	exports  *admission.Gate   // a place for each export under way
+	research *research.Service // for erasure and export; it stores no vectors here
+	exports  *admission.Gate   // limits concurrent exports
 }
 
-// New makes the service.
+// New returns the service. Open unseals stored templates and session states for exports.
 func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
 		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
 	}
 }
 
-// View is a subject with its passkeys that are not revoked.
+// View is a subject with its active passkeys, as the API shows it.
 type View struct {
 	models.Subject
 	Passkeys []models.Passkey
 }
 
-// Create makes a subject; with an empty id it gets one of ours.
+// Create creates a subject with the relying party's id, or with a generated one if it is empty. It returns the problem
+// subject_exists if the environment has a subject with the id.
 func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (View, error) {
 	now := s.clock.Now()
 	row := models.Subject{
@@ -49,7 +50,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		Status: models.SubjectActive, Enrollment: models.EnrollmentNone, CreatedAt: now, UpdatedAt: now,
 	}
 	if id == "" {
-		// Not the uid: that one stays inside.
+		// Not the uid, which must not leave the service.
 		row.ExternalID = ids.New(ids.Subject)
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -58,14 +59,14 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 			return err
 		}
 		if !created {
-			return problem.New(problem.SubjectExists, "A subject with this id exists in this environment.")
+			return problem.New(problem.SubjectExists, "A subject with this id already exists in the environment.")
 		}
 		return events.Append(ctx, q, entry(p, row, events.SubjectCreated, now, nil))
 	})
 	return View{Subject: row}, err
 }
 
-// Get answers one subject.
+// Get returns a subject by the relying party's id. It returns the problem not_found if there is none.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
 	row, err := s.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 	return s.view(ctx, row)
 }
 
-// List answers subjects, newest first, and the cursor of the next page.
+// List returns a page of subjects, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFilter, page store.Page) ([]View, string, error) {
 	rows, next, err := s.store.Subjects().List(ctx, scope, f, page)
 	if err != nil {
@@ -92,7 +93,8 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 	return views, next, err
 }
 
-// Freeze stops the subject's templates from adapting, or lets them adapt again. Doing it twice changes nothing.
+// Freeze stops the subject's templates from adapting to new sessions, or resumes adaptation. Repeating it has no effect and
+// records no event.
 func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, frozen bool, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
 		changed, err := q.Subjects().SetAdaptationFrozen(ctx, p.Store(), row.UID, frozen, now)
@@ -104,8 +106,8 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 	})
 }
 
-// Revoke ends a subject: open proofs and client tokens are void, its sessions end, and every decision from here on is deny. Open challenges
-// stay as they are: completing one is decided again, and so denied. Revoking again changes nothing.
+// Revoke ends a subject: it revokes its open proofs and client tokens and ends its sessions, and every later decision is deny.
+// Open challenges are left open: the follow-up decision after completing one is deny. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
 		revoked, err := q.Subjects().Revoke(ctx, p.Store(), row.UID, now)
@@ -128,7 +130,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 	})
 }
 
-// change runs f on the locked subject in one transaction and answers what became of it.
+// change calls f with the locked subject in one transaction and returns the subject as it is afterwards.
 func (s *Service) change(ctx context.Context, p identity.Principal, id string, f func(*store.Q, models.Subject, time.Time) error) (View, error) {
 	var after models.Subject
 	now := s.clock.Now()
@@ -149,6 +151,7 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 	return s.view(ctx, after)
 }
 
+// view adds the subject's active passkeys.
 func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
 	passkeys, err := s.store.Passkeys().Active(ctx, scopeOf(row), row.UID)
 	return View{Subject: row, Passkeys: passkeys}, err
@@ -158,6 +161,7 @@ func scopeOf(row models.Subject) store.Scope {
 	return store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
 }
 
+// notFound turns the store's error for a missing row into the problem that the caller gets.
 func notFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem.NewNotFound()

@@ -10,25 +10,25 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Reasons why proofs and challenges of a subject become void.
+// Reasons for which the proofs, challenges, tokens and sessions of a subject are ended. They are in events and must not change.
 const (
 	ReasonRevoked  = "subject_revoked"
 	ReasonRecovery = "recovery"
 	ReasonErasure  = "subject_erased"
 )
 
-// Void ends what is open for a subject, each with its event, in the caller's transaction. The caller appends the event of
-// the cause first: the log has causes before their consequences.
+// Void ends the open proofs, challenges, client tokens and sessions of a subject, each with its event, in the caller's
+// transaction. The caller must append the event of the cause first: the log has causes before effects.
 type Void struct {
 	Subject    models.Subject
 	Reason     string // one of the Reason constants
 	At         time.Time
 	Actor      string
 	RequestID  string
-	WorkflowID string
+	WorkflowID string // set if a workflow is the cause
 }
 
-// Proofs revokes the subject's open proofs and answers how many.
+// Proofs revokes the subject's open proofs and returns how many it revoked.
 func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
 	rows, err := q.Proofs().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.Reason, v.At)
 	if err != nil {
@@ -49,7 +49,8 @@ func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided)
 	return nil
 }
 
-// Challenges cancels the subject's open challenges and has their runs told.
+// Challenges cancels the subject's open challenges, notifies their workflows through the outbox, and returns how many it
+// cancelled.
 func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
 	rows, err := q.Challenges().CancelOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
@@ -71,7 +72,7 @@ func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
 	return len(rows), nil
 }
 
-// ClientTokens ends the browsers' credentials of the subject.
+// ClientTokens revokes the client tokens with which browsers submit evidence for the subject.
 func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 	held, err := q.ClientTokens().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil || held == 0 {
@@ -82,7 +83,7 @@ func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 	return events.Append(ctx, q, e)
 }
 
-// Sessions ends the subject's sessions that are under way. Nothing is learned from them.
+// Sessions ends the subject's active sessions. Its templates do not adapt to them.
 func (v Void) Sessions(ctx context.Context, q *store.Q) error {
 	ended, err := q.Sessions().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
@@ -98,7 +99,7 @@ func (v Void) Sessions(ctx context.Context, q *store.Q) error {
 	return nil
 }
 
-// Channels ends everything by which evidence of the subject comes in: client tokens and sessions.
+// Channels ends everything that accepts evidence for the subject: client tokens and sessions.
 func (v Void) Channels(ctx context.Context, q *store.Q) error {
 	if err := v.ClientTokens(ctx, q); err != nil {
 		return err

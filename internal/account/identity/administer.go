@@ -14,21 +14,22 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Issue describes a credential to be made.
+// Issue is the specification of a new credential.
 type Issue struct {
 	Scope     models.Scope
-	Name      string
-	RateLimit *int // requests an hour, at most the environment's ceiling; nil for the default
-	ExpiresAt *time.Time
+	Name      string     // for display; no control characters
+	RateLimit *int       // requests an hour, at most the environment's ceiling; nil is the default
+	ExpiresAt *time.Time // nil is never
 }
 
-// Issued is a credential with its key, shown this once.
+// Issued is a new or rotated credential with its key. The key is returned this once and cannot be read again.
 type Issued struct {
 	models.Credential
 	Key string
 }
 
-// Issue makes a credential in an environment. Actor and requestID go into the audit log.
+// Issue creates a credential in the environment of the scope and records credential.created with the actor and the request
+// id. It returns a validation problem for an expiry in the past, an unprintable name or a quota above the ceiling.
 func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
@@ -59,6 +60,7 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 	return out, err
 }
 
+// credentialKey returns the row that is stored of a key: its MAC, never the key.
 func (s *Service) credentialKey(id, key string, now time.Time) models.CredentialKey {
 	return models.CredentialKey{MAC: s.keys.MAC(macPurpose, []byte(key)), CredentialID: id, CreatedAt: now}
 }
@@ -70,13 +72,14 @@ func (s *Service) entry(scope store.Scope, typ events.Type, c models.Credential,
 	}
 }
 
-// List answers the environment's credentials, newest first.
+// List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
+// included.
 func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
 	return s.store.Credentials().List(ctx, scope, p)
 }
 
-// Rotate gives a credential a new key; the old one works until the overlap ends. A rotation still in its overlap is a
-// conflict: two old keys at once would be a key too many to keep track of.
+// Rotate gives a credential a new key; the old key stays valid until the overlap ends. A second rotation within the overlap
+// returns the problem rotation_in_progress: a credential has at most two valid keys.
 func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, overlap time.Duration, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	var out Issued
@@ -89,7 +92,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 			return err
 		}
 		if c.RevokedAt != nil {
-			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated: create another.")
+			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated. Create a new credential.")
 		}
 		env, err := q.Environments().Get(ctx, scope)
 		if err != nil {
@@ -102,7 +105,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 			return err
 		}
 		if !rotated {
-			return problem.New(problem.RotationInProgress, "The key before the last still works: rotate again when its overlap has ended.")
+			return problem.New(problem.RotationInProgress, "The previous key is still valid. Rotate again when its overlap has ended.")
 		}
 		out = Issued{Credential: c, Key: key}
 		return events.Append(ctx, q, s.entry(scope, events.CredentialRotated, c, now, actor, requestID))
@@ -113,7 +116,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 	return out, err
 }
 
-// Revoke ends a credential at once. Revoking again changes nothing.
+// Revoke ends a credential, all of its keys and the client tokens that it issued, at once. Revoking it again has no effect.
 func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requestID string) error {
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -134,17 +137,17 @@ func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requ
 	return err
 }
 
-// TokenRequest describes a client token to be made.
+// TokenRequest is the specification of a new client token.
 type TokenRequest struct {
 	Subject  models.Subject
 	Origin   string
 	TTL      time.Duration
-	Purposes []string // of the frames that it may send; none are both
-	Session  string   // the one session that it may send them to; empty is any of the subject
+	Purposes []string // of the frames that the token may send; an empty list permits both
+	Session  string   // the only session that the token may send frames to; empty permits any of the subject
 }
 
-// ClientToken makes a token by which one browser origin may submit evidence for one subject. A token that names the purpose
-// enroll asks for the subject's next enrollment.
+// ClientToken issues a token with which one browser origin may submit evidence for one subject. It returns the token, which
+// cannot be read again, and its row. A token that names the purpose enroll also requests the subject's next enrollment.
 func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest) (string, models.ClientToken, error) {
 	key := newKey("ct_" + p.Kind.Mode() + "_")
 	now := s.clock.Now()
@@ -180,8 +183,8 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 	return key, t, err
 }
 
-// mayHaveToken holds the subject, so that a revocation or recovery at the same time sees the token or is seen here, and checks
-// that the session is the subject's.
+// mayHaveToken checks that the subject is active and that the session is the subject's. It locks the subject's row: a
+// concurrent revocation or recovery either runs first and is seen here, or waits and then revokes the new token too.
 func (s *Service) checkTokenRequest(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
 	subject, err := q.Subjects().LockNoKey(ctx, scope, in.Subject.UID)
 	if err == nil && subject.Status != models.SubjectActive {

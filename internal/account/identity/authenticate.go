@@ -16,19 +16,22 @@ import (
 )
 
 const (
-	macPurpose = "credential"
-	// cacheFor bounds how long a revoked key may still pass where the notice of its revocation was lost.
+	macPurpose = "credential" // keyring purpose of the MACs of keys
+	// cacheFor bounds how long a revoked key still passes if the notification of its revocation was lost.
 	cacheFor = 5 * time.Second
+	// cacheMax is the number of cached keys at which the cache is emptied.
 	cacheMax = 10000
-	// touchEvery matches the bucket of last_used_at.
+	// touchEvery is the resolution of last_used_at: a key in constant use costs one UPDATE per quarter of an hour.
 	touchEvery = 15 * time.Minute
-	// How many keys that are not cached are looked up at once, how many more may wait, and for how long.
+	// The limits of concurrent lookups of keys that are not cached: running, waiting, and the longest wait. Without them, a
+	// flood of invalid keys would take every database connection.
 	lookupsAtOnce = 16
 	lookupsQueue  = 256
 	lookupsWait   = time.Second
 )
 
-// Service authenticates callers and administers credentials.
+// Service authenticates callers and administers credentials. It caches authenticated keys for cacheFor and is safe for
+// concurrent use.
 type Service struct {
 	store *store.Store
 	keys  *keyring.Keyring
@@ -47,17 +50,19 @@ type cached struct {
 	until     time.Time
 }
 
-// New makes the service.
+// New returns the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
 }
 
-// errRefused is the one answer to every credential that is not good: which check failed is nobody's business.
+// errRefused is the single response to every invalid credential. It does not say which check failed, so that a
+// caller cannot learn from it which keys exist.
 func errUnauthenticated() error {
 	return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
 }
 
-// Authenticate says who holds the key. Every refusal is the same problem unauthenticated.
+// Authenticate returns the principal of a key. Every rejection is the same problem, unauthenticated; if the database is
+// unavailable or too many lookups wait, the problem is unavailable.
 func (s *Service) Authenticate(ctx context.Context, key string) (Principal, error) {
 	k, ok := parseKey(key)
 	if !ok {
@@ -82,9 +87,10 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 	return hit.principal, nil
 }
 
+// lookup finds the key in the database. Keys are stored as MACs under each master key, so all of them are searched.
 func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Time) (cached, error) {
 	if err := s.gate.Enter(ctx, "", lookupsWait); err != nil {
-		return cached{}, problem.NewUnavailable("The service is busy. Nothing was done.", err)
+		return cached{}, problem.NewUnavailable("The service is busy and did not process the request. Retry it.", err)
 	}
 	defer s.gate.Leave("")
 	macs := s.keys.MACs(macPurpose, []byte(key))
@@ -99,7 +105,7 @@ func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Ti
 	if err != nil {
 		return cached{}, err
 	}
-	// The prefix is part of what was MACed; that it names the environment's kind is checked all the same.
+	// The MAC covers the prefix, so a mismatch means a damaged row. Reject it rather than trust either.
 	if env.Kind != k.environment || found.principal.Publishable != k.publishable {
 		return cached{}, errUnauthenticated()
 	}
@@ -107,8 +113,8 @@ func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Ti
 	return found, nil
 }
 
-// Holds asks the database whether the key by which the caller was authenticated is still in force as it was then: not revoked,
-// not expired, and with the same end. It is for what outlives its request.
+// Holds checks in the database that the key that authenticated the caller is still valid on the same terms: not
+// revoked, not expired, and with the same expiry. It is for connections that outlive their request, such as event streams.
 func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	now := s.clock.Now()
 	found, _, err := s.findCredential(ctx, [][]byte{[]byte(p.keyMAC)}, now)
@@ -123,6 +129,8 @@ func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	return same && (ends == nil || now.Before(*ends)), nil
 }
 
+// findCredential finds the credential that one of the MACs belongs to. It returns store.ErrNotFound for a revoked one; the
+// caller checks the expiry.
 func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Time) (cached, models.Environment, error) {
 	c, env, ck, err := s.store.Credentials().ByMAC(ctx, macs)
 	if err != nil {
@@ -147,7 +155,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 	}, env, nil
 }
 
-// findClientToken finds a token that is in force itself and whose issuer is.
+// findClientToken finds a client token. It returns store.ErrNotFound if the token or the credential that issued it is revoked.
 func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Time) (cached, models.Environment, error) {
 	t, issuer, env, err := s.store.ClientTokens().ByMAC(ctx, macs)
 	if err != nil {
@@ -170,7 +178,8 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	}, env, nil
 }
 
-// keep caches what a lookup found, unless something was forgotten since it began: it may have read what holds no more.
+// keep caches the result of a lookup, unless Forget was called since the lookup began: it may have read the state before
+// the change that Forget reports.
 func (s *Service) cacheKey(mac string, c cached, epoch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +192,8 @@ func (s *Service) cacheKey(mac string, c cached, epoch int) {
 	s.cache[mac] = c
 }
 
-// Forget drops what is cached of a credential and of the client tokens that it issued; of all if the id is empty. Notices of
-// revocation call it.
+// Forget drops the cached keys of a credential and the client tokens that it issued; an empty id drops everything. It is
+// called for each database notification of a revoked or rotated credential.
 func (s *Service) Forget(credentialID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,6 +206,7 @@ func (s *Service) Forget(credentialID string) {
 	}
 }
 
+// earlier returns the earlier of two times; nil is never.
 func earlier(a, b *time.Time) *time.Time {
 	if a == nil || (b != nil && b.Before(*a)) {
 		return b

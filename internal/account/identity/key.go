@@ -15,9 +15,9 @@ const (
 	checksumLength = 6
 )
 
-// kind is what a key's prefix says: what it is and which environment it belongs to.
+// keyKind is the meaning of a key's prefix: the type of the key and the kind of its environment.
 type keyKind struct {
-	client      bool // a client token
+	client      bool // a client token (ct_), bound to one subject and origin
 	publishable bool
 	environment models.EnvironmentKind
 }
@@ -31,10 +31,11 @@ var prefixes = map[string]keyKind{
 	"ct_live_": {environment: models.Live, client: true},
 }
 
+// prefixLength is the same for every prefix.
 const prefixLength = len("sk_test_")
 
-// newKey makes a key: prefix, 32 random base62 characters (190 bits), 6 characters of checksum, by which a scanner or a
-// typing mistake is told apart without asking the database.
+// newKey generates a key: the prefix, 32 random base62 characters (190 bits of entropy) and a checksum of 6 characters. The
+// checksum lets the service reject mistyped keys, and secret scanners recognise real ones, without a database query.
 func newKey(prefix string) string {
 	var b strings.Builder
 	b.WriteString(prefix)
@@ -42,7 +43,7 @@ func newKey(prefix string) string {
 	for range secretLength {
 		n, err := rand.Int(rand.Reader, limit)
 		if err != nil {
-			panic("identity: the system gives no randomness: " + err.Error())
+			panic("identity: the system's source of randomness failed: " + err.Error())
 		}
 		b.WriteByte(base62[n.Int64()])
 	}
@@ -50,7 +51,7 @@ func newKey(prefix string) string {
 	return b.String()
 }
 
-// checksum is CRC-32 (IEEE) in six base62 digits.
+// checksum returns the CRC-32 (IEEE) of s in six base62 digits. It detects mistakes and is no protection: the MAC is.
 func checksum(s string) string {
 	n := crc32.ChecksumIEEE([]byte(s))
 	var out [checksumLength]byte
@@ -61,7 +62,8 @@ func checksum(s string) string {
 	return string(out[:])
 }
 
-// parseKey says what a key claims to be; false where its form or checksum is wrong.
+// parseKey returns what the key's prefix claims; false if its length, prefix or checksum is wrong. It does not check that
+// the key was ever issued.
 func parseKey(key string) (keyKind, bool) {
 	if len(key) != prefixLength+secretLength+checksumLength {
 		return keyKind{}, false
@@ -71,6 +73,7 @@ func parseKey(key string) (keyKind, bool) {
 	return k, ok && checksum(body) == key[len(body):]
 }
 
+// secretPrefix returns the prefix of API keys with the scope in an environment of the kind.
 func secretPrefix(scope models.Scope, env models.EnvironmentKind) string {
 	kind := "sk_"
 	if scope == models.ScopeClient {
@@ -79,5 +82,5 @@ func secretPrefix(scope models.Scope, env models.EnvironmentKind) string {
 	return kind + env.Mode() + "_"
 }
 
-// preview is what may be shown of a key: its prefix and its last four characters.
+// preview returns the part of a key that lists and pages may show: its prefix and its last four characters.
 func preview(key string) string { return key[:prefixLength] + "..." + key[len(key)-4:] }

@@ -1,6 +1,7 @@
-// Package identity says who is calling: API keys and client tokens, how they are made, looked up, rotated and revoked.
-// It decides no permission beyond what a credential is; scopes are checked by the route table. It never logs or returns
-// a key but at the moment of making it.
+// Package identity authenticates callers by API key or client token, and issues, rotates and revokes both.
+//
+// It enforces no permission: the route table of package api checks the scope of a credential. It never logs a key, and it
+// returns one only from the call that creates it; the database has keyed hashes (MACs) of keys.
 package identity
 
 import (
@@ -11,44 +12,47 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Principal is the caller of one request.
+// Principal is the authenticated caller of one request. It is a value: handlers pass it on, and nothing changes it.
 type Principal struct {
 	CredentialID  string
 	TenantID      string
 	EnvironmentID string
-	Kind          models.EnvironmentKind
+	Kind          models.EnvironmentKind // sandbox or live
 	Scope         models.Scope
-	Publishable   bool         // a pk key: may read meta and credential only
+	Publishable   bool         // a pk_ key, which may read /meta and /credential only
 	Client        *ClientGrant // set for a client token
-	Person        string       // set for a signed-in person of the console
-	Page          string       // set for a visitor of a hosted page, who holds a ticket or a grant and no credential
+	Person        string       // id of the signed-in member of staff, for requests of the console
+	Page          string       // id of the ticket or grant, for visitors of a hosted page, who have no credential
 	RateLimit     int          // requests an hour
-	ExpiresAt     *time.Time   // of the credential or of the key, whichever is first; nil is never
+	ExpiresAt     *time.Time   // of the credential or of its key, whichever is earlier; nil is never
 	RequestID     string
 	TraceID       string
-	keyMAC        string // of the API key, as stored; empty for everybody without one
+	keyMAC        string // MAC of the API key as stored; empty for callers without a key
 }
 
-// KeyID tells the caller's key from every other, the old one of a rotation from the new one; empty for a caller without a key.
+// KeyID identifies the caller's key, not only its credential: during a rotation the old and the new key have different ids.
+// It is empty for a caller without a key.
 func (p Principal) KeyID() string { return p.keyMAC }
 
-// Purposes of a frame of evidence.
+// Purposes of an evidence frame, as the contract names them. A score frame is compared with the subject's templates; an
+// enroll frame is stored for training them.
 const (
 	PurposeScore  = "score"
 	PurposeEnroll = "enroll"
 )
 
-// ClientGrant is what a client token is bound to.
+// ClientGrant is the subject, the origin and the purposes that a client token is restricted to.
 type ClientGrant struct {
 	TokenID    string
 	SubjectUID string
-	Origin     string
-	Purposes   []string // of frames; none are both
-	SessionID  string   // empty is any session of the subject
+	Origin     string   // the only origin that browsers may send the token from
+	Purposes   []string // of evidence frames; an empty list permits both
+	SessionID  string   // empty permits any session of the subject
 	CreatedAt  time.Time
 }
 
-// Names reports whether the token was made for the purpose by name.
+// Names reports whether the token lists the purpose explicitly. Unlike Permits, an empty list names nothing: environments
+// that require an enrollment grant accept enroll frames only from tokens that name the purpose.
 func (g ClientGrant) Names(purpose string) bool { return slices.Contains(g.Purposes, purpose) }
 
 // Permits reports whether the token may send frames of the purpose.
@@ -59,12 +63,13 @@ func (g ClientGrant) Reaches(subjectUID, session string) bool {
 	return g.SubjectUID == subjectUID && (g.SessionID == "" || g.SessionID == session)
 }
 
-// Store is the scope of every query made for the caller.
+// Store returns the scope of every query made for the caller: its tenant and environment.
 func (p Principal) Store() store.Scope {
 	return store.Scope{Tenant: p.TenantID, Environment: p.EnvironmentID}
 }
 
-// Actor names the caller in events and the audit log.
+// Actor returns the caller's name in events and the audit log, such as "credential:crd_...". The forms are part of the
+// audit log's hash chain and must not change.
 func (p Principal) Actor() string {
 	switch {
 	case p.Person != "":

@@ -8,18 +8,20 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Quotas, requests an hour (SPEC section 8).
+// Default quotas of a key, in requests an hour.
 const (
 	SandboxQuota = 1000
 	LiveQuota    = 10000
 )
 
-// operatorActor begins the names of the operator's actors: the commands of countersign. No caller of the API is named so.
+// operatorActor is the prefix of the actors of the countersign command line, which only the operator of the service runs.
+// Principal.Actor never returns such a name, so no caller of the API can pass as the operator.
 const operatorActor = "cli:"
 
 func byOperator(actor string) bool { return strings.HasPrefix(actor, operatorActor) }
 
-// Ceiling is the most requests an hour that a key of the environment may be given but by the operator.
+// Ceiling returns the highest quota, in requests an hour, that the environment's own admins may give a key. The operator may
+// exceed it.
 func Ceiling(env models.Environment) int {
 	switch {
 	case env.RateLimitCeiling != nil:
@@ -31,18 +33,18 @@ func Ceiling(env models.Environment) int {
 	}
 }
 
-// checkCeiling refuses a quota beyond the ceiling, unless the operator gives it.
+// checkCeiling rejects a quota above the ceiling unless the operator sets it. A nil limit is the default quota.
 func checkCeiling(limit *int, env models.Environment, actor string) error {
 	ceiling := Ceiling(env)
 	if limit == nil || *limit <= ceiling || byOperator(actor) {
 		return nil
 	}
 	return problem.Invalid([]any{"body", "rate_limit"}, fmt.Sprintf(
-		"rate_limit is %d and may be %d in this environment. The operator of the service can raise its ceiling.", *limit, ceiling), "rate_limit_ceiling")
+		"rate_limit is %d; the ceiling of this environment is %d. The operator of the service can raise the ceiling.", *limit, ceiling), "rate_limit_ceiling")
 }
 
-// quota is what a credential has, in requests an hour. A ceiling that was lowered holds for the keys that there are, but for those
-// that the operator made.
+// quota returns the quota that applies to a credential, in requests an hour. A lowered ceiling applies to existing
+// keys as well, except to those that the operator created.
 func effectiveLimit(limit *int, createdBy string, env models.Environment) int {
 	ceiling := Ceiling(env)
 	switch {

@@ -1,7 +1,8 @@
 package identity
 
-// TenantOf is the tenant that a key is known to belong to, without asking the database. It says whose share of the process a request
-// counts against before the key is checked, and nothing of whether the key is still good.
+// TenantOf returns the tenant of a key if the cache knows it; it never queries the database. Admission control uses it to
+// count a request against the tenant's share of the process before the key is authenticated. A known tenant does not mean
+// that the key is still valid.
 func (s *Service) TenantOf(key string) (tenant string, known bool) {
 	if _, ok := parseKey(key); !ok {
 		return "", false

@@ -1,7 +1,10 @@
-// Package ratelimit counts requests against a quota of so many an hour, shared by all replicas. The count is kept in
-// Postgres; a replica takes small leases from it, so that most requests touch no database. The windows are clock hours.
-// What is leased and not used is given back; the limit is never passed, whatever the number of replicas. The package
-// knows no HTTP and no credentials: a bucket is any string.
+// Package ratelimit enforces hourly request quotas that all replicas share.
+//
+// The count of each bucket is in Postgres. A replica reserves a small number of requests at a time and serves them from
+// memory, so most requests need no query. Windows are clock hours. Unused reservations are returned; the limit is never
+// exceeded, whatever the number of replicas, but a replica may reject a request while another one has an unused reservation.
+//
+// The package does not know HTTP or credentials: a bucket is any string.
 package ratelimit
 
 import (
@@ -12,32 +15,35 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
-// Window is the length of a quota's window.
+// Window is the length of a quota's window. Windows begin at full hours UTC.
 const Window = time.Hour
 
 const (
-	// leaseShare: a lease is this part of the limit, so that many replicas can share a small quota.
+	// leaseShareis the fraction of the limit that one reservation takes (1/100), so that many replicas can share a
+	// small quota.
 	reservationShare = 100
 	reservationMax   = 500
-	// leaseLife is how long an unused lease is kept before it is given back.
+	// leaseLife is how long a replica holds a reservation that it does not use before it returns it.
 	reservationLife = 10 * time.Second
 )
 
-// Source is where the count is shared. *store.Store is one.
+// Source has the shared count of each bucket and window. store.Quotas implements it in Postgres.
 type Source interface {
+	// Take adds n to the count if the sum stays within limit, and returns whether it did and the count afterwards.
 	Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error)
+	// Return subtracts n from the count.
 	Return(ctx context.Context, bucket string, window time.Time, n int) error
 }
 
-// Decision is the answer to one request.
+// Decision is the result of counting one request. Its figures are those of the RateLimit response headers.
 type Decision struct {
 	Allowed   bool
 	Limit     int           // requests a window
-	Remaining int           // as far as this replica knows; exact with one replica
+	Remaining int           // an estimate: other replicas' usage is known as of the last reservation
 	Reset     time.Duration // until the window ends
 }
 
-// Limiter decides for one process.
+// Limiter enforces quotas for one process. It is safe for concurrent use.
 type Limiter struct {
 	source Source
 	clock  clock.Clock
@@ -54,12 +60,13 @@ type bucket struct {
 	reservedAt time.Time // of the last lease
 }
 
-// New makes a limiter over a shared source.
+// New returns a limiter over a shared source. The caller calls Sweep regularly and Drain at the end of the process.
 func New(source Source, c clock.Clock) *Limiter {
 	return &Limiter{source: source, clock: c, buckets: map[string]*bucket{}}
 }
 
-// Take counts one request against the bucket. An error means that the source could not be asked and nothing is known.
+// Take counts one request against the bucket. An error means that the source is unavailable and the request was not counted;
+// the caller decides whether to serve it.
 func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, error) {
 	now := l.clock.Now()
 	window := now.Truncate(Window)
@@ -83,7 +90,7 @@ func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, e
 	return d, nil
 }
 
-// lease takes a handful; near the end of the quota, where a handful is refused, a single one.
+// reserve takes a batch of requests from the source, or a single request if the rest of the quota is smaller than the batch.
 func (l *Limiter) reserve(ctx context.Context, name string, b *bucket, limit int, now time.Time) error {
 	n := min(max(limit/reservationShare, 1), reservationMax)
 	for {
@@ -114,12 +121,13 @@ func (l *Limiter) bucket(name string) *bucket {
 	return b
 }
 
-// Sweep gives back leases that have not been touched for a while and forgets idle buckets.
+// Sweep returns reservations that have been unused for reservationLife, and drops buckets that have been idle for a window.
 func (l *Limiter) Sweep(ctx context.Context) error {
 	return l.release(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.reservedAt) > reservationLife })
 }
 
-// Drain gives every lease back; it is called once, at the end of the process.
+// Drain returns every reservation. It is called once, when the process stops: otherwise the reserved requests stay counted
+// until the hour ends.
 func (l *Limiter) Drain(ctx context.Context) error {
 	return l.release(ctx, func(*bucket, time.Time) bool { return true })
 }

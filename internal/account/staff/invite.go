@@ -20,24 +20,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Invited is an invitation with the address that is shown this once. The token stands behind the #, where it reaches no
-// server's or proxy's log.
+// Invited is a new invitation. Its URL is returned this once. The token is in the fragment of the URL, which browsers do not
+// send, so it appears in no server's or proxy's log.
 type Invited struct {
 	Person    models.Person
 	URL       string
 	ExpiresAt time.Time
 }
 
-// errInvitation is one answer for an invitation that is unknown, used or over: which one is nobody's business.
+// errInvitation is the single response to an invitation that is unknown, used or expired, so that it reveals nothing about
+// other invitations.
 func errInvitation() error {
-	return problem.New(problem.GrantInvalid, "The invitation is unknown, used or expired. Ask whoever invited you for another.")
+	return problem.New(problem.GrantInvalid, "The invitation is unknown, used or expired. Ask your administrator for a new one.")
 }
 
-// Create makes a person with roles in one environment and invites them.
+// Create adds a person with roles in one environment of the tenant and invites them. It returns a bad_request problem for a
+// name that is empty, longer than 120 characters or not printable, and for an unknown role.
 func (s *Service) Create(ctx context.Context, scope store.Scope, name string, roles []models.Role, actor string) (Invited, error) {
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
-		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person has 1 to 120 characters, not %d.", n)
+		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must have 1 to 120 characters; it has %d.", n)
 	}
 	if fault := displaytext.Fault(name); fault != "" {
 		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must not contain control characters or line breaks; found %s.", fault)
@@ -65,7 +67,8 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, name string, ro
 	return out, err
 }
 
-// Invite invites a known person to register one more passkey: the way back for one who lost theirs.
+// Invite invites an existing person to register one more passkey, for example after the loss of the only one. It voids the
+// person's earlier invitations. The person keeps their passkeys and sessions.
 func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited, error) {
 	now := s.clock.Now()
 	var out Invited
@@ -96,14 +99,14 @@ func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor
 	return out, s.tell(ctx, q, p, events.PersonInvited, actor, "", now, map[string]any{"invitation": i.ID})
 }
 
-// Invitation is what the invited person is shown.
+// Invitation is what the invited person sees before they accept.
 type Invitation struct {
 	Person    models.Person
 	Grants    []Grant
 	ExpiresAt time.Time
 }
 
-// Look shows an invitation that can be used.
+// ShowInvitation returns the usable invitation of a token. It does not spend it.
 func (s *Service) ShowInvitation(ctx context.Context, token string) (Invitation, error) {
 	i, p, err := s.usableInvitation(ctx, s.store.Q, token, false)
 	if err != nil {
@@ -113,8 +116,8 @@ func (s *Service) ShowInvitation(ctx context.Context, token string) (Invitation,
 	return Invitation{Person: p, Grants: held, ExpiresAt: i.ExpiresAt}, err
 }
 
-// Options exchanges an invitation for PublicKeyCredentialCreationOptions. Asking again begins a new ceremony; the invitation
-// is spent by the completion only.
+// RegistrationOptions begins the registration of a passkey and returns its PublicKeyCredentialCreationOptions. A second call
+// begins a new ceremony in place of the first. Only AcceptInvitation spends the invitation.
 func (s *Service) RegistrationOptions(ctx context.Context, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	rp, err := s.relyingParty()
@@ -131,7 +134,7 @@ func (s *Service) RegistrationOptions(ctx context.Context, token string) (protoc
 			return err
 		}
 		if len(keys) >= MaxPasskeys {
-			return problem.Newf(problem.Conflict, "You have %d passkeys, which is the most.", MaxPasskeys)
+			return problem.Newf(problem.Conflict, "You have %d passkeys, which is the maximum.", MaxPasskeys)
 		}
 		u := user{p, keys}
 		creation, session, err := rp.BeginRegistration(u, webauthn.WithExclusions(u.descriptors()))
@@ -148,8 +151,8 @@ func (s *Service) RegistrationOptions(ctx context.Context, token string) (protoc
 	return options, err
 }
 
-// Join verifies what the browser made, registers it as the person's passkey and signs them in. Of several at once, one
-// joins. A refused credential ends the ceremony, not the invitation.
+// AcceptInvitation verifies the browser's registration response, registers the passkey and signs the person in. The
+// invitation's row is locked: of concurrent calls one succeeds. A rejected response ends the ceremony but not the invitation.
 func (s *Service) AcceptInvitation(ctx context.Context, token string, response json.RawMessage, requestID string) (Opened, error) {
 	rp, err := s.relyingParty()
 	if err != nil {
@@ -179,12 +182,14 @@ func (s *Service) AcceptInvitation(ctx context.Context, token string, response j
 	return out, err
 }
 
+// verifyRegistration verifies the response against the ceremony that the invitation stores. Every rejection is the problem
+// registration_refused.
 func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
 	refuse := func(detail string, cause error) error {
 		return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 	}
 	if i.Ceremony == nil {
-		return nil, refuse("There is no registration under way: begin again.", nil)
+		return nil, refuse("No registration is in progress. Start again.", nil)
 	}
 	var session webauthn.SessionData
 	if err := json.Unmarshal(i.Ceremony, &session); err != nil {
@@ -200,11 +205,12 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webaut
 	}
 	made, err := rp.CreateCredential(user{p, keys}, session, parsed)
 	if err != nil {
-		return nil, refuse("The passkey was refused: begin again.", err)
+		return nil, refuse("The passkey was refused. Start again.", err)
 	}
 	return made, nil
 }
 
+// registerPasskey spends the invitation, stores the passkey and opens the first session, in the caller's transaction.
 func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
 	now := s.clock.Now()
 	used, err := q.Invitations().Use(ctx, i.MAC, now)
@@ -227,7 +233,7 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 		return Opened{}, err
 	}
 	if !created {
-		return Opened{}, problem.New(problem.PasskeyExists, "This passkey is registered already.")
+		return Opened{}, problem.New(problem.PasskeyExists, "This passkey is already registered.")
 	}
 	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
 		return Opened{}, err
@@ -239,7 +245,8 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	return s.openSession(ctx, q, p, s.newCeremony("", now), key.ID, requestID, now)
 }
 
-// invitation finds an invitation that can be used.
+// usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its
+// row for the transaction.
 func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
 	i, p, err := q.Invitations().Get(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
 	switch {
@@ -251,13 +258,14 @@ func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string
 	return i, p, err
 }
 
+// checkRoles rejects an empty list and roles that do not exist.
 func checkRoles(roles []models.Role) error {
 	if len(roles) == 0 {
-		return problem.New(problem.BadRequest, "A person needs a role: reviewer, operator or auditor.")
+		return problem.New(problem.BadRequest, "A person needs at least one role: reviewer, operator or auditor.")
 	}
 	for _, r := range roles {
 		if !slices.Contains([]models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, r) {
-			return problem.Newf(problem.BadRequest, "There is no role %q: want reviewer, operator or auditor.", r)
+			return problem.Newf(problem.BadRequest, "Unknown role %q. The roles are reviewer, operator and auditor.", r)
 		}
 	}
 	return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// States of a person.
+// States of a person. They are derived and not stored.
 const (
-	StateInvited = "invited" // has no passkey yet, and an invitation that can be used
-	StateLapsed  = "lapsed"  // has no passkey, and no invitation that can be used
-	StateActive  = "active"
+	StateInvited = "invited" // no passkey yet, but a usable invitation
+	StateLapsed  = "lapsed"  // neither a passkey nor a usable invitation
+	StateActive  = "active"  // at least one passkey
 	StateRevoked = "revoked"
 )
 
-// Listed is a person as a list shows them.
+// Listed is a person with the state, the roles and the number of passkeys that a list shows.
 type Listed struct {
 	models.Person
 	State    string
@@ -27,7 +27,7 @@ type Listed struct {
 	Passkeys int
 }
 
-// List lists a tenant's people, newest first.
+// List returns a page of a tenant's staff, newest first, and the cursor of the next page. Revoked people are included.
 func (s *Service) List(ctx context.Context, tenant string, page store.Page) ([]Listed, string, error) {
 	rows, next, err := s.store.Staff().List(ctx, tenant, page)
 	if err != nil {
@@ -69,7 +69,8 @@ func state(p models.Person, keys, open int) string {
 	}
 }
 
-// Revoke ends a person's access at once: their sessions and their streams end with it. Doing it again changes nothing.
+// Revoke ends a person's access at once, with their sessions, event streams and open invitations. It is final: to return,
+// the person must be created again. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
@@ -94,6 +95,7 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	})
 }
 
+// endSessions ends all sessions of a person and notifies every process, which then closes the sessions' event streams.
 func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, now time.Time) error {
 	ended, err := q.ConsoleSessions().EndAll(ctx, person, now)
 	if err != nil {
@@ -107,7 +109,7 @@ func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, no
 	return nil
 }
 
-// Grant gives a person roles in an environment of their tenant.
+// Grant gives a person roles in an environment of their tenant. Roles that the person already has are ignored.
 func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
 	if err := checkRoles(roles); err != nil {
 		return err
@@ -138,7 +140,8 @@ func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope 
 	return s.rolesChanged(ctx, q, p, scope, "granted", added, actor, now)
 }
 
-// Withdraw takes roles of a person in an environment away. A session shows it at its next request; its streams end.
+// Withdraw removes roles of a person in an environment. If it removed any, it also ends the person's sessions, so that no
+// open stream or page outlives the role.
 func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
 	if err := checkRoles(roles); err != nil {
 		return err
@@ -177,18 +180,19 @@ func (s *Service) rolesChanged(ctx context.Context, q *store.Q, p models.Person,
 	})
 }
 
-// present finds a person who is not revoked.
+// lockActive locks the row of a person and rejects one whose access was revoked.
 func (s *Service) lockActive(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
 	p, err := q.Staff().Lock(ctx, tenant, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return p, problem.NewNotFound()
 	case err == nil && p.RevokedAt != nil:
-		return p, problem.New(problem.Conflict, "The person's access was ended. Invite them as a new person.")
+		return p, problem.New(problem.Conflict, "The person's access was revoked. Create the person again to invite them.")
 	}
 	return p, err
 }
 
+// grantsOf returns the roles of a person in all environments of their tenant.
 func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
 	environments, err := q.Environments().List(ctx, p.TenantID)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Session is a signed-in person with what they may do.
+// Session is a session of the console: a signed-in person and their roles.
 type Session struct {
 	ID          string
 	Person      models.Person
 	Grants      []Grant
-	ConfirmedAt time.Time // when their passkey was last used
-	IdleAt      time.Time // when the session ends if it is not used again
-	ExpiresAt   time.Time // when it ends however much it is used
+	ConfirmedAt time.Time // last use of the passkey, by sign-in or confirmation
+	IdleAt      time.Time // end of the session if it is not used again
+	ExpiresAt   time.Time // latest possible end
 }
 
-// Grant is what the session may do in an environment; false where that is nothing.
+// Grant returns the person's roles in an environment; false if there are none.
 func (s Session) Grant(environment string) (Grant, bool) {
 	for _, g := range s.Grants {
 		if g.Environment.ID == environment {
@@ -38,29 +38,31 @@ func (s Session) Grant(environment string) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Opened is a new session with the cookie that is it; only its MAC is stored.
+// Opened is a new session with its cookie. The cookie is returned this once; the database has its MAC.
 type Opened struct {
 	Session Session
 	Cookie  string
 }
 
-// errSignedOut is one answer for a cookie that is unknown, ended, idle or expired, and for a person who may no longer enter.
+// errSignedOut is the single response to a cookie that is unknown, signed out, idle or expired, and to a revoked person.
 func errSignedOut() error {
 	return problem.New(problem.Unauthenticated, "You are not signed in, or your session has ended.")
 }
 
-// errRefused is one answer for every sign-in that fails: which step it was goes to the log alone.
+// errRefused is the single response to every sign-in that fails. The cause is for the log: the response must not reveal which
+// people or passkeys exist.
 func errRefused(cause error) error {
-	return &problem.Error{Code: problem.AssertionRefused, Detail: "This passkey does not open the console. If it should, ask for a new invitation.", Cause: cause}
+	return &problem.Error{Code: problem.AssertionRefused, Detail: "This passkey does not open the console. If it should, ask your administrator for a new invitation.", Cause: cause}
 }
 
-// SignInOptions are PublicKeyCredentialRequestOptions for whoever is there: the passkey says who it is.
+// SignInOptions returns PublicKeyCredentialRequestOptions without a list of credentials: the passkey that the user selects
+// identifies them, so the page need not ask for a name.
 func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, error) {
 	return s.requestOptions("", nil)
 }
 
-// ConfirmOptions are PublicKeyCredentialRequestOptions for the session's own person. They are good for one confirmation, and
-// only until the next are asked for.
+// ConfirmOptions returns PublicKeyCredentialRequestOptions for the passkeys of the session's person. They are valid for one
+// confirmation; a later call invalidates them.
 func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.PublicKeyCredentialRequestOptions, error) {
 	keys, err := s.store.Staff().Passkeys(ctx, in.Person.ID)
 	if err != nil {
@@ -73,6 +75,7 @@ func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.Publ
 	return options, s.store.ConsoleSessions().BeginConfirmation(ctx, in.ID, options.Challenge)
 }
 
+// requestOptions returns request options with a new challenge for the session, or for a sign-in if the session is empty.
 func (s *Service) requestOptions(about string, allowed []protocol.CredentialDescriptor) (protocol.PublicKeyCredentialRequestOptions, error) {
 	rp, err := s.relyingParty()
 	if err != nil {
@@ -84,7 +87,8 @@ func (s *Service) requestOptions(about string, allowed []protocol.CredentialDesc
 	}, nil
 }
 
-// SignIn verifies an assertion and opens a session. One assertion opens one.
+// SignIn verifies an assertion and opens a session. An assertion can be used once. Every failure is reported as the problem
+// assertion_refused, assertion_malformed or assertion_challenge.
 func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, requestID string) (Opened, error) {
 	now := s.clock.Now()
 	var out Opened
@@ -96,7 +100,8 @@ func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, request
 	return out, err
 }
 
-// Confirm verifies an assertion by the session's own person, so that changes may be made for another while (Fresh).
+// Confirm verifies an assertion of the session's own person and permits changes for another ConfirmationLife. The event
+// is recorded in the environment that the person is looking at.
 func (s *Service) Confirm(ctx context.Context, in Session, environment string, assertion json.RawMessage, requestID string) error {
 	now := s.clock.Now()
 	return s.withAssertion(ctx, assertion, in.ID, now, func(q *store.Q, a verifiedAssertion) error {
@@ -108,7 +113,7 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 			return err
 		}
 		if !confirmed {
-			return problem.New(problem.AssertionChallenge, "The confirmation was used before, or a newer one has taken its place. Try again.")
+			return problem.New(problem.AssertionChallenge, "The confirmation was already used or was replaced by a newer one. Try again.")
 		}
 		return events.Append(ctx, q, events.Entry{
 			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, Type: events.PersonConfirmed, At: now,
@@ -117,23 +122,24 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 	})
 }
 
-// asserted is a verified assertion.
+// verifiedAssertion is a verified assertion with its person and passkey.
 type verifiedAssertion struct {
 	person   models.Person
 	key      models.PersonPasskey
 	ceremony []byte
 }
 
-// asserted verifies an assertion with its passkey locked, keeps what it changed of the passkey, and lets then go on in the
-// same transaction. A counter that went back is kept and told of, and refused.
+// withAssertion verifies an assertion with its passkey's row locked, stores the passkey's new counter and flags, and calls
+// then in the same transaction. If the signature counter went back, the authenticator may have been cloned: the transaction
+// records a warning instead of calling then, and the caller gets an error.
 func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*store.Q, verifiedAssertion) error) error {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(assertion)
 	if err != nil {
-		return &problem.Error{Code: problem.AssertionMalformed, Detail: "The passkey's answer cannot be read.", Cause: err}
+		return &problem.Error{Code: problem.AssertionMalformed, Detail: "The response of the passkey cannot be parsed.", Cause: err}
 	}
 	challenge, err := base64.RawURLEncoding.Strict().DecodeString(parsed.Response.CollectedClientData.Challenge)
 	if err != nil || !s.validCeremony(challenge, about, now) {
-		return problem.New(problem.AssertionChallenge, "The sign-in took too long, or was used before. Try again.")
+		return problem.New(problem.AssertionChallenge, "The sign-in took too long or was already used. Try again.")
 	}
 	rp, err := s.relyingParty()
 	if err != nil {
@@ -161,6 +167,8 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 	return err
 }
 
+// verifyAssertion verifies the assertion with the WebAuthn library and returns the passkey as it is to be stored. The library
+// only sets CloneWarning when the counter went back; the caller must reject such an assertion.
 func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
 	key, p, err := q.Staff().LockPasskey(ctx, parsed.RawID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -170,7 +178,7 @@ func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.
 		return verifiedAssertion{}, err
 	}
 	if p.RevokedAt != nil || !bytes.Equal(parsed.Response.UserHandle, handle(p.ID)) {
-		return verifiedAssertion{}, errRefused(errors.New("the person is revoked or the user handle another's"))
+		return verifiedAssertion{}, errRefused(errors.New("the person is revoked, or the user handle is not the person's"))
 	}
 	session := webauthn.SessionData{
 		Challenge: parsed.Response.CollectedClientData.Challenge, RelyingPartyID: rp.Config.RPID, UserID: handle(p.ID),
@@ -204,7 +212,7 @@ func (s *Service) openSession(ctx context.Context, q *store.Q, p models.Person, 
 		return Opened{}, err
 	}
 	if !created {
-		return Opened{}, problem.New(problem.AssertionChallenge, "The sign-in was used before. Try again.")
+		return Opened{}, problem.New(problem.AssertionChallenge, "The sign-in was already used. Try again.")
 	}
 	held, err := s.grantsOf(ctx, q, p)
 	if err != nil {
@@ -218,6 +226,7 @@ func (s *Service) openSession(ctx context.Context, q *store.Q, p models.Person, 
 		s.tellGrants(ctx, q, p, held, events.PersonSignedIn, "person:"+p.ID, requestID, now, data)
 }
 
+// view returns the session as its callers see it.
 func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
 	idle := row.LastSeenAt.Add(IdleLife)
 	if row.ExpiresAt.Before(idle) {
@@ -226,18 +235,20 @@ func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
 	return Session{ID: row.ID, Person: p, Grants: held, ConfirmedAt: row.ConfirmedAt, IdleAt: idle, ExpiresAt: row.ExpiresAt}
 }
 
-// Use is who a request is by.
+// RequestOrigin says whether the person or a script of the page made a request.
 type RequestOrigin bool
 
-// What a page asks by itself, to stay true, does not keep a session alive: nobody may be there.
+// The origins of a request. A script's request, such as a page that refreshes itself, does not extend the session: the
+// person may have left.
 const (
 	FromPerson RequestOrigin = true
 	FromScript RequestOrigin = false
 )
 
-// Authenticate finds the session of a cookie and, where the person themselves use it, keeps that it was used.
+// Authenticate returns the session of a cookie. If the person made the request, it extends the session. Every rejection is
+// the problem unauthenticated.
 func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOrigin) (Session, error) {
-	if len(cookie) != 43 {
+	if len(cookie) != 43 { // secretBytes in base64url
 		return Session{}, errSignedOut()
 	}
 	row, p, err := s.store.ConsoleSessions().Get(ctx, s.keys.MACs(sessionPurpose, []byte(cookie)))
@@ -261,7 +272,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 	return view(row, p, held), err
 }
 
-// SignOut ends a session. Its streams end with it.
+// SignOut ends a session and its event streams. Signing out twice has no effect.
 func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {

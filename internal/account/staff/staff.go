@@ -1,9 +1,11 @@
-// Package people keeps the people who use the console: reviewers, operators and auditors of a tenant. They come by
-// invitation, sign in with a passkey and hold roles per environment; a session of the console is theirs alone. The judge of
-// both WebAuthn ceremonies is github.com/go-webauthn/webauthn; user verification is always required.
+// Package staff manages the staff who use the console: the reviewers, operators and auditors of a tenant. It invites them,
+// registers their passkeys, signs them in and records their roles per environment.
 //
-// A person is no API key and never becomes one. The package decides what a role may do nowhere: the route table of the
-// console does. Tokens and cookies are handed out once; only their MACs are stored.
+// The package github.com/go-webauthn/webauthn verifies both WebAuthn ceremonies; user verification is always required.
+// Invitation tokens and session cookies are returned once, and only their MACs are stored.
+//
+// A member of staff has no API key and cannot obtain one here. The package does not decide what a role permits: the route
+// table of the console does.
 package staff
 
 import (
@@ -26,19 +28,21 @@ import (
 )
 
 const (
-	// InvitationLife is how long an invitation may be used.
+	// InvitationLife is how long an invitation can be used.
 	InvitationLife = 24 * time.Hour
-	// IdleLife ends a session that nobody used for so long.
+	// IdleLife is how long a session lasts without a request of the person.
 	IdleLife = 30 * time.Minute
-	// SessionLife ends a session however much it is used.
+	// SessionLife is how long a session lasts at most, in use or not.
 	SessionLife = 12 * time.Hour
-	// Fresh is how long after the passkey was used a change needs no new confirmation.
+	// Fresh is how long changes are permitted after the last use of the passkey without a new
+	// confirmation.
 	ConfirmationLife = 15 * time.Minute
-	// MaxPasskeys bounds the passkeys of one person.
+	// MaxPasskeys is the maximum number of passkeys of one person.
 	MaxPasskeys = 10
 
+	// ceremonyLife is how long the browser may take to answer a WebAuthn challenge.
 	ceremonyLife = 5 * time.Minute
-	// touchEvery is how exactly it is known when a session was last used.
+	// touchEvery is the resolution of a session's last use: a session in use costs one UPDATE a minute.
 	touchEvery = time.Minute
 
 	invitationPurpose = "person-invitation" // of the keyring
@@ -48,25 +52,25 @@ const (
 	secretBytes = 32 // 256 bits, 43 characters
 )
 
-// Service keeps the people of all tenants.
+// Service manages the staff of all tenants. It is safe for concurrent use.
 type Service struct {
 	store *store.Store
 	keys  *keyring.Keyring
 	clock clock.Clock
-	base  string
+	base  string // URL of the console without a path
 }
 
-// New makes the service. The console lives at baseURL, whose host is the relying party of its passkeys: the RP IDs of
-// environments are their relying parties', and have nothing to do with it.
+// New returns the service. The host of baseURL is the WebAuthn relying party id of the staff's passkeys. It is unrelated to
+// the RP IDs of environments, which belong to the customers.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
 	return &Service{store: st, keys: keys, clock: c, base: baseURL}
 }
 
-// relyingParty is the library set to the console's own address.
+// relyingParty returns the WebAuthn library configured for the console's address.
 func (s *Service) relyingParty() (*webauthn.WebAuthn, error) {
 	u, err := url.Parse(s.base)
 	if err != nil || u.Hostname() == "" {
-		return nil, fmt.Errorf("the console needs a base URL for its passkeys, and has %q", s.base)
+		return nil, fmt.Errorf("the base URL %q has no host; the passkeys of the console require one", s.base)
 	}
 	return webauthn.New(&webauthn.Config{
 		RPID: u.Hostname(), RPDisplayName: "Countersign console", RPOrigins: []string{u.Scheme + "://" + u.Host},
@@ -76,33 +80,34 @@ func (s *Service) relyingParty() (*webauthn.WebAuthn, error) {
 			UserVerification: protocol.VerificationRequired,
 		},
 		Timeouts: webauthn.TimeoutsConfig{Registration: webauthn.TimeoutConfig{Timeout: ceremonyLife, TimeoutUVD: ceremonyLife}},
-		// No extension is asked for and no output is read.
+		// No extension is requested and no output is read, so unsolicited output of password managers is harmless.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 	})
 }
 
-// user is a person as the library asks for it.
+// user adapts a person to webauthn.User.
 type user struct {
 	person   models.Person
 	passkeys []models.PersonPasskey
 }
 
-// handle is what an authenticator keeps of a person: opaque, and the same for all of their passkeys.
+// handle returns the WebAuthn user handle of a person, which authenticators store. It is opaque and the same for all passkeys
+// of the person.
 func handle(person string) []byte {
 	sum := sha256.Sum256([]byte("countersign console person\x00" + person))
 	return sum[:]
 }
 
-// WebAuthnID is the user handle.
+// WebAuthnID returns the user handle.
 func (u user) WebAuthnID() []byte { return handle(u.person.ID) }
 
-// WebAuthnName is shown to the person by their own authenticator only.
+// WebAuthnName returns the person's name, which only their own authenticator shows.
 func (u user) WebAuthnName() string { return u.person.Name }
 
-// WebAuthnDisplayName is the name: the service knows no other.
+// WebAuthnDisplayName returns the person's name as well.
 func (u user) WebAuthnDisplayName() string { return u.person.Name }
 
-// WebAuthnCredentials are the person's passkeys.
+// WebAuthnCredentials returns the person's passkeys.
 func (u user) WebAuthnCredentials() []webauthn.Credential {
 	out := make([]webauthn.Credential, len(u.passkeys))
 	for i, k := range u.passkeys {
@@ -117,6 +122,7 @@ func (u user) WebAuthnCredentials() []webauthn.Credential {
 	return out
 }
 
+// descriptors returns the passkeys as the browser expects them in a list of allowed or excluded credentials.
 func (u user) descriptors() []protocol.CredentialDescriptor {
 	out := make([]protocol.CredentialDescriptor, len(u.passkeys))
 	for i, k := range u.passkeys {
@@ -129,18 +135,19 @@ func (u user) descriptors() []protocol.CredentialDescriptor {
 	return out
 }
 
-// Grant is what a person may do in one environment.
+// Grant lists the roles of a person in one environment.
 type Grant struct {
 	Environment models.Environment
 	Roles       []models.Role
 }
 
-// Has reports whether the grant has any of the roles.
+// Has reports whether the grant includes at least one of the roles.
 func (g Grant) Has(roles ...models.Role) bool {
 	return slices.ContainsFunc(roles, func(r models.Role) bool { return slices.Contains(g.Roles, r) })
 }
 
-// grants puts the rows of one person together with their environments, which come in the order of the environments.
+// grants joins the role rows of one person with the environments. Its result is in the order of the environments and omits
+// those without a role.
 func grants(environments []models.Environment, rows []models.PersonRole) []Grant {
 	var out []Grant
 	for _, env := range environments {
@@ -157,28 +164,30 @@ func grants(environments []models.Environment, rows []models.PersonRole) []Grant
 	return out
 }
 
+// newSecret returns a random token in unpadded base64url.
 func newSecret() string {
 	raw := make([]byte, secretBytes)
-	_, _ = rand.Read(raw) // never fails: it ends the process instead
+	_, _ = rand.Read(raw) // crypto/rand.Read never returns an error
 	return encode(raw)
 }
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// newCeremony makes a challenge that needs no memory: random bytes, when it ends, and a MAC over both and over what it is
-// for. That each is used once is seen to by whatever it opens.
+// newCeremony returns a stateless WebAuthn challenge: 16 random bytes, its expiry, and a MAC over both and over the subject
+// of the ceremony (a session id, or empty for a sign-in). Single use is enforced by the rows that a ceremony creates or
+// changes.
 func (s *Service) newCeremony(about string, now time.Time) []byte {
 	body := make([]byte, 24)
-	_, _ = rand.Read(body[:16]) // never fails: it ends the process instead
+	_, _ = rand.Read(body[:16]) // crypto/rand.Read never returns an error
 	binary.BigEndian.PutUint64(body[16:], uint64(now.Add(ceremonyLife).UnixMilli()))
 	return slices.Concat(body, s.keys.MAC(ceremonyPurpose, body, []byte(about)))
 }
 
-// ceremonyHolds reports whether a challenge is one of ours, for this purpose, and not over.
+// validCeremony reports whether newCeremony made the challenge for the same subject and it has not expired.
 func (s *Service) validCeremony(challenge []byte, about string, now time.Time) bool {
 	if len(challenge) < 24 {
 		return false
 	}
 	body, mac := challenge[:24], challenge[24:]
-	return s.keys.VerifyMAC(ceremonyPurpose, mac, body, []byte(about)) && now.UnixMilli() < int64(binary.BigEndian.Uint64(body[16:])) // #nosec G115 -- our own number
+	return s.keys.VerifyMAC(ceremonyPurpose, mac, body, []byte(about)) && now.UnixMilli() < int64(binary.BigEndian.Uint64(body[16:])) // #nosec G115 -- written by newCeremony
 }

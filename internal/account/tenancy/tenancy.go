@@ -1,5 +1,6 @@
-// Package tenancy makes customers: a tenant with its sandbox and its live environment, each with its first signing keys.
-// It issues no credential (internal/account/identity does) and is reached by the command line only: no request makes a tenant.
+// Package tenancy creates tenants with their sandbox and live environments, and changes the settings of environments.
+//
+// It issues no credential; package identity does. Only the command line creates tenants: no request of the API can.
 package tenancy
 
 import (
@@ -23,8 +24,10 @@ const (
 	holdTTL      = 72 * 3600
 )
 
-// SigningKeys gives a new environment its keys; internal/authz/signing does.
+// SigningKeys creates the signing keys of a new environment. signing.Service implements it; the interface keeps this room
+// free of authz.
 type SigningKeys interface {
+	// Establish creates the keys in the caller's transaction.
 	Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error
 }
 
@@ -45,27 +48,28 @@ func New(st *store.Store, keys SigningKeys, c clock.Clock, changed func(environm
 	return &Service{store: st, keys: keys, clock: c, changed: changed}
 }
 
-// Spec describes a tenant. RPID is the WebAuthn relying party id, a host name; Origins are the origins that people
-// complete challenges from, each a scheme and host of that id or below it.
+// Spec is the specification of a new tenant.
 type Spec struct {
-	Name    string // 1..120 characters
-	RPID    string
-	Origins []string
-	// AllowLocal lets the live environment have a local origin too: for development.
+	Name    string   // 1..120 characters; also the initial rp_name of both environments
+	RPID    string   // the WebAuthn relying party id, a host name such as bank.example
+	Origins []string // origins that subjects use passkeys from: scheme and host, the host being the RP ID or below it
+	// AllowLocal permits local origins, such as http://localhost:8080, in the live environment too. For development.
 	AllowLocal bool
-	// RequireEnrollmentGrant has the live environment require that enrolling is granted by name.
+	// RequireEnrollmentGrant makes the live environment accept enroll frames only from client tokens that name the purpose.
 	RequireEnrollmentGrant bool
-	// BarSelfReview bars self-review of holds in the live environment, whatever its policies say.
+	// BarSelfReview requires a reviewer other than the requester for every hold of the live environment, whatever its
+	// policies say.
 	BarSelfReview bool
 }
 
-// Made is a tenant with its environments.
+// Made is a new tenant with its environments.
 type Made struct {
 	Tenant        models.Tenant
 	Sandbox, Live models.Environment
 }
 
-// Create makes the tenant, its environments and their signing keys in one transaction.
+// Create creates the tenant, its environments and their signing keys in one transaction. The actor is recorded in the audit
+// log of both environments. Errors about the specification are plain sentences for the command line.
 func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, error) {
 	if err := in.validate(); err != nil {
 		return Made{}, err
@@ -94,7 +98,8 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	return out, err
 }
 
-// add writes one environment with its keys; the log of an environment begins with its tenant's making.
+// add creates one environment with its signing keys. Each environment has its own audit log, which begins with the creation
+// of the tenant.
 func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
 	if err := q.Environments().Create(ctx, env); err != nil {
 		return err
@@ -108,18 +113,19 @@ func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, a
 	return s.keys.Establish(ctx, q, scope, actor)
 }
 
+// validate returns an error that names the first invalid field.
 func (in Spec) validate() error {
 	if n := utf8.RuneCountInString(in.Name); n < 1 || n > 120 {
-		return fmt.Errorf("the name of a tenant has 1 to 120 characters, not %d", n)
+		return fmt.Errorf("the name of a tenant must have 1 to 120 characters, not %d", n)
 	}
 	if fault := displaytext.Fault(in.Name); fault != "" {
 		return fmt.Errorf("the name of a tenant must not contain control characters or line breaks; found %s", fault)
 	}
 	if in.RPID == "" || strings.ContainsAny(in.RPID, "/: ") {
-		return fmt.Errorf("the RP ID %q is no host name", in.RPID)
+		return fmt.Errorf("the RP ID %q is not a host name", in.RPID)
 	}
 	if len(in.Origins) == 0 {
-		return fmt.Errorf("at least one origin is needed, such as https://%s", in.RPID)
+		return fmt.Errorf("at least one origin is required, such as https://%s", in.RPID)
 	}
 	for _, origin := range in.Origins {
 		if err := in.checkOrigin(origin); err != nil {
@@ -129,6 +135,8 @@ func (in Spec) validate() error {
 	return nil
 }
 
+// checkOrigin checks that browsers may use passkeys of the RP ID from the origin: same host or below it, and https unless
+// the host is local. WebAuthn permits plain http for localhost only.
 func (in Spec) checkOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.Path != "" || u.RawQuery != "" || u.User != nil {
@@ -136,11 +144,11 @@ func (in Spec) checkOrigin(origin string) error {
 	}
 	host := u.Hostname()
 	if host != in.RPID && !strings.HasSuffix(host, "."+in.RPID) {
-		return fmt.Errorf("the origin %q is not of the RP ID %s", origin, in.RPID)
+		return fmt.Errorf("the origin %q is not at the RP ID %s or below it", origin, in.RPID)
 	}
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
 	if local && !in.AllowLocal {
-		return fmt.Errorf("the origin %q is local: a live environment must not have one", origin)
+		return fmt.Errorf("the origin %q is local; a live environment must not have a local origin", origin)
 	}
 	if u.Scheme == "http" && !local {
 		return fmt.Errorf("the origin %q is not https", origin)

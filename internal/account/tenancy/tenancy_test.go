@@ -50,11 +50,11 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no name":        {func(s *tenancy.Spec) { s.Name = "" }, "1 to 120 characters"},
 		"long name":      {func(s *tenancy.Spec) { s.Name = strings.Repeat("é", 121) }, "not 121"},
-		"no RP ID":       {func(s *tenancy.Spec) { s.RPID = "" }, "no host name"},
-		"RP ID is a URL": {func(s *tenancy.Spec) { s.RPID = "https://bank.example" }, "no host name"},
+		"no RP ID":       {func(s *tenancy.Spec) { s.RPID = "" }, "is not a host name"},
+		"RP ID is a URL": {func(s *tenancy.Spec) { s.RPID = "https://bank.example" }, "is not a host name"},
 		"no origin":      {func(s *tenancy.Spec) { s.Origins = nil }, "at least one origin"},
 		"a page":         {func(s *tenancy.Spec) { s.Origins = []string{"https://bank.example/login"} }, "scheme and a host"},
-		"foreign":        {func(s *tenancy.Spec) { s.Origins = []string{"https://evilbank.example"} }, "not of the RP ID"},
+		"foreign":        {func(s *tenancy.Spec) { s.Origins = []string{"https://evilbank.example"} }, "not at the RP ID"},
 		"plain http":     {func(s *tenancy.Spec) { s.Origins = []string{"http://bank.example"} }, "not https"},
 		"local": {func(s *tenancy.Spec) {
 			s.RPID, s.Origins = "localhost", []string{"http://localhost:8080"}

@@ -7,14 +7,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Queues is how much waits in an environment, and for how long.
+// Queues is the backlog of an environment, for the console's health page.
 type Queues struct {
 	Outbox     []store.Backlog
-	Endpoints  map[string]store.EndpointBacklog // by endpoint
+	Endpoints  map[string]store.EndpointBacklog // by endpoint id
 	Holds      store.HoldCounts
-	Chain      store.Chain
-	Challenges int64 // that can still be completed
-	Now        time.Time
+	Chain      store.Chain // extent of the sealed audit log
+	Challenges int64       // open and not expired
+	Now        time.Time   // the time that ages are relative to
 }
 
 // EndpointBacklogs returns how many deliveries wait for each endpoint of the environment, by endpoint id.
@@ -31,7 +31,7 @@ func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.Au
 	return links, reach, next, err
 }
 
-// Queues reads the queues that the environment's work passes through.
+// Queues reads the environment's backlog in one read transaction, so that the figures are consistent with each other.
 func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
 	q := Queues{Now: r.clock.Now()}
 	err := r.store.Read(ctx, func(tx *store.Q) (err error) {

@@ -1,6 +1,7 @@
-// Package console reads what the pages of the review console show beyond what the API's own services answer: a decision
-// with its chain and its people, a subject over time, how long the queues are. It changes nothing; every change that the
-// console makes goes through the services that the API uses.
+// Package consolequery runs the aggregated queries behind the pages of the review console: a decision with its chain and its
+// reviewers, the timeline of a subject, the length of the queues.
+//
+// It writes nothing: every change that the console makes goes through the services that the API uses.
 package consolequery
 
 import (
@@ -31,31 +32,31 @@ func New(st *store.Store, c clock.Clock, authorizations *authorization.Service) 
 	return &Reader{store: st, clock: c, authorizations: authorizations}
 }
 
-// Case is one decision with everything known about it.
+// Case is everything that the console shows of one decision. Templates of web/console name its fields.
 type Case struct {
-	Trace       authorization.Trace        // the decision, as GET /authorizations/{id} answers it
-	Explanation []policy.RequirementResult // every requirement, wanted and found
-	Display     authorization.Display      // what the subject was, or would be, asked to confirm
-	Account     audit.Decision             // the decision in its audit trail: evidence, policy, hold with its reviews
-	Hold        *models.Hold               // nil where it was not held
+	Trace       authorization.Trace        // the decision as GET /authorizations/{id} returns it
+	Explanation []policy.RequirementResult // every requirement of the policy with the value required and the value found
+	Display     authorization.Display      // the text that the subject was asked to confirm, or would have been
+	Account     audit.Decision             // the decision in its audit trail: evidence, policy, hold and reviews
+	Hold        *models.Hold               // nil if the decision was not held
 	RiskClass   string
 	ActionID    string
-	Asked       string      // the credential that asked
-	Chain       []ChainLink // the decisions it belongs to, the first one first
+	Asked       string      // the credential that requested the decision
+	Chain       []ChainLink // the decision with its follow-up decisions, in order
 	Log         []audit.LogLine
-	Names       map[string]string // of the people who appear, by id
+	Names       map[string]string // names of the staff who appear in the case, by id
 }
 
-// ChainLink is one decision of a chain.
+// ChainLink is one decision of a chain: the first decision or a follow-up decision.
 type ChainLink struct {
 	ID       string
-	At       string
+	At       string // RFC 3339
 	Decision string
-	Why      string // what led to it: asked, challenge, review
-	This     bool
+	Why      string // the cause in words, as the console shows it
+	This     bool   // the decision that the case is about
 }
 
-// Case reads one decision of the scope.
+// Case reads one decision of the scope with its chain. It returns the problem not_found if there is none.
 func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, error) {
 	trace, err := r.authorizations.Get(ctx, scope, id)
 	if err != nil {
@@ -82,10 +83,10 @@ func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, 
 	return c, err
 }
 
-// why says what a decision followed from.
+// why returns the cause of a decision in words.
 func why(d audit.Decision, chain []audit.Decision) string {
 	if d.Parent == nil {
-		return "asked for"
+		return "requested"
 	}
 	for _, p := range chain {
 		switch {
@@ -96,10 +97,11 @@ func why(d audit.Decision, chain []audit.Decision) string {
 			return "after challenge"
 		}
 	}
-	return "decided again"
+	return "follow-up decision"
 }
 
-// display is what was shown where the decision was challenged, and what would have been shown where it was not.
+// display fills in what the subject saw if the decision was challenged, and otherwise what they would have seen; and the hold
+// and the action of the case.
 func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error {
 	env, err := r.store.Environments().Get(ctx, scope)
 	if err != nil {
@@ -137,7 +139,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 	return nil
 }
 
-// names looks up the people among the actors of a case.
+// names returns the names of the staff among the actors and reviewers of a case.
 func (r *Reader) names(ctx context.Context, scope store.Scope, c Case) (map[string]string, error) {
 	var actors []string
 	for _, l := range c.Log {
@@ -151,7 +153,7 @@ func (r *Reader) names(ctx context.Context, scope store.Scope, c Case) (map[stri
 	return r.Names(ctx, scope.Tenant, actors)
 }
 
-// Names are the names of the people among actors (person:<id>), by id.
+// Names returns the names of the staff among actors (person:<id>), by id. Other actors are ignored.
 func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map[string]string, error) {
 	var people []string
 	for _, a := range actors {
@@ -165,6 +167,7 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 	return r.store.Staff().Names(ctx, tenant, people)
 }
 
+// notFound turns the store's error for a missing row into the problem that the caller gets.
 func notFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem.NewNotFound()

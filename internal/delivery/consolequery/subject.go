@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Most of each kind that a subject's page shows.
+// The most rows of each kind that a subject's page shows. The page has no pagination.
 const (
 	maxDecisions = 200
 	maxSessions  = 50
@@ -20,17 +20,17 @@ const (
 	maxTrust     = 200
 )
 
-// Subject is a subject over time.
+// Subject is the timeline of a subject.
 type Subject struct {
 	models.Subject
 	Passkeys  int
 	Decisions []authorization.Trace // newest first
-	Sessions  []models.Session      // newest first, with their effective status
+	Sessions  []models.Session      // newest first, with the status as of now
 	Entries   []models.Event        // newest first
 	Trust     []TrustPoint          // oldest first
 }
 
-// TrustPoint is where the trust state of a session moved.
+// TrustPoint is a change of the trust state of one of the subject's sessions.
 type TrustPoint struct {
 	At       time.Time
 	State    string
@@ -38,7 +38,7 @@ type TrustPoint struct {
 	Coverage string
 }
 
-// Subject reads a subject by the relying party's own id.
+// Subject reads the timeline of a subject by the relying party's id. It returns the problem not_found if there is none.
 func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Subject, error) {
 	sub, err := r.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
@@ -67,6 +67,7 @@ func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Sub
 	return out, err
 }
 
+// trust reads the subject's changes of trust state from the event log.
 func (r *Reader) trust(ctx context.Context, scope store.Scope, id string) ([]TrustPoint, error) {
 	f := store.ActivityFilter{Types: []string{string(events.TrustStateChanged)}, Subject: id}
 	rows, _, err := r.store.Events().Activity(ctx, scope, f, store.Page{Limit: maxTrust})

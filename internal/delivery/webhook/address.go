@@ -9,22 +9,23 @@ import (
 	"syscall"
 )
 
-// Policy says where the sender may connect to. It is asked about the address of every connection, after DNS, so it does
-// not matter what a name resolved to a moment ago.
+// Policy restricts the addresses that a Sender connects to. It is checked against the address of every connection after DNS
+// resolution, which defeats DNS rebinding: an earlier result of the resolver does not matter. The zero value permits public
+// addresses on the default ports.
 type Policy struct {
-	// AllowLoopback permits http and any port on loopback addresses: for development on one machine.
+	// AllowLoopback permits http and any port on loopback addresses. For development on one machine.
 	AllowLoopback bool
-	// Allow lists networks of the operator's own that may be called although they are private.
+	// Allow lists private networks of the operator that may be called all the same.
 	Allow []netip.Prefix
-	// Ports that may be called; 443 and 8443 where empty.
+	// Ports that may be called; empty is 443 and 8443.
 	Ports []uint16
 }
 
 var defaultPorts = []uint16{443, 8443}
 
-// refused are the networks that are nobody's on the public Internet, or lead back inside: IANA's special-purpose
-// registries (RFC 6890 and its updates), multicast, and the IPv6 forms that carry an IPv4 address. Of IPv6 only 2000::/3
-// is public at all, which leaves out unspecified, loopback, mapped, compatible, NAT64, discard, unique and link local.
+// refused lists the networks that are not public or lead back inside: IANA's special-purpose registries (RFC 6890 and its
+// updates), multicast, and the IPv6 ranges that embed an IPv4 address. Of IPv6, only 2000::/3 is public; that excludes the
+// unspecified, loopback, mapped, compatible, NAT64, discard, unique local and link-local ranges.
 var refused = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
@@ -46,7 +47,7 @@ func contains(list []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Public reports whether the address is one of the public Internet.
+// Public reports whether the address belongs to the public Internet. An address with a zone never does.
 func Public(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false
@@ -71,7 +72,8 @@ func (p Policy) permits(at netip.AddrPort) bool {
 	return slices.Contains(ports, at.Port()) && (Public(a) || contains(p.Allow, a))
 }
 
-// control refuses a connection just before it is made: Go calls it with the address that the socket will connect to.
+// control is the dialer's Control function. Go calls it before each connection with the resolved address; an error prevents
+// the connection.
 func (p Policy) control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !p.permits(at) {
@@ -80,8 +82,8 @@ func (p Policy) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// CheckURL reports, in a sentence, why an endpoint's address cannot be one; empty where it can. It is a help for whoever
-// types it and no defence: names are judged when they are connected to.
+// CheckURL returns a sentence that says why the URL cannot be an endpoint; empty if it can. It gives early feedback and is
+// not the defence: host names are not resolved here, control checks what they resolve to.
 func (p Policy) CheckURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -97,6 +99,7 @@ func (p Policy) CheckURL(raw string) string {
 	return p.checkHost(u)
 }
 
+// checkHost checks host and port of an endpoint's URL.
 func (p Policy) checkHost(u *url.URL) string {
 	port := uint64(443)
 	if s := u.Port(); s != "" {
@@ -111,7 +114,7 @@ func (p Policy) checkHost(u *url.URL) string {
 		if p.AllowLoopback {
 			return ""
 		}
-		return "url must not be an address of this machine."
+		return "url must not be a loopback address."
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if !p.permits(netip.AddrPortFrom(a, uint16(port))) {
@@ -120,7 +123,7 @@ func (p Policy) checkHost(u *url.URL) string {
 		return ""
 	}
 	if numeric(host) {
-		return "url must not write an IP address in another than the usual form."
+		return "url must write an IP address in its usual form."
 	}
 	ports := p.Ports
 	if len(ports) == 0 {
@@ -132,6 +135,7 @@ func (p Policy) checkHost(u *url.URL) string {
 	return ""
 }
 
+// loopbackName reports whether the host is a loopback address or a name that always resolves to one (RFC 6761).
 func loopbackName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -141,8 +145,8 @@ func loopbackName(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// numeric reports whether a host would be read as an IPv4 address by resolvers that know decimal, octal and hex forms: its
-// last label is a number (WHATWG URL, "ends in a number").
+// numeric reports whether some resolvers would read the host as an IPv4 address in decimal, octal or hexadecimal form,
+// such as 0x7f.1: its last label is a number (WHATWG URL, "ends in a number").
 func numeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])

@@ -2,34 +2,36 @@ package webhook
 
 import "time"
 
-// Breaker keeps a broken endpoint from being called for every delivery. Closed, everything due is sent. After Threshold
-// failures in a row it opens: nothing is sent but one probe each time ProbeAt comes, at growing distances; a probe that
-// succeeds closes it. It is a value: the endpoint's workflow keeps it between batches.
+// Breaker is the circuit breaker of one endpoint. While it is closed, every due delivery is sent. After Threshold consecutive
+// failures it opens: only one probe is sent at each ProbeAt, at growing intervals, until a probe succeeds and closes it.
+//
+// It is a value that the endpoint's workflow stores between batches. Its field names are in workflow histories and must not
+// change.
 type Breaker struct {
-	Failures int           // in a row
-	Open     bool          //
-	ProbeAt  time.Time     // while open
-	Backoff  time.Duration // the distance of the last two probes, while open
+	Failures int           // consecutive failures
+	Open     bool          // only probes are sent
+	ProbeAt  time.Time     // time of the next probe, while open
+	Backoff  time.Duration // interval before the next probe, while open; doubles up to maxBackoff
 }
 
-// The breaker's figures.
+// Parameters of the breaker.
 const (
-	Threshold    = 5
-	firstBackoff = 10 * time.Second
+	Threshold    = 5                // consecutive failures that open it
+	firstBackoff = 10 * time.Second // before the first probe
 	maxBackoff   = 5 * time.Minute
 )
 
-// Change is what an outcome did to a breaker.
+// Change is the effect of one attempt on a breaker.
 type Change int
 
-// The changes.
+// The effects of an attempt.
 const (
 	Unchanged Change = iota
 	Opened
 	Closed
 )
 
-// Slots is how many of n deliveries may be started now, with underWay started already.
+// Slots returns how many deliveries may be started now if n may be under way at once and underWay already are.
 func (b Breaker) Slots(n, underWay int, now time.Time) int {
 	switch {
 	case !b.Open:
@@ -41,8 +43,9 @@ func (b Breaker) Slots(n, underWay int, now time.Time) int {
 	}
 }
 
-// Observe takes one outcome in. Jitter in [0, 1) spreads the distance of probes from 0.9 to 1.1 of itself. Deliveries that
-// were under way when the breaker opened do not push the probe further away; a Retry-After of the receiver does.
+// Observe returns the breaker after one attempt. Jitter in [0, 1) spreads the interval of probes over 0.9 to 1.1 of itself.
+// Failures of deliveries that were under way when the breaker opened do not delay the probe; a Retry-After of the receiver
+// does.
 func (b Breaker) Observe(o AttemptResult, now time.Time, jitter float64) (Breaker, Change) {
 	switch {
 	case o.Succeeded && b.Open:
@@ -57,6 +60,7 @@ func (b Breaker) Observe(o AttemptResult, now time.Time, jitter float64) (Breake
 	return b, change
 }
 
+// failed counts a failure and, when due, opens the breaker or schedules the next probe.
 func (b Breaker) failed(now time.Time, jitter float64) (Breaker, Change) {
 	b.Failures++
 	switch {
@@ -73,7 +77,8 @@ func (b Breaker) failed(now time.Time, jitter float64) (Breaker, Change) {
 	return b, Unchanged
 }
 
-// spread is in whole milliseconds: a probe must be due when a timer set for it fires, and clocks do not tell nanoseconds.
+// spread applies the jitter to d. It returns whole milliseconds: the probe must be due when a timer set for it fires, and
+// stored times have no nanoseconds.
 func spread(d time.Duration, jitter float64) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*jitter)).Truncate(time.Millisecond)
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// concurrency bounds the requests under way to one endpoint.
+// concurrency is the maximum number of concurrent requests to one endpoint.
 const concurrency = 8
 
-// Observer hears of every try; metrics hang off it. It must return at once.
+// Observer receives every attempt, for metrics. It must return at once.
 type Observer interface {
-	// Attempted tells of one try: whether it was the first of a delivery that no broken receiver held up, how long after the
-	// event it began, and its outcome. What a receiver held up says nothing of how fast we are.
+	// Attempted reports one attempt: whether it was the first of a delivery that no open breaker delayed, how long after the
+	// event it began, and its result. Only first attempts measure our own latency: later ones wait for the receiver.
 	Attempted(first bool, since time.Duration, o AttemptResult)
 }
 
@@ -55,24 +55,26 @@ func NewDeliverer(d Deps, o DeliverOptions) *Deliverer {
 	}
 }
 
-// Job is what one Deliver works on.
+// DeliverJob is the input of one Deliver.
 type DeliverJob struct {
 	Endpoint string
-	Workflow string // id of the run, for the log
-	Breaker  Breaker
-	Stop     <-chan struct{} // when closed, nothing more is begun and what is under way may finish; may be nil
+	Workflow string          // id of the workflow, for events
+	Breaker  Breaker         // from the previous DeliverResult; zero at first
+	Stop     <-chan struct{} // when closed, no delivery is started and those under way finish; may be nil
 }
 
-// Result is how a Deliver ended.
+// DeliverResult is the result of one Deliver.
 type DeliverResult struct {
 	Breaker Breaker
-	Next    *time.Time // when there is something to do again; nil where nothing is owed
-	Gone    bool       // the endpoint is deleted or disabled
+	Next    *time.Time // when the next delivery or probe is due; nil if no delivery is pending
+	Gone    bool       // the endpoint is deleted or disabled: the workflow can end
 }
 
-// Deliver sends the endpoint's due deliveries until none is left, the breaker opens, the budget is used up or ctx ends.
-// Beat is called at least every second. Should two of them overlap, after a time-out, deliveries may be sent twice, with
-// the same webhook-id, and are counted once.
+// Deliver sends the endpoint's due deliveries until none is left, the breaker opens, the budget is used up, job.Stop is closed
+// or ctx ends. It calls beat at least every second, for heartbeats.
+//
+// Two calls for one endpoint can overlap after a heartbeat timeout. Deliveries may then be sent twice, with the same
+// webhook-id, but are recorded once.
 func (d *Deliverer) Deliver(ctx context.Context, job DeliverJob, beat func()) (DeliverResult, error) {
 	r := &delivering{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan attemptDone, concurrency)}
 	err := r.loop(ctx, beat)
@@ -86,9 +88,10 @@ func (d *Deliverer) Deliver(ctx context.Context, job DeliverJob, beat func()) (D
 	return r.nextWake(ctx)
 }
 
-// errGone ends a run whose endpoint is deleted or disabled.
+// errGone ends a Deliver whose endpoint is deleted or disabled.
 var errGone = errors.New("webhook: endpoint is gone")
 
+// delivering is the state of one Deliver. Its methods run in the goroutine of Deliver; send runs in one per request.
 type delivering struct {
 	*Deliverer
 	job      DeliverJob
@@ -96,21 +99,23 @@ type delivering struct {
 	endpoint models.WebhookEndpoint
 	secrets  [][]byte
 	loaded   time.Time
-	held     time.Time               // when the breaker was last seen open: what had happened by then waited for the receiver
-	underWay map[string]models.Event // by the delivery's id: what it carries
+	held     time.Time               // when the breaker was last open: older events waited for the receiver
+	underWay map[string]models.Event // the event of each delivery under way, by delivery id
 	results  chan attemptDone
 }
 
+// attemptDone is a finished attempt.
 type attemptDone struct {
 	delivery store.DueDelivery
 	at       time.Time
 	outcome  AttemptResult
-	dropped  bool // ctx ended first: nobody knows what the receiver got
+	dropped  bool // ctx ended first: unknown whether the receiver got it
 }
 
-// early reports whether a delivery was tried before its time: as a probe, with nothing else due.
+// early reports whether the delivery was attempted before it was due: as a probe, because nothing else was due.
 func (r attemptDone) earlyProbe() bool { return r.delivery.NextAttemptAt.After(r.at) }
 
+// loop starts due deliveries and records results until there is a reason to return. Deliveries may still be under way then.
 func (r *delivering) loop(ctx context.Context, beat func()) error {
 	budget := time.NewTimer(r.budget)
 	defer budget.Stop()
@@ -150,14 +155,14 @@ func (r *delivering) loop(ctx context.Context, beat func()) error {
 	}
 }
 
-// refreshEvery bounds how old the endpoint's URL and secrets may be, and quietFor how long a sender that died keeps the
-// fan-out from waking another.
+// refreshEvery is how often a Deliver reads the endpoint's URL and secrets again. quietLife is how long the fan-out leaves an
+// endpoint to a Deliver that stopped refreshing, because its process died, before it wakes the workflow.
 const (
 	refreshEvery = time.Second
 	quietLife    = 5 * time.Second
 )
 
-// refresh reads the endpoint again and says that it is being looked after.
+// refresh reads the endpoint again and marks it as being delivered to, so that the fan-out does not wake its workflow.
 func (r *delivering) refresh(ctx context.Context) error {
 	now := r.clock.Now()
 	if !r.loaded.IsZero() && now.Sub(r.loaded) < refreshEvery {
@@ -183,7 +188,7 @@ func (r *delivering) refresh(ctx context.Context) error {
 	return err
 }
 
-// start begins as many due deliveries as the breaker and the bound on concurrency allow.
+// start sends as many due deliveries as the breaker and the concurrency limit permit, and returns how many.
 func (r *delivering) start(ctx context.Context) (int, error) {
 	now := r.clock.Now()
 	if r.breaker.Open {
@@ -197,13 +202,13 @@ func (r *delivering) start(ctx context.Context) (int, error) {
 	for id := range r.underWay {
 		busy = append(busy, id)
 	}
-	// Twice as many as there are slots: some may have to wait for their cause.
+	// Query twice as many as there are slots: some may have to wait for a preceding event.
 	due, err := r.store.Deliveries().Due(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
 	if err != nil {
 		return 0, err
 	}
 	begun := 0
-	ahead := slices.Collect(maps.Values(r.underWay)) // what is sent, or waits, ahead of the next
+	ahead := slices.Collect(maps.Values(r.underWay)) // events that are under way or wait before the next
 	for _, delivery := range due {
 		if begun == slots {
 			break
@@ -228,9 +233,9 @@ func (r *delivering) start(ctx context.Context) (int, error) {
 	return begun, nil
 }
 
-// precedes reports whether an event is received ahead of another that is due too: an earlier one of the same transaction, or
-// about the same authorization. Events of one type in one transaction are of equal rank and do not wait for each other, nor
-// does any event wait for a delivery that failed and is tried again later.
+// precedes reports whether e must be received before other if both are due: e is earlier, and belongs to the same transaction
+// or is about the same authorization. Events of one type in one transaction are unordered. No event waits for a delivery that
+// failed and is to be retried later.
 func precedes(e, other models.Event) bool {
 	if !store.At(e).Before(store.At(other)) {
 		return false
@@ -239,7 +244,8 @@ func precedes(e, other models.Event) bool {
 	return related || e.TxID == other.TxID && e.Type != other.Type
 }
 
-// bodyOf makes the request body of an event: the same bytes at every try. An event that was erased has nothing left to tell.
+// bodyOf returns the request body of an event, the same bytes for every attempt. It returns events.ErrErased for an event whose
+// content was erased.
 func bodyOf(e *models.Event) ([]byte, error) {
 	if e == nil || e.ErasedAt != nil {
 		return nil, events.ErrErased
@@ -251,9 +257,10 @@ func bodyOf(e *models.Event) ([]byte, error) {
 	return json.Marshal(m)
 }
 
+// send makes one attempt and passes its result to the loop.
 func (r *delivering) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
 	o := r.sender.Send(ctx, m)
-	// A try that was cut short by our own ending says nothing of the receiver, unless an answer had come.
+	// An attempt that our own shutdown cut short says nothing about the receiver, unless there was a response.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
 	if r.observer != nil && !dropped {
 		r.observer.Attempted(first, at.Sub(delivery.Event.At), o)
@@ -261,7 +268,7 @@ func (r *delivering) send(ctx context.Context, delivery store.DueDelivery, first
 	r.results <- attemptDone{delivery: delivery, at: at, outcome: o, dropped: dropped}
 }
 
-// gather takes whatever else has come back, so that one transaction records it all.
+// collect returns the first result with all others that have arrived, so that one transaction records them.
 func (r *delivering) collect(first attemptDone) []attemptDone {
 	out := []attemptDone{first}
 	for {
@@ -274,36 +281,36 @@ func (r *delivering) collect(first attemptDone) []attemptDone {
 	}
 }
 
-// leave says that nobody looks after the endpoint any more and then looks once again: an event that was fanned out in
-// between saw the endpoint looked after and woke nobody.
+// release marks the endpoint as no longer being delivered to, and then queries once more. The order matters: an event that was
+// fanned out before the mark found the endpoint busy and did not wake its workflow, and is found by the query.
 func (r *delivering) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
-		// Until the probe nothing is sent whatever comes, so nobody need be woken.
+		// Nothing is sent before the probe, so new events need not wake the workflow.
 		_, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
 		return false, err
 	}
 	if _, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
-	r.loaded = time.Time{} // whoever stays says again that it does
+	r.loaded = time.Time{} // if the loop goes on, refresh marks the endpoint again
 	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
 	return next != nil && !next.After(r.clock.Now()), err
 }
 
-// rest says when to come back.
+// nextWake returns the result with the time of the next delivery or probe.
 func (r *delivering) nextWake(ctx context.Context) (DeliverResult, error) {
 	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
 	if err != nil {
 		return DeliverResult{}, err
 	}
 	if next != nil && r.breaker.Open {
-		next = &r.breaker.ProbeAt // with what is due, or with what is not due yet
+		next = &r.breaker.ProbeAt // the probe sends a delivery even if none is due
 	}
 	return DeliverResult{Breaker: r.breaker, Next: next}, nil
 }
 
-// drain waits for the requests under way and records them, also when ctx has ended (a worker that stops cuts them short).
-// Their own deadlines bound the wait.
+// drain waits for the requests under way and records them, even after ctx has ended because the worker stops. Their own
+// deadlines limit the wait.
 func (r *delivering) drain(ctx context.Context, beat func()) {
 	for len(r.underWay) > 0 {
 		select {
@@ -315,15 +322,18 @@ func (r *delivering) drain(ctx context.Context, beat func()) {
 	}
 }
 
+// recordLast records a result while the process shuts down. A failure is logged only: the delivery stays pending and is sent
+// again with the same webhook-id.
 func (r *delivering) recordLast(ctx context.Context, res attemptDone) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := r.record(ctx, []attemptDone{res}); err != nil && !errors.Is(err, errGone) {
-		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be made again",
+		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be repeated",
 			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
 	}
 }
 
+// expired reports whether the timer has fired, without waiting.
 func expired(t *time.Timer) bool {
 	select {
 	case <-t.C:
@@ -333,6 +343,7 @@ func expired(t *time.Timer) bool {
 	}
 }
 
+// orDefault returns d, or otherwise if d is zero.
 func orDefault(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
@@ -340,5 +351,6 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// jitter spreads retries and probes; it guards nothing, so it need not be unpredictable.
+// jitter returns a random number in [0, 1) that spreads retries and probes. It protects nothing, so it need not be
+// unpredictable.
 func jitter() float64 { return rand.Float64() } //nolint:gosec // see above

@@ -1,7 +1,10 @@
-// Package webhook delivers events to the relying parties' endpoints: which endpoint is owed which event, when to try and
-// when to stop, the signature of Standard Webhooks (https://www.standardwebhooks.com, version 1), and a sender that
-// cannot be talked into calling an address inside the network.
+// Package webhook delivers events to the webhook endpoints of relying parties. Requests are signed as Standard Webhooks
+// version 1 specifies (https://www.standardwebhooks.com).
 //
-// The package may not follow redirects, use a proxy from the environment, show a receiver's answer to anybody (its
-// digest and status are kept), or tell an endpoint's owner more about a failed connection than a word of a fixed list.
+// FanOut creates a delivery for each event and subscribed endpoint. The workflow of an endpoint calls Deliverer, which sends
+// the due deliveries, retries failed ones and stops at a circuit breaker. Endpoints is the service behind the API. Sender
+// makes the HTTP requests and refuses to connect to addresses inside the network.
+//
+// The package may not follow redirects, use a proxy of the environment, or store a receiver's response: only its status and
+// the digest of its body. To the owner of an endpoint it reports a failed connection as one of a fixed list of codes.
 package webhook

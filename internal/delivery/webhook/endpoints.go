@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MaxEndpoints bounds the endpoints of one environment.
+// MaxEndpoints is the maximum number of endpoints of one environment.
 const MaxEndpoints = 50
 
 // Status of an endpoint.
@@ -26,7 +26,7 @@ const (
 	Disabled = "disabled"
 )
 
-// reasonManual is the disabled_reason of an endpoint that its owner disabled.
+// reasonManual is the disabled_reason of an endpoint that its owner disabled; the others are "failing" and "gone".
 const reasonManual = "manual"
 
 // Deps are the dependencies of Endpoints, FanOut and Deliverer. FanOut uses neither Keyring nor Sender, and Deliverer uses no
@@ -55,14 +55,14 @@ func NewEndpoints(d Deps) *Endpoints {
 	return &Endpoints{store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, waker: d.Waker, logger: d.Log}
 }
 
-// Draft is an endpoint to be made. No events means every type.
+// Draft is the specification of a new endpoint.
 type Draft struct {
 	URL         string
-	Events      []string
+	Events      []string // patterns of event types, such as "hold.*"; empty subscribes to every type
 	Description string
 }
 
-// Create makes an endpoint and returns its signing secret, which is not shown again.
+// Create adds an endpoint and returns it with its signing secret, which cannot be read again.
 func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (models.WebhookEndpoint, string, error) {
 	if err := s.check(&d.URL, d.Events); err != nil {
 		return models.WebhookEndpoint{}, "", err
@@ -83,24 +83,24 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 			return err
 		}
 		if !made {
-			return problem.Newf(problem.Conflict, "The environment has %d webhook endpoints, which is the most it may have.", MaxEndpoints)
+			return problem.Newf(problem.Conflict, "The environment has %d webhook endpoints, which is the maximum. Delete one first.", MaxEndpoints)
 		}
 		return s.log(ctx, q, p, events.WebhookEndpointCreated, nil, &e, nil)
 	})
 	return e, text, err
 }
 
-// Get finds an endpoint.
+// Get returns an endpoint of the caller's environment, or store.ErrNotFound.
 func (s *Endpoints) Get(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
 	return s.store.Endpoints().Get(ctx, p.Store(), id)
 }
 
-// List lists the environment's endpoints.
+// List returns a page of the environment's endpoints and the cursor of the next page.
 func (s *Endpoints) List(ctx context.Context, p identity.Principal, page store.Page) ([]models.WebhookEndpoint, string, error) {
 	return s.store.Endpoints().List(ctx, p.Store(), page)
 }
 
-// Patch is what to change of an endpoint; nil keeps a value.
+// Patch is a change of an endpoint; a nil field is left unchanged.
 type Patch struct {
 	URL         *string
 	Events      *[]string
@@ -108,7 +108,7 @@ type Patch struct {
 	Status      *string
 }
 
-// Update changes an endpoint. Disabling discards what is still owed to it; enabling here replays nothing.
+// Update changes an endpoint. Disabling discards its pending deliveries. Enabling by Update replays nothing, unlike Enable.
 func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string, patch Patch) (models.WebhookEndpoint, error) {
 	var patterns []string
 	if patch.Events != nil {
@@ -144,6 +144,7 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 	return after, nil
 }
 
+// apply returns e with the changes; its time of change is now.
 func (c Patch) apply(e models.WebhookEndpoint, now time.Time) models.WebhookEndpoint {
 	if c.URL != nil {
 		e.URL = *c.URL
@@ -161,7 +162,7 @@ func (c Patch) apply(e models.WebhookEndpoint, now time.Time) models.WebhookEndp
 	return e
 }
 
-// switchStatus carries out a change of status and shows it in after.
+// switchStatus stores a change of status and updates the dependent fields of after.
 func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.WebhookEndpoint, after *models.WebhookEndpoint) error {
 	switch {
 	case before.Status == after.Status:
@@ -178,7 +179,7 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.
 	}
 }
 
-// Delete deletes an endpoint.
+// Delete deletes an endpoint with its pending deliveries.
 func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
@@ -192,7 +193,8 @@ func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string)
 	})
 }
 
-// Rotate gives an endpoint a new secret. Until overlap is over, both sign.
+// Rotate gives an endpoint a new signing secret and returns it. Until the overlap ends, requests carry a signature with each
+// of the two. A second rotation within the overlap returns the problem rotation_in_progress.
 func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string, overlap time.Duration) (models.WebhookEndpoint, string, error) {
 	now := s.clock.Now()
 	text, secret, err := newSecret(s.keyring, id, now)
@@ -209,14 +211,14 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 			return err
 		}
 		if !done {
-			return problem.New(problem.RotationInProgress, "The secret before the last one is still good. Rotate again when its overlap is over.")
+			return problem.New(problem.RotationInProgress, "The previous secret is still valid. Rotate again when its overlap has ended.")
 		}
 		return s.log(ctx, q, p, events.WebhookSecretRotated, &e, &e, map[string]any{"overlap_seconds": int(overlap.Seconds())})
 	})
 	return e, text, err
 }
 
-// Attempts lists the tries made for an endpoint, and the deliveries that wait for one.
+// Attempts returns a page of the attempts made for an endpoint and of the deliveries that wait for one.
 func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f store.AttemptFilter, page store.Page) ([]store.AttemptRow, string, error) {
 	if _, err := s.store.Endpoints().Get(ctx, p.Store(), id); err != nil {
 		return nil, "", err
@@ -224,6 +226,7 @@ func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id strin
 	return s.store.Deliveries().Attempts(ctx, id, f, page)
 }
 
+// check validates the URL and the event patterns of an endpoint; a nil URL is not checked.
 func (s *Endpoints) check(url *string, patterns []string) error {
 	if url != nil {
 		if fault := s.sender.policy.CheckURL(*url); fault != "" {
@@ -232,7 +235,7 @@ func (s *Endpoints) check(url *string, patterns []string) error {
 	}
 	for i, pattern := range patterns {
 		if !events.KnownPattern(pattern) {
-			return problem.Invalid([]any{"body", "events", i}, "There is no such type of event; see GET /api/v1/event-types.", "event_type_unknown")
+			return problem.Invalid([]any{"body", "events", i}, "Unknown event type. GET /api/v1/event-types lists the types.", "event_type_unknown")
 		}
 		if slices.Index(patterns, pattern) < i {
 			return problem.Invalid([]any{"body", "events", i}, "The type is listed twice.", "duplicate")
@@ -261,9 +264,9 @@ func (s *Endpoints) log(ctx context.Context, q *store.Q, p identity.Principal, t
 	return events.Append(ctx, q, events.Entry{Scope: p.Store(), Type: t, At: s.clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data})
 }
 
-// wake asks the endpoint's sender to look with fresh eyes. That it cannot be reached is no error: the sweep finds what waits.
+// wake resets and wakes the endpoint's workflow after a change. A failure is only logged: the sweep finds overdue deliveries.
 func (s *Endpoints) wake(ctx context.Context, p identity.Principal, id string) {
 	if err := s.waker.WakeEndpoint(ctx, p.EnvironmentID, id, true); err != nil {
-		s.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "the workflow of a webhook endpoint could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Waker tells an endpoint's workflow that there is something to do, starting it where it does not run. Reset asks it to
-// forget what it knows of failures: the endpoint was changed or enabled.
+// Waker wakes the workflow of an endpoint, or starts it if it is not running. workflows.Client implements it. Reset clears
+// the breaker, after a change of the endpoint.
 type Waker interface {
 	WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error
 }
@@ -31,16 +31,17 @@ func NewFanOut(d Deps) *FanOut {
 	return &FanOut{store: d.Store, clock: d.Clock, waker: d.Waker, logger: d.Log}
 }
 
-// wakeFor is how long a wake-up is given to have effect before somebody else tries.
+// wakeClaim is how long a process that wakes an endpoint's workflow keeps others from doing so too.
 const wakeClaim = 2 * time.Second
 
-// Handle is the outbox handler of topic "event": it owes the event to every endpoint that subscribed to its type and wakes
-// their senders. The events before it in the same transaction are owed with it, if they are not yet: rows of the outbox are
-// handled at once and in no order, and a consequence must not be due before its cause. It is safe to repeat.
+// Handle is the outbox handler of the topic "event": it creates a delivery of the event for every endpoint that subscribed to
+// its type, and wakes their workflows. It also creates those of earlier events of the same transaction that have none yet:
+// rows of the outbox are handled concurrently and in no order, and an effect must not be due before its cause. It is safe to
+// repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	rows, err := f.store.Events().WithCauses(ctx, row.EnvironmentID, row.Ref, maxCauses)
 	if err != nil || len(rows) == 0 {
-		return err // none: past its retention
+		return err // no rows: the event is past its retention
 	}
 	endpoints, err := f.store.Endpoints().Listening(ctx, row.EnvironmentID)
 	if err != nil {
@@ -60,13 +61,13 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	return f.wake(ctx, row.EnvironmentID, owed)
 }
 
-// causes bounds how many earlier events of the same transaction an event takes along. The transactions that write more
-// (a revoked subject with many open proofs) write one cause first and then consequences of equal rank.
+// maxCauses is how many earlier events of the same transaction Handle includes. Transactions that write more (the revocation
+// of a subject with many open proofs) write one cause followed by effects whose order does not matter.
 const maxCauses = 8
 
-// deliveries makes one for each endpoint that hears of the event. An endpoint is not told how it fares itself: it would
-// hear that it fails when it no longer does. It is due as of the event, so that an endpoint's deliveries are sent in the
-// order of the events and not in that of the fan-out.
+// deliveries returns a delivery for each endpoint that subscribed to the event. An endpoint does not receive events about
+// itself: it would learn that it fails after it has recovered. A delivery is due as of the time of its event, so that an
+// endpoint's deliveries are sent in the order of the events and not of the fan-out.
 func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Time) []models.WebhookDelivery {
 	payload, err := events.Payload(e)
 	if err != nil || !events.Type(e.Type).Public() || e.ErasedAt != nil {
@@ -87,9 +88,9 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 	return out
 }
 
-// wake wakes the senders that are not at work. It reads who is only after the deliveries are committed: a sender that
-// leaves looks for new deliveries after it has said so, hence one of the two sees the other. A wake-up that fails is no
-// error, the deliveries are there and Sweep finds them.
+// wake wakes the workflows of endpoints that no Deliver is working on. It must run after the deliveries are committed: a
+// Deliver that ends queries for new deliveries after it has released the endpoint, so one of the two sees the other. A failed
+// wake-up is only logged: the deliveries are stored, and Sweep finds them.
 func (f *FanOut) wake(ctx context.Context, environment string, owed []models.WebhookDelivery) error {
 	endpoints := make([]string, len(owed))
 	for i, d := range owed {
@@ -102,18 +103,18 @@ func (f *FanOut) wake(ctx context.Context, environment string, owed []models.Web
 	}
 	for _, id := range idle {
 		if err := f.waker.WakeEndpoint(ctx, environment, id, false); err != nil {
-			f.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook sender could not be woken", slog.String("endpoint", id),
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "the workflow of a webhook endpoint could not be woken", slog.String("endpoint", id),
 				slog.String("error", err.Error()))
 		}
 	}
 	return nil
 }
 
-// overdue is how late a delivery may be before Sweep wonders whether anybody will make it.
+// overdueAfter is how late a delivery may be before Sweep wakes the workflow of its endpoint; also the interval of Run.
 const overdueAfter = 3 * time.Second
 
-// Sweep wakes the senders of endpoints whose deliveries are overdue: their wake-up was lost, or their run was ended by
-// hand. It answers how many.
+// Sweep wakes the workflows of endpoints with overdue deliveries: the wake-up was lost, or an operator terminated the workflow
+// run. It returns how many it woke.
 func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 	now := f.clock.Now()
 	late, err := f.store.Endpoints().Overdue(ctx, now.Add(-overdueAfter))
@@ -128,7 +129,7 @@ func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 	return len(late), nil
 }
 
-// Run sweeps until ctx ends.
+// Run calls Sweep at intervals until ctx ends.
 func (f *FanOut) Run(ctx context.Context) {
 	tick := time.NewTicker(overdueAfter)
 	defer tick.Stop()
@@ -139,7 +140,7 @@ func (f *FanOut) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if _, err := f.Sweep(ctx); err != nil && ctx.Err() == nil {
-			f.logger.LogAttrs(ctx, slog.LevelWarn, "the sweep for overdue webhooks failed", slog.String("error", err.Error()))
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "waking the webhook endpoints with overdue deliveries failed", slog.String("error", err.Error()))
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// record writes what became of some tries in one transaction: the attempts, where their deliveries stand, and what it
-// means for the endpoint.
+// record stores the results of some attempts in one transaction: the attempts, the new state of their deliveries, and the
+// consequences for the endpoint. It returns errGone if the endpoint was disabled.
 func (r *delivering) record(ctx context.Context, results []attemptDone) error {
 	for _, res := range results {
 		delete(r.underWay, res.delivery.ID)
@@ -28,7 +28,7 @@ func (r *delivering) record(ctx context.Context, results []attemptDone) error {
 				return err
 			}
 			if gone {
-				continue // the endpoint wants no conclusions any more
+				continue // the endpoint is disabled: only the attempts are recorded
 			}
 			var err error
 			if breaker, gone, err = r.concludeEndpoint(ctx, q, breaker, res); err != nil {
@@ -47,13 +47,14 @@ func (r *delivering) record(ctx context.Context, results []attemptDone) error {
 	return nil
 }
 
+// recordOne stores one attempt and the state and next attempt of its delivery.
 func (r *delivering) recordOne(ctx context.Context, q *store.Q, res attemptDone) error {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
 	switch {
 	case o.Succeeded:
 	case res.earlyProbe() && !o.Abort:
-		// A probe ahead of its delivery's time uses up no attempt of it.
+		// A probe with a delivery that was not yet due does not count as one of its attempts.
 		n, status = res.delivery.Attempts, models.DeliveryPending
 	default:
 		status = models.DeliveryFailed
@@ -68,7 +69,9 @@ func (r *delivering) recordOne(ctx context.Context, q *store.Q, res attemptDone)
 	}, status, next)
 }
 
-// draw draws the conclusions of one outcome for the endpoint.
+// concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and
+// hastens the pending deliveries, a 410 or DisableAfter of failures disables the endpoint. It returns the new breaker and
+// whether the endpoint is gone.
 func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker, res attemptDone) (Breaker, bool, error) {
 	now := r.clock.Now()
 	b, change := b.Observe(res.outcome, now, jitter())
@@ -99,6 +102,7 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 	return b, false, nil
 }
 
+// disable disables the endpoint and records webhook.disabled, unless it is disabled already.
 func (r *delivering) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
 	disabled, err := q.Endpoints().Disable(ctx, r.job.Endpoint, reason, now)
 	if err != nil || !disabled {
@@ -116,7 +120,7 @@ func (r *delivering) notice(ctx context.Context, q *store.Q, t events.Type, now 
 	})
 }
 
-// optional is nil for the zero value.
+// optional returns a pointer to v, or nil for the zero value.
 func optional[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -14,21 +14,24 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MaxReplay bounds what one replay schedules; the oldest come first, so calling again goes on.
+// MaxReplay is the maximum number of deliveries that one replay schedules. The oldest come first; a further call schedules
+// the next ones.
 const MaxReplay = 10_000
 
-// Replay says what to deliver again. Status is failed (also what was discarded), succeeded, or all (also what the endpoint
-// was never owed); an event by its id is delivered whatever its status.
+// Replay selects the deliveries to send again.
 type Replay struct {
+	// Status is failed (which includes discarded deliveries), succeeded, or all (which includes events that the endpoint has no
+	// delivery of). Empty is failed.
 	Status string
-	Event  string
+	Event  string // id of one event, which is sent whatever the status of its delivery
 	Since  *time.Time
 	Until  *time.Time
 }
 
-// unhappy are the ends of a delivery that its receiver did not get.
+// undelivered are the final states of a delivery that its receiver did not get.
 var undelivered = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
 
+// filter returns the store's filter; missed asks for events without a delivery as well.
 func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 	f = store.ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
 	switch {
@@ -42,7 +45,8 @@ func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 	return f, missed
 }
 
-// Replay schedules deliveries again, each with the webhook-id it had, and answers how many.
+// Replay schedules settled deliveries again, each with its original webhook-id, and returns how many. It returns the problem
+// endpoint_disabled for a disabled endpoint.
 func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string, r Replay) (int64, error) {
 	var n int64
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -51,7 +55,7 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 			return err
 		}
 		if e.Status != Enabled {
-			return problem.New(problem.EndpointDisabled, "Enable the endpoint first: that replays what it missed.")
+			return problem.New(problem.EndpointDisabled, "The endpoint is disabled. Enable it first; that replays the events it missed.")
 		}
 		if r.Event != "" {
 			if _, err := q.Events().Get(ctx, p.Store(), r.Event); err != nil {
@@ -71,8 +75,8 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 	return n, nil
 }
 
-// Enable enables a disabled endpoint and replays the gap: what was discarded when it was disabled, what failed while it was
-// failing, and what happened since. On an enabled endpoint it changes nothing.
+// Enable enables a disabled endpoint and replays the gap: deliveries that were discarded when it was disabled or failed while
+// it was failing, and events since then. It has no effect on an enabled endpoint.
 func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -98,6 +102,7 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 	return e, nil
 }
 
+// replayGap schedules everything that the endpoint missed. Before is the endpoint as it was while disabled.
 func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.WebhookEndpoint) (int64, error) {
 	discarded, err := s.schedule(ctx, q, before, store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}}, false)
 	if err != nil {
@@ -105,7 +110,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 	}
 	var failed, missed int64
 	if before.FailingSince != nil {
-		// What began the failing was owed before it failed.
+		// Select by the time of settling: the first failed delivery may be older than the failure.
 		f := store.ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}
 		if failed, err = s.schedule(ctx, q, before, f, false); err != nil {
 			return 0, err
@@ -117,7 +122,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 	return discarded + failed + missed, err
 }
 
-// schedule makes settled deliveries due again and, where missed is set, owes what never was.
+// schedule makes settled deliveries due again and, if missed is set, creates those of events that have none.
 func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
 	n, err := q.Deliveries().Requeue(ctx, e.ID, f, s.clock.Now(), MaxReplay)
 	if err != nil || !missed {
@@ -127,6 +132,7 @@ func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEn
 	return n + m, err
 }
 
+// scheduleMissed creates deliveries of subscribed events that the endpoint has none of, at most limit.
 func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, limit int) (int64, error) {
 	var types []string
 	for _, t := range events.Selected("") {
@@ -148,13 +154,14 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 	return int64(len(owed)), q.Deliveries().Insert(ctx, owed)
 }
 
-// TestResult is what an endpoint answered to a test.
+// TestResult is the result of a test delivery.
 type TestResult struct {
 	Event string
 	AttemptResult
 }
 
-// Test sends a webhook.test to an endpoint, enabled or not, and waits for its answer. It is tried once and is in no log.
+// Test sends a webhook.test event to an endpoint, enabled or not, and waits for the response. It makes one attempt, which is
+// recorded nowhere.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
 	e, err := s.store.Endpoints().Get(ctx, p.Store(), id)
 	if err != nil {

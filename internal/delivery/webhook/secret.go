@@ -16,27 +16,29 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	secretSize   = 32 // bytes; Standard Webhooks asks for 24 to 64
-	purpose      = "webhook-secret"
+	secretSize   = 32               // bytes; Standard Webhooks requires 24 to 64
+	purpose      = "webhook-secret" // of the keyring
 )
 
-// The headers of Standard Webhooks.
+// The request headers of Standard Webhooks.
 const (
 	headerID        = "webhook-id"
 	headerTimestamp = "webhook-timestamp"
 	headerSignature = "webhook-signature"
 )
 
-// newSecret makes a signing secret: the text that its owner gets once, and the sealed row.
+// newSecret generates a signing secret. It returns the text that the owner of the endpoint receives once, and the row with
+// the sealed secret.
 func newSecret(ring *keyring.Keyring, endpoint string, now time.Time) (string, models.WebhookSecret, error) {
 	raw := make([]byte, secretSize)
-	_, _ = rand.Read(raw) // never fails: it ends the process instead
+	_, _ = rand.Read(raw) // crypto/rand.Read never returns an error
 	sealed, err := ring.Seal(purpose, raw, []byte(endpoint))
 	row := models.WebhookSecret{ID: ids.New("whs"), EndpointID: endpoint, Sealed: sealed, CreatedAt: now}
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw), row, err
 }
 
-// openSecrets unseals an endpoint's secrets.
+// openSecrets unseals an endpoint's secrets. The endpoint id is the additional data of the seal, so that a secret cannot be
+// moved to another endpoint's row.
 func openSecrets(ring *keyring.Keyring, endpoint string, rows []models.WebhookSecret) ([][]byte, error) {
 	out := make([][]byte, len(rows))
 	for i, r := range rows {
@@ -49,8 +51,8 @@ func openSecrets(ring *keyring.Keyring, endpoint string, rows []models.WebhookSe
 	return out, nil
 }
 
-// sign makes the value of webhook-signature: one v1 signature a secret, separated by spaces, so that a receiver verifies
-// with the old secret or the new one while a rotation overlaps.
+// sign returns the value of the webhook-signature header: one v1 signature per secret, separated by spaces, so that a receiver
+// can verify with the old or the new secret while a rotation overlaps.
 func sign(secrets [][]byte, id string, at time.Time, body []byte) string {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {

@@ -14,25 +14,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
-// What one try may take.
+// Limits of one attempt. docs/webhooks.md documents them.
 const (
 	connectTimeout = 5 * time.Second
-	sendTimeout    = 15 * time.Second // until the status line and headers are there
-	bodyTimeout    = 2 * time.Second  // for the body after that: the status has decided already
-	bodyCap        = 64 << 10         // bytes of the body that are read, for its digest
-	headerCap      = 16 << 10
+	sendTimeout    = 15 * time.Second // until the response headers are complete
+	bodyTimeout    = 2 * time.Second  // for the response body after that; the status already decides the outcome
+	bodyCap        = 64 << 10         // bytes of the response body that are read, for its digest
+	headerCap      = 16 << 10         // bytes of the response headers
 )
 
-// Sender makes the HTTP requests. It keeps no cookies, follows no redirect, uses no proxy, decompresses nothing, and asks
-// its policy about every address before it connects.
+// Sender sends webhook requests over HTTP. It has no cookies, follows no redirect, uses no proxy, decompresses nothing, and
+// checks every address against its policy before it connects. It is safe for concurrent use.
 type Sender struct {
 	policy Policy
 	client *http.Client
 }
 
-// NewSender makes a sender under a policy.
+// NewSender returns a sender that is restricted by the policy.
 func NewSender(p Policy) *Sender { return newSender(p, &net.Resolver{PreferGo: true}, nil) }
 
+// newSender is NewSender with a resolver and TLS settings of tests. It uses Go's resolver: the system's may not honour the
+// deadline of the context.
 func newSender(p Policy, resolver *net.Resolver, tlsConfig *tls.Config) *Sender {
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{}
@@ -49,22 +51,22 @@ func newSender(p Policy, resolver *net.Resolver, tlsConfig *tls.Config) *Sender 
 	}}
 }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Outcome is what became of one try.
+// AttemptResult is the outcome of one attempt to send a message.
 type AttemptResult struct {
-	Succeeded  bool          // the receiver answered 2xx
-	StatusCode int           // 0 where there was no answer
-	Latency    time.Duration // until the status was there, or the try was given up
-	Digest     string        // of what was read of the answer's body; empty where there was none
-	Error      string        // a word; empty for a success
-	RetryAfter time.Duration // as the receiver asked, 0 where it did not
-	Gone       bool          // 410: the endpoint wants nothing more
-	Abort      bool          // the receiver asked not to be sent this message again
+	Succeeded  bool          // the response was 2xx
+	StatusCode int           // 0 without a response
+	Latency    time.Duration // until the response headers, or until the attempt was given up
+	Digest     string        // of the part of the response body that was read; empty without a body
+	Error      string        // one of the Error constants or "status_<code>"; empty for a success
+	RetryAfter time.Duration // as the receiver requested; 0 if it did not
+	Gone       bool          // 410: the endpoint must be disabled
+	Abort      bool          // the receiver rejects this message; it is not retried
 }
 
-// The words of Outcome.Error; a status that is not 2xx is "status_<code>".
+// The error codes of an attempt. They are part of the contract. A response other than 2xx is "status_<code>".
 const (
 	ErrorTimeout   = "timeout"
 	ErrorAddress   = "address_refused"
@@ -79,18 +81,18 @@ const (
 
 var errRefused = errors.New("webhook: address refused")
 
-// Message is one signed request.
+// Message is the content of one request, which Send signs.
 type Message struct {
 	URL     string
-	ID      string // webhook-id: the event's, the same at every try
-	At      time.Time
+	ID      string    // the webhook-id header: the id of the event, the same in every attempt
+	At      time.Time // the webhook-timestamp header: the time of this attempt
 	Body    []byte
-	Secrets [][]byte
+	Secrets [][]byte // one signature is sent per secret
 }
 
-// Send makes one try and never takes longer than its deadlines.
+// Send makes one attempt. It reports every failure in its result and takes at most sendTimeout and bodyTimeout together.
 func (s *Sender) Send(ctx context.Context, m Message) AttemptResult {
-	start := time.Now() //nolint:forbidigo // measures how long the try took
+	start := time.Now() //nolint:forbidigo // measures the duration of the attempt
 	o := s.send(ctx, m, start)
 	if o.Latency == 0 {
 		o.Latency = time.Since(start)
@@ -98,6 +100,7 @@ func (s *Sender) Send(ctx context.Context, m Message) AttemptResult {
 	return o
 }
 
+// send makes the request. Its result has no latency if there was no response.
 func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptResult {
 	if s.policy.CheckURL(m.URL) != "" {
 		return AttemptResult{Error: ErrorURL}
@@ -125,7 +128,8 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptRe
 	return o
 }
 
-// digestOf reads at most answerCap bytes, in what time is left, and digests them.
+// digestOf returns the digest of the first bodyCap bytes of the body, or of the part that arrives within bodyTimeout. A body
+// that breaks off does not make the attempt fail.
 func digestOf(body io.Reader) string {
 	raw, _ := io.ReadAll(io.LimitReader(body, bodyCap))
 	if len(raw) == 0 {
@@ -134,7 +138,7 @@ func digestOf(body io.Reader) string {
 	return canonical.DigestBytes(raw)
 }
 
-// judge reads the status and the headers that speak to the sender.
+// judge evaluates the status and the headers of a response.
 func judge(res *http.Response, now time.Time) AttemptResult {
 	o := AttemptResult{StatusCode: res.StatusCode, Succeeded: res.StatusCode >= 200 && res.StatusCode < 300}
 	if o.Succeeded {
@@ -152,7 +156,7 @@ func judge(res *http.Response, now time.Time) AttemptResult {
 	return o
 }
 
-// retryAfter reads both forms of the header; 0 for neither.
+// retryAfter parses a Retry-After header, in seconds or as a date (RFC 9110, section 10.2.3); 0 if it is neither.
 func retryAfter(v string, now time.Time) time.Duration {
 	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
 		return time.Duration(n) * time.Second
@@ -163,10 +167,11 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
-// What net/http says, in words alone, of a receiver that hung up before the request was on its way.
+// idleClosedMessage is the text of an unexported error of net/http: the receiver closed the connection before the request was
+// sent.
 const idleClosedMessage = "http: server closed idle connection"
 
-// word reduces an error to what an endpoint's owner may know: nothing of our network.
+// errorCode reduces an error to a code that the owner of the endpoint may see. It reveals nothing about our network.
 func errorCode(err error) string {
 	var (
 		dns     *net.DNSError

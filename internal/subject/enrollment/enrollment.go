@@ -1,6 +1,7 @@
-// Package enrollment turns collected evidence into templates. Completing an enrollment records that it was asked for; its
-// run then trains, because training must survive a crash, and settles the record by one conditional update. The package
-// judges no session, and it reads vectors that were stored for enrolling and no others.
+// Package enrollment trains the templates of a subject from the evidence of its enroll frames.
+//
+// Begin records the request; a workflow then calls Train, so that training survives a crash, and Train settles the record by
+// one conditional update. The package assesses no session, and it reads no vectors but those stored for enrolling.
 package enrollment
 
 import (
@@ -25,26 +26,29 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Service keeps enrollments.
+// Service manages enrollments.
 type Service struct {
 	store    *store.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
 }
 
-// New makes the service.
+// New returns the service.
 func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 	return &Service{store: st, clock: c, assessor: assessor}
 }
 
-// View is an enrollment with its subject's own id.
+// View is an enrollment with the relying party's id of its subject.
 type View struct {
 	models.Enrollment
 	Subject string
 }
 
-// Begin records that an enrollment is to be completed, ending with the session. Asking again for the same session answers
-// the enrollment there is while it is pending or completed; after a failure it makes another.
+// Begin requests the training of the subject's templates from the frames collected up to and including the session. Force
+// permits provisional templates from little evidence. A repeated request for the session returns the existing enrollment while
+// it is pending or completed; after a failed one it creates a new enrollment.
+//
+// It returns the problem subject_revoked or recovery_not_ready if the subject cannot enroll.
 func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, session string, force bool) (View, error) {
 	now := s.clock.Now()
 	var out View
@@ -74,6 +78,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 	return out, err
 }
 
+// begin stores a new enrollment, its event and the outbox item that starts its workflow.
 func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, session string, force bool, now time.Time) (View, error) {
 	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, now); err != nil {
 		return View{}, err
@@ -101,13 +106,13 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 	})
 }
 
-// Get answers an enrollment by its id, for whoever began it.
+// Get returns an enrollment by its id. It checks no scope: the id must come from Begin for the same caller.
 func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
 	e, err := s.store.Enrollments().ByID(ctx, id)
 	return View{e, subject}, err
 }
 
-// List answers the enrollments of a subject, newest first.
+// List returns a page of the enrollments of a subject, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -124,13 +129,13 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	return out, next, err
 }
 
-// Run is what the run of an enrollment is started with.
+// WorkflowInput is the input of the enrollment workflow.
 type WorkflowInput struct {
 	Enrollment  string
 	Environment string
 }
 
-// Run looks up what the run is started with; false where the enrollment is settled.
+// WorkflowInput returns the input of the enrollment's workflow for the outbox relay; false if the enrollment is settled.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	e, err := s.store.Enrollments().ByID(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -139,14 +144,15 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 	return WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
 }
 
-// Step asks for the training of one enrollment.
+// Step is the input of Train.
 type Step struct {
 	ID         string
 	At         time.Time
 	WorkflowID string
 }
 
-// Train learns the templates and settles the enrollment. It is safe to repeat: a settled one answers how it was settled.
+// Train trains the templates and settles the enrollment as completed or failed. It is safe to repeat: for a settled enrollment
+// it returns the status. It also rescores the subject's active sessions against the new templates.
 func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus, error) {
 	var status models.EnrollmentStatus
 	var trained store.Scope
@@ -183,6 +189,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 	return status, err
 }
 
+// train trains and settles a pending enrollment of a locked subject.
 func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
 	session, err := q.Sessions().Get(ctx, scope, e.SessionID)
 	if err != nil {
@@ -229,7 +236,8 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	return e.Status, markEnrolled(ctx, q, scope, sub.UID, step.At)
 }
 
-// enrolled makes the moves of the subject that follow from a new template. What the enrollment was granted by has ended.
+// markEnrolled updates the subject after a new template: it is enrolled, its enrollment grant is used up, and an open recovery
+// is complete.
 func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
 	if err := q.Subjects().SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
 		return err
@@ -240,17 +248,18 @@ func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string
 	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
 }
 
-// granted reports whether the enrollment was asked for by name, or need not be.
+// enrollmentGranted reports whether a client token that names the purpose enroll requested the enrollment, or the environment
+// does not require that.
 func (s *Service) enrollmentGranted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
 	terms, err := q.Subjects().EnrollmentTerms(ctx, scope, sub.UID)
 	return !terms.GrantRequired || terms.AskedAt != nil, err
 }
 
-// collection is what was collected for an enrollment, session by session.
+// collection is the evidence of an enrollment, by session.
 type collection struct {
-	ids      []string // of the sessions
-	sessions []scoring.SessionFrames
-	refused  models.Strings // ids of sessions that did not fit the others
+	ids      []string                // of the sessions
+	sessions []scoring.SessionFrames // parallel to ids
+	refused  models.Strings          // ids of sessions that are inconsistent with the others
 }
 
 func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
@@ -273,7 +282,7 @@ func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device str
 	return c, nil
 }
 
-// refuseMisfits takes out the sessions that do not fit the others.
+// refuseMisfits removes the sessions that are inconsistent with the others, which may be another person's.
 func (c *collection) removeMisfits(model *scoring.Model) {
 	misfits := model.Misfits(c.sessions)
 	for i := len(misfits) - 1; i >= 0; i-- {
@@ -284,7 +293,7 @@ func (c *collection) removeMisfits(model *scoring.Model) {
 	slices.Reverse(c.refused)
 }
 
-// windows is how many frames the sessions have.
+// windows returns the number of frames in all sessions.
 func (c *collection) windows() (n int) {
 	for _, s := range c.sessions {
 		n += len(s.Frames)
@@ -292,7 +301,7 @@ func (c *collection) windows() (n int) {
 	return n
 }
 
-// keep puts a template in force.
+// saveTemplate seals a trained template and makes it the active version.
 func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
 	id := ids.New(ids.Template)
 	data, err := s.assessor.SealTemplate(id, t)
@@ -307,7 +316,7 @@ func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scop
 	})
 }
 
-// training is what an enrollment was about: the class of device, and what a template was learned of.
+// training describes a finished training for its event: the class of device and the modalities that have a template.
 type training struct {
 	device     string
 	modalities []string

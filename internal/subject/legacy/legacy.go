@@ -1,6 +1,7 @@
-// Package legacy keeps the earlier timing-based operations alive on the engine of today: trust sessions are observation
-// sessions, and /enrol and /auth compare the timings of one phrase. It adds no rule of its own to scoring, and subjects it
-// makes are the same as any other.
+// Package legacy implements the timing-based operations of the earlier contract on the current services: trust sessions are
+// observation sessions, and /enrol and /auth compare the timings of one fixed phrase.
+//
+// It adds no scoring rule of its own, and the subjects that it creates are ordinary subjects.
 package legacy
 
 import (
@@ -52,18 +53,17 @@ func New(d Deps) *Service {
 	return &Service{store: d.Store, clock: d.Clock, keys: d.Keys, assessor: d.Assessor, sessions: d.Sessions, subjects: d.Subjects}
 }
 
-// Trust is the score of a session: 1 is the enrolled person.
+// Trust is the trust in a session.
 type Trust struct {
-	Score   float64
+	Score   float64 // 0..1; 1 is the enrolled person
 	State   string
-	Reasons []string
+	Reasons []string // reason codes
 }
 
-// ended is the state of a session that is over. Its score says that nothing is known any more; the last one is in the answer
-// to the end of the session.
+// ended is the state of a session that is over. The session then has no meaningful score; the response to its end has the last.
 const ended = "ENDED"
 
-// Start opens a session for a user, who is made a subject where there is none.
+// Start starts a session for a user, and creates the subject if there is none.
 func (s *Service) Start(ctx context.Context, p identity.Principal, user string) (store.SubjectSession, error) {
 	if err := s.ensureSubject(ctx, p, user); err != nil {
 		return store.SubjectSession{}, err
@@ -71,6 +71,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, user string) 
 	return s.sessions.Start(ctx, p, user, "")
 }
 
+// ensureSubject creates the subject of a user unless it exists.
 func (s *Service) ensureSubject(ctx context.Context, p identity.Principal, user string) error {
 	_, err := s.subjects.Create(ctx, p, user)
 	if problem.Is(err, problem.SubjectExists) {
@@ -79,7 +80,7 @@ func (s *Service) ensureSubject(ctx context.Context, p identity.Principal, user 
 	return err
 }
 
-// Trust answers score and state of a session as of now.
+// Trust returns the score and the state of a session as of now.
 func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trust, error) {
 	v, err := s.sessions.Get(ctx, scope, id)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 	return s.trust(ctx, scope, v, s.clock.Now())
 }
 
-// End ends a session and returns the trust it ended with. Ending it again returns that nothing is known any more.
+// End ends a session and returns its last trust. For a session that has ended, the trust has no score.
 func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Trust, error) {
 	before, err := s.Trust(ctx, p.Store(), id)
 	if err != nil {
@@ -101,6 +102,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Tru
 	return before, nil
 }
 
+// trust assesses a session and applies the limitations of a recovery and the status of the subject.
 func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectSession, now time.Time) (Trust, error) {
 	state, over, err := s.assessor.Current(v.Session, now)
 	if err != nil {
@@ -130,7 +132,7 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 	return out, nil
 }
 
-// heads are the templates that the session was held against: none if a recovery retired them since it began.
+// heads returns the templates that the session is compared with; none if a recovery retired them since the session began.
 func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectSession) (scoring.Templates, error) {
 	r, err := s.store.Recoveries().Newest(ctx, scope, v.Subject.UID)
 	if err == nil && v.Session.StartedAt.Before(r.CreatedAt) {
@@ -143,16 +145,17 @@ func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectS
 	return s.assessor.Heads(rows), err
 }
 
-// Enrolled is how far /enrol has come.
+// Enrolled is the progress of /enrol.
 type Enrolled struct {
 	Samples  int
 	Enrolled bool
 }
 
-// Enrol adds a sample of the phrase. Before a recovery of the user is ready it is refused.
+// Enrol adds a sample of the phrase, in milliseconds, to the user's timing template. It returns the problem consent_required
+// without consent, and recovery_not_ready while a recovery of the user is cooling down.
 func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64, consent bool) (Enrolled, error) {
 	if !consent {
-		return Enrolled{}, problem.New(problem.ConsentRequired, "consent must be true: a template is personal data.")
+		return Enrolled{}, problem.New(problem.ConsentRequired, "consent must be true, because a template is personal data.")
 	}
 	if err := s.ensureSubject(ctx, p, user); err != nil {
 		return Enrolled{}, err
@@ -179,15 +182,15 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	return out, err
 }
 
-// Verdict is the answer of /auth.
+// Verdict is the result of /auth.
 type Verdict struct {
-	Confidence float64
-	Decision   string
+	Confidence float64 // 0..1
+	Decision   string  // accept, challenge or reject
 	Reasons    []string
 }
 
-// Auth compares a sample with what was enrolled. A user who is not enrolled at all is absent. It knows no likely: what a
-// recovery limits is challenged and not accepted.
+// Auth compares a sample with the user's timing template. Without a template it returns the problem not_found. The earlier
+// contract has no claim "likely", so a match that a recovery limits is challenged instead of accepted.
 func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64) (Verdict, error) {
 	now := s.clock.Now()
 	var out Verdict
@@ -217,7 +220,7 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 	return out, err
 }
 
-// judge is the verdict on a sample under what a recovery limits the subject by. Before it is ready there is no template.
+// verdict returns the verdict on a sample, given the limitation of a recovery. While one cools down there is no template.
 func (s *Service) verdict(ctx context.Context, q *store.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
 	if limit == recovery.LimitationCooling {
 		return Verdict{Decision: "challenge", Reasons: []string{limit}}, nil
@@ -236,6 +239,7 @@ func (s *Service) verdict(ctx context.Context, q *store.Q, sub models.Subject, l
 	return out, err
 }
 
+// verify compares a sample with the template. A template with too few samples is challenged.
 func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error) {
 	if !f.Enrolled() {
 		return Verdict{Decision: "challenge", Reasons: []string{reason.InsufficientSamples}}, nil
@@ -251,6 +255,7 @@ func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error
 	return Verdict{Confidence: confidence, Decision: decision, Reasons: []string{code}}, nil
 }
 
+// openTemplate unseals the subject's timing template; without one it returns an empty template.
 func (s *Service) openTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
 	var f scoring.FixedText
 	sealed, err := q.TimingTemplates().Get(ctx, scope, uid)
@@ -264,6 +269,7 @@ func (s *Service) openTemplate(ctx context.Context, q *store.Q, scope store.Scop
 	return f, json.Unmarshal(raw, &f)
 }
 
+// saveTemplate seals and stores the subject's timing template. The additional data is the uid.
 func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string, f scoring.FixedText, at time.Time) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
@@ -276,14 +282,14 @@ func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scop
 	return q.TimingTemplates().Set(ctx, scope, uid, sealed, at)
 }
 
-// invalid says which list cannot be compared with those enrolled.
+// invalid returns the validation problem of a sample: it names the list whose length differs from the enrolled samples.
 func invalid(f scoring.FixedText, reactions []float64, err error) error {
 	field, wanted := "reaction_times", f.Reactions
 	if len(reactions) == f.Reactions {
 		field, wanted = "keystroke_intervals", f.Intervals
 	}
 	if errors.Is(err, scoring.ErrFixedLength) {
-		return problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must have %d items, as the first sample has.", field, wanted), "value_error")
+		return problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must have %d items, like the first sample.", field, wanted), "value_error")
 	}
 	return problem.Invalid([]any{"body"}, "The times must be between 0 and 60000 ms.", "value_error")
 }

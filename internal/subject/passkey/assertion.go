@@ -18,9 +18,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ChallengeBytes is what an authenticator signs for a challenge: SHA-256 over the length-prefixed random bytes, challenge
-// id, action hash and digest of the stored display. Whoever changes what was shown changes what had to be signed. It fails
-// only on a display that has no canonical form.
+// ChallengeBytes returns the WebAuthn challenge that an authenticator signs: SHA-256 over the length-prefixed random bytes,
+// challenge id, action hash and digest of the stored display. It binds the signature to the text shown: a changed display has
+// a different challenge. It fails only for a display that has no canonical form.
 func ChallengeBytes(c models.Challenge) ([]byte, error) {
 	display, err := canonical.Digest(json.RawMessage(c.Display))
 	if err != nil {
@@ -30,7 +30,8 @@ func ChallengeBytes(c models.Challenge) ([]byte, error) {
 	return sum[:], nil
 }
 
-// AssertionOptions are PublicKeyCredentialRequestOptions for the challenge, as long as the subject has a passkey.
+// AssertionOptions returns PublicKeyCredentialRequestOptions for the challenge. It returns the problem method_not_offered if the
+// subject has no active passkey.
 func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error) {
 	env, err := s.store.Environments().Get(ctx, scope)
 	if err != nil {
@@ -53,17 +54,19 @@ func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c mod
 	}, nil
 }
 
-// ceremony is everything one assertion is held against.
+// ceremony is the expected relying party, user and challenge of an assertion.
 type ceremony struct {
 	rp        *webauthn.WebAuthn
 	user      user
 	challenge []byte
 }
 
-// VerifyAssertion follows WebAuthn Level 3, section 7.2. It answers the passkey with the counter, backup state and last
-// use that the caller stores once the assertion has settled the challenge. Each refusal has a code assertion_* of its own;
-// the only thing written is a clone warning. An assertion that is used because it has settled this very challenge meanwhile,
-// as one that is sent twice at once may have, is no clone's: it is problem.ChallengeClosed.
+// VerifyAssertion verifies an assertion as WebAuthn Level 3, section 7.2, specifies. It returns the passkey with the new
+// counter, backup state and time of use, which the caller must store in the transaction that settles the challenge.
+//
+// Each kind of rejection has its own code assertion_*. VerifyAssertion writes nothing but a clone warning. If a concurrent
+// request with the same assertion has already settled the challenge, the repeated counter is no clone's, and the problem is
+// challenge_closed.
 func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
 	cer, err := s.ceremony(ctx, scope, c)
 	if err != nil {
@@ -87,10 +90,11 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 	return row, nil
 }
 
+// ceremony returns what an assertion for the challenge must match. It rejects a challenge whose stored display was altered.
 func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Challenge) (ceremony, error) {
 	display, err := canonical.Digest(json.RawMessage(c.Display))
 	if err != nil || display != c.DisplayDigest {
-		return ceremony{}, refuse(problem.AssertionDisplay, "What the challenge shows is not what it was opened with.", err)
+		return ceremony{}, refuse(problem.AssertionDisplay, "The display of the challenge has changed since it was opened.", err)
 	}
 	var out ceremony
 	if out.challenge, err = ChallengeBytes(c); err != nil {
@@ -111,11 +115,11 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	return out, err
 }
 
-// judge lets the library verify the assertion, all but the counter, and finds the passkey it is by.
+// verify finds the passkey of the assertion and lets the library verify everything but the counter.
 func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models.Passkey, error) {
 	row, ok := c.passkey(parsed.RawID)
 	if !ok {
-		return row, refuse(problem.AssertionUnknownKey, "The subject has no such passkey, or it is revoked.", nil)
+		return row, refuse(problem.AssertionUnknownKey, "The subject does not have this passkey, or it is revoked.", nil)
 	}
 	session := webauthn.SessionData{
 		Challenge: encode(c.challenge), RelyingPartyID: c.rp.Config.RPID, UserID: c.user.WebAuthnID(),
@@ -140,11 +144,11 @@ func (c ceremony) passkey(credentialID []byte) (models.Passkey, bool) {
 	return models.Passkey{}, false
 }
 
-// name says which step of section 7.2 the library's refusal is about. The library gives no codes for most of them, so the
-// steps are looked at again, in their order; what fits none keeps the general code.
+// classify returns the code of the step of section 7.2 that failed. The library has no codes for most steps, so they are
+// checked again in order; a failure that matches none has the general code assertion_refused.
 func (c ceremony) classify(parsed *protocol.ParsedCredentialAssertionData, row models.Passkey, refusal error) (problem.Code, string) {
 	if h := parsed.Response.UserHandle; len(h) > 0 && !bytes.Equal(h, c.user.WebAuthnID()) {
-		return problem.AssertionUserHandle, "The user handle is another user's."
+		return problem.AssertionUserHandle, "The user handle is not the subject's."
 	}
 	auth := parsed.Response.AuthenticatorData
 	code, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.AssertCeremony, encode(c.challenge), auth, c.rp.Config)
@@ -152,31 +156,32 @@ func (c ceremony) classify(parsed *protocol.ParsedCredentialAssertionData, row m
 	case code != problem.AssertionRefused:
 		return code, detail
 	case isSignatureError(refusal):
-		return problem.AssertionSignature, "The signature is not by the passkey's key over this challenge."
+		return problem.AssertionSignature, "The signature does not verify with the passkey's key for this challenge."
 	case auth.Flags.HasBackupEligible() != row.BackupEligible, auth.Flags.HasBackupState() && !auth.Flags.HasBackupEligible():
-		return problem.AssertionBackupFlags, "The backup flags are not those of the registered passkey."
+		return problem.AssertionBackupFlags, "The backup flags do not match the registered passkey."
 	}
 	return code, detail
 }
 
-// isSignature tells by the error's type, because the library hands out copies of its error values.
+// isSignatureError compares the type of the library's error: the library returns copies of its error values, so errors.Is does
+// not match.
 func isSignatureError(err error) bool {
 	var e *protocol.Error
 	return errors.As(err, &e) && e.Type == protocol.ErrAssertionSignature.Type
 }
 
-// nameOf names the first step that client data and authenticator data fail, for both ceremonies.
+// classifyCeremony returns the code of the first step that client data or authenticator data fail, for both ceremonies.
 func classifyCeremony(client protocol.CollectedClientData, kind protocol.CeremonyType, challenge string, auth protocol.AuthenticatorData, rp *webauthn.Config) (problem.Code, string) {
 	want := sha256.Sum256([]byte(rp.RPID))
 	switch {
 	case client.Type != kind:
-		return problem.AssertionMalformed, "The client data is of another ceremony."
+		return problem.AssertionMalformed, "The client data belongs to a different ceremony."
 	case client.Challenge != challenge:
-		return problem.AssertionChallenge, "What was signed is another challenge, or this one with another display."
+		return problem.AssertionChallenge, "The signed challenge is a different one, or the display has changed."
 	case !protocol.IsOriginInHaystack(client.Origin, rp.RPOrigins):
-		return problem.AssertionOrigin, "The origin is not one of the environment's."
+		return problem.AssertionOrigin, "The origin is not one of the environment's origins."
 	case client.CrossOrigin, client.TopOrigin != "":
-		return problem.AssertionOrigin, "The ceremony ran inside another site's frame."
+		return problem.AssertionOrigin, "The ceremony ran inside a frame of a different site."
 	case !bytes.Equal(auth.RPIDHash, want[:]):
 		return problem.AssertionRPID, "The RP ID is not the environment's."
 	case !auth.Flags.UserPresent():
@@ -187,11 +192,13 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 	return problem.AssertionRefused, "The credential does not verify."
 }
 
-// cloned marks the passkey and refuses: its counter went back, so there may be two of it.
+// refuseClone records a clone warning and rejects the assertion: the signature counter went back, so the authenticator may have
+// been copied.
 func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		// The counter is stored with the challenge's end: whoever has seen the one sees the other.
+		// The counter is stored in the transaction that settles the challenge. If a concurrent request did that, the settled
+		// challenge is visible here, and this is a repetition and no clone.
 		current, err := q.Challenges().Get(ctx, scope, c.ID)
 		if err == nil && current.Status != models.ChallengeOpen {
 			return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", current.Status)
@@ -210,9 +217,10 @@ func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub model
 	if err != nil {
 		return err
 	}
-	return refuse(problem.AssertionCloned, "The authenticator's counter is not above the last one seen: it may have been copied, or the assertion was used.", nil)
+	return refuse(problem.AssertionCloned, "The authenticator's counter did not increase. The authenticator may have been copied, or the assertion was already used.", nil)
 }
 
+// refuse returns a problem with the library's error as its cause, which is logged and not returned to the client.
 func refuse(code problem.Code, detail string, cause error) error {
 	return &problem.Error{Code: code, Detail: detail, Cause: cause}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Visit is what a registration grant opens in a browser.
+// GrantInfo describes a usable registration grant for the hosted registration page.
 type GrantInfo struct {
 	Environment models.Environment
-	Subject     string // the relying party's id of whom the passkey will be for
-	Passkeys    int    // that the subject has already
-	ExpiresAt   time.Time
+	Subject     string    // the relying party's id of the subject
+	Passkeys    int       // number of active passkeys that the subject has
+	ExpiresAt   time.Time // of the grant
 }
 
-// Scope is where the visit acts.
+// Scope returns the scope of the grant's environment.
 func (v GrantInfo) Scope() store.Scope {
 	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
-// ByGrant finds what a grant's token alone opens; a token has 256 random bits. One that is unknown, used or over, or whose
-// subject is gone or revoked, is refused with the one answer for all of these.
+// ByGrant returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
+// expired, or whose subject is erased or revoked, is the problem grant_invalid in every case.
 func (s *Service) ByGrant(ctx context.Context, token string) (GrantInfo, error) {
 	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, store.ErrNotFound) {

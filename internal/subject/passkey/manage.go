@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// List answers the subject's passkeys, revoked ones too, newest first.
+// List returns a page of the subject's passkeys, including revoked ones, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, page store.Page) ([]models.Passkey, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -23,7 +23,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	return s.store.Passkeys().List(ctx, scope, sub.UID, page)
 }
 
-// Revoke ends a passkey: no assertion of it is accepted from here on. Revoking it again changes nothing.
+// Revoke ends a passkey: its assertions are rejected from then on. Revoking it twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, id string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {

@@ -1,9 +1,10 @@
-// Package passkey registers WebAuthn credentials for subjects and verifies the assertions by which a person answers a
-// challenge. github.com/go-webauthn/webauthn is the judge of both ceremonies; this package keeps what it is to judge by,
-// refuses what the library lets pass (a counter that went back), and names each refusal.
+// Package passkey registers WebAuthn credentials of subjects and verifies the assertions that complete challenges.
 //
-// It may not settle a challenge, decide an authorization or keep an assertion. A grant's token is shown once, at its
-// making; only its MAC is stored.
+// The package github.com/go-webauthn/webauthn verifies both ceremonies. This package stores the credentials, rejects what the
+// library accepts (a signature counter that went back), and gives each rejection its problem code.
+//
+// It may not settle a challenge, decide an authorization or store an assertion. The token of a registration grant is returned
+// once; the database has its MAC.
 package passkey
 
 import (
@@ -25,29 +26,29 @@ import (
 )
 
 const (
-	// GrantLife is how long a registration grant may be used.
+	// GrantLife is how long a registration grant can be used.
 	GrantLife = 10 * time.Minute
-	// MaxPasskeys bounds the passkeys that a subject has at once, and with them the size of the options.
+	// MaxPasskeys is the maximum number of active passkeys of a subject. It also limits the size of the options.
 	MaxPasskeys = 20
 
 	grantPurpose = "passkey-registration-grant" // of the keyring
 	grantBytes   = 32                           // 256 bits, 43 characters
 )
 
-// Service keeps the passkeys of all environments.
+// Service manages the passkeys of all environments. It is safe for concurrent use.
 type Service struct {
 	store *store.Store
 	keys  *keyring.Keyring
 	clock clock.Clock
 }
 
-// New makes the service.
+// New returns the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c}
 }
 
-// relyingParty is the library set to an environment's RP ID and origins. User verification is always required: the
-// library's default only prefers it.
+// relyingParty returns the WebAuthn library configured for an environment's RP ID and origins. It always requires user
+// verification, which the library only prefers by default.
 func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
 	rp, err := webauthn.New(&webauthn.Config{
 		RPID: env.RPID, RPDisplayName: env.RPName, RPOrigins: env.RPOrigins,
@@ -57,7 +58,7 @@ func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
 			UserVerification: protocol.VerificationRequired,
 		},
 		Timeouts: webauthn.TimeoutsConfig{Registration: webauthn.TimeoutConfig{Timeout: GrantLife, TimeoutUVD: GrantLife}},
-		// No extension is asked for and no output is read, so what a password manager adds does no harm.
+		// No extension is requested and no output is read, so unsolicited output of password managers is harmless.
 		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 	})
 	if err != nil {
@@ -66,29 +67,29 @@ func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
 	return rp, nil
 }
 
-// user is a subject as the library asks for it.
+// user adapts a subject to webauthn.User.
 type user struct {
 	subject  models.Subject
 	passkeys []models.Passkey
 }
 
-// UserHandle is what an authenticator keeps of the subject: opaque, the same for all passkeys of one subject, and of no
-// use outside the service.
+// UserHandle returns the WebAuthn user handle of a subject, which authenticators store. It is opaque, the same for all passkeys
+// of the subject, and does not reveal the uid.
 func UserHandle(subjectUID string) []byte {
 	sum := sha256.Sum256(lengthPrefixed([]byte("countersign user handle"), []byte(subjectUID)))
 	return sum[:]
 }
 
-// WebAuthnID is the user handle.
+// WebAuthnID returns the user handle.
 func (u user) WebAuthnID() []byte { return UserHandle(u.subject.UID) }
 
-// WebAuthnName is shown to the person by their own authenticator only.
+// WebAuthnName returns the subject's id, which only the subject's own authenticator shows.
 func (u user) WebAuthnName() string { return u.subject.ExternalID }
 
-// WebAuthnDisplayName is the name: the service knows no other.
+// WebAuthnDisplayName returns the subject's id as well: the service does not know the subject's name.
 func (u user) WebAuthnDisplayName() string { return u.subject.ExternalID }
 
-// WebAuthnCredentials are the subject's passkeys that are not revoked.
+// WebAuthnCredentials returns the subject's active passkeys.
 func (u user) WebAuthnCredentials() []webauthn.Credential {
 	out := make([]webauthn.Credential, len(u.passkeys))
 	for i, p := range u.passkeys {
@@ -97,7 +98,7 @@ func (u user) WebAuthnCredentials() []webauthn.Credential {
 	return out
 }
 
-// credential is the record that an assertion is held against.
+// credential converts a stored passkey to the library's record.
 func credential(p models.Passkey) webauthn.Credential {
 	return webauthn.Credential{
 		ID: p.CredentialID, PublicKey: p.PublicKey, AttestationType: p.AttestationType, Transport: transports(p.Transports),
@@ -116,6 +117,7 @@ func transports(names []string) []protocol.AuthenticatorTransport {
 	return out
 }
 
+// descriptors returns the passkeys as the browser expects them in a list of allowed or excluded credentials.
 func descriptors(passkeys []models.Passkey) []protocol.CredentialDescriptor {
 	out := make([]protocol.CredentialDescriptor, len(passkeys))
 	for i, p := range passkeys {
@@ -126,7 +128,7 @@ func descriptors(passkeys []models.Passkey) []protocol.CredentialDescriptor {
 	return out
 }
 
-// AAGUID is the authenticator's model as a UUID; nil where the authenticator does not say.
+// AAGUID returns the id of the authenticator's model in lower case; nil if the authenticator does not disclose it.
 func AAGUID(p models.Passkey) *string {
 	id, err := uuid.FromBytes(p.AAGUID)
 	if err != nil || id == uuid.Nil {
@@ -136,7 +138,7 @@ func AAGUID(p models.Passkey) *string {
 	return &s
 }
 
-// lengthPrefixed joins parts so that no two lists of parts give the same bytes.
+// lengthPrefixed joins the parts, each after its length, so that different lists of parts never give the same bytes.
 func lengthPrefixed(parts ...[]byte) []byte {
 	var out []byte
 	for _, p := range parts {

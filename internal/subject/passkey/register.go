@@ -18,21 +18,23 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Grant is PasskeyRegistrationGrant. Token is shown this once.
+// Grant permits the registration of one passkey (PasskeyRegistrationGrant of the contract).
 type Grant struct {
-	Token     string
+	Token     string // returned this once
 	ExpiresAt time.Time
 }
 
-// errGrant is one answer for a grant that is unknown, used, over, or of another subject: which one is nobody's business.
+// errGrant is the single response to a grant that is unknown, used, expired or of a different subject, so that it
+// reveals nothing about other grants.
 func errGrantInvalid() error {
 	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of another subject.")
 }
 
-// Grant permits the registration of one passkey for the subject within GrantLife.
+// Grant creates a grant with which the subject can register one passkey within GrantLife. It returns the problem conflict if the
+// subject already has MaxPasskeys.
 func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID string) (Grant, error) {
 	secret := make([]byte, grantBytes)
-	_, _ = rand.Read(secret) // never fails: it ends the process instead
+	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
 	token, now := encode(secret), s.clock.Now()
 	g := models.RegistrationGrant{
 		MAC: s.keys.MAC(grantPurpose, []byte(token)), ID: ids.New(ids.RegistrationGrant), TenantID: p.TenantID,
@@ -55,8 +57,8 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 	return Grant{Token: token, ExpiresAt: g.ExpiresAt}, err
 }
 
-// Options exchanges a grant for PublicKeyCredentialCreationOptions. Asking again begins a new ceremony and ends the one
-// before; the grant is spent by the completion only.
+// Options begins the registration ceremony of a grant and returns its PublicKeyCredentialCreationOptions. A second call begins
+// a new ceremony in place of the first. Only Complete spends the grant.
 func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -82,8 +84,8 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 	return options, err
 }
 
-// Complete verifies what the browser made and registers it. The grant's row is locked, so that of several completions at
-// once one registers and the others find the grant used. A refused credential ends the ceremony, not the grant.
+// Complete verifies the browser's registration response and registers the passkey. The grant's row is locked: of concurrent
+// calls one succeeds, and the others find the grant used. A rejected response ends the ceremony but not the grant.
 func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID, token string, response json.RawMessage) (models.Passkey, error) {
 	var row models.Passkey
 	var refusal error
@@ -109,6 +111,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 	return row, err
 }
 
+// register spends the grant, stores the passkey and records passkey.registered, in the caller's transaction.
 func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal, c candidate, made *webauthn.Credential) (models.Passkey, error) {
 	now := s.clock.Now()
 	row := models.Passkey{
@@ -130,7 +133,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		return row, err
 	}
 	if !created {
-		return row, problem.New(problem.PasskeyExists, "This passkey is registered in the environment already.")
+		return row, problem.New(problem.PasskeyExists, "This passkey is already registered in the environment.")
 	}
 	data := map[string]any{"passkey": row.ID, "backed_up": row.BackupState}
 	if model := AAGUID(row); model != nil {
@@ -139,14 +142,14 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 	return row, events.Append(ctx, q, entry(p, c.subject, events.PasskeyRegistered, now, data))
 }
 
-// candidate is a valid grant with whom it is for.
+// candidate is a usable grant with its subject and the subject's active passkeys.
 type candidate struct {
 	grant    models.RegistrationGrant
 	subject  models.Subject
 	passkeys []models.Passkey
 }
 
-// candidate locks the grant and finds its subject. The subject of the path must be the grant's.
+// lockCandidate locks a usable grant and finds its subject, which must be the one that the request names.
 func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Scope, subjectID, token string) (candidate, error) {
 	sub, err := activeSubject(ctx, q, scope, subjectID)
 	if err != nil {
@@ -166,6 +169,7 @@ func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Sco
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
 }
 
+// relyingPartyOf returns the WebAuthn library configured for the environment of the scope.
 func (s *Service) relyingPartyOf(ctx context.Context, q *store.Q, scope store.Scope) (*webauthn.WebAuthn, error) {
 	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
@@ -174,10 +178,11 @@ func (s *Service) relyingPartyOf(ctx context.Context, q *store.Q, scope store.Sc
 	return relyingParty(env)
 }
 
-// verifyRegistration follows WebAuthn Level 3, section 7.1.
+// verifyRegistration verifies a registration response as WebAuthn Level 3, section 7.1, specifies. Every rejection is the
+// problem registration_refused.
 func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope store.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, error) {
 	if c.grant.Ceremony == nil {
-		return nil, refuseRegistration("There is no registration under way: ask for options first.", nil)
+		return nil, refuseRegistration("No registration is in progress. Request options first.", nil)
 	}
 	var session webauthn.SessionData
 	if err := json.Unmarshal(c.grant.Ceremony, &session); err != nil {
@@ -204,21 +209,23 @@ func refuseRegistration(detail string, cause error) error {
 	return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 }
 
+// activeSubject finds a subject that is not revoked.
 func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
 	sub, err := q.Subjects().Get(ctx, scope, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return sub, problem.NewNotFound()
 	case err == nil && sub.Status == models.SubjectRevoked:
-		return sub, problem.New(problem.SubjectRevoked, "The subject is revoked; no passkey can be registered for it.")
+		return sub, problem.New(problem.SubjectRevoked, "The subject is revoked. No passkey can be registered for it.")
 	}
 	return sub, err
 }
 
+// checkLimit returns the problem conflict if the subject has MaxPasskeys active passkeys.
 func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
 	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) >= MaxPasskeys {
-		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the most: revoke one first.", MaxPasskeys)
+		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the maximum. Revoke one first.", MaxPasskeys)
 	}
 	return err
 }

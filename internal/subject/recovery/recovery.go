@@ -1,9 +1,9 @@
-// Package recovery lets a subject whose template can no longer be trusted start over. A recovery voids what is open for
-// the subject at once, ends the channels that its evidence comes in by, then waits: the weaker what vouches for the person, the longer. A new enrollment completes it.
+// Package recovery replaces the templates of a subject that can no longer be trusted. A recovery ends everything that is open
+// for the subject at once, and then cools down before a new enrollment may complete it: the weaker the anchor that vouches for
+// the person, the longer.
 //
-// The waiting is a run in package workflows; this package makes the moves, each one conditional UPDATE that names the
-// state it expects. It may not train templates or read evidence, and it keeps of the relying party's evidence reference
-// its digest only.
+// A workflow waits; this package makes the transitions, each one a conditional UPDATE that names the expected state. It may not
+// train templates or read evidence. Of the relying party's evidence reference it stores only the digest.
 package recovery
 
 import (
@@ -24,36 +24,38 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// LimitationCap is the limitation of a recovery with anchor none: claims of the subject are capped at likely for a while.
-// It is the reason code that assessments then carry.
+// LimitationCap is the limitation of a recovery with the anchor none: claims of the subject are capped at likely for some time.
+// It is also the reason code of assessments during that time.
 const LimitationCap = "recovery_cap"
 
-// LimitationCooling is the reason code of evidence, and of answers of the earlier operations, before a recovery is ready.
+// LimitationCooling is the reason code of evidence, and of results of the earlier contract's operations, before a recovery is
+// ready.
 const LimitationCooling = "recovery_cooling_down"
 
-// Service keeps recoveries.
+// Service manages recoveries.
 type Service struct {
 	store *store.Store
 	clock clock.Clock
 }
 
-// New makes the service.
+// New returns the service.
 func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
 
-// Begin is RecoveryBegin.
+// Begin is the request for a recovery (RecoveryBegin of the contract).
 type Begin struct {
-	Anchor      string  `json:"anchor"`
-	EvidenceRef *string `json:"anchor_evidence_ref"`
+	Anchor      string  `json:"anchor"`              // one of the Anchor constants
+	EvidenceRef *string `json:"anchor_evidence_ref"` // required unless the anchor is none; only its digest is stored
 }
 
-// View is a recovery with its subject's own id; its status is the one at the time of asking.
+// View is a recovery with the relying party's id of its subject and the status as of the time of the query.
 type View struct {
 	models.Recovery
 	Subject string
 }
 
-// Begin starts a recovery: open challenges and proofs are void and the templates retired in the same transaction. It is
-// refused while one is open, for a revoked subject, and where the anchor is not to be had.
+// Begin starts a recovery: the same transaction ends open challenges, proofs, client tokens and sessions, and retires the
+// templates. It returns the problem recovery_in_progress while a recovery is open, subject_revoked for a revoked subject, and
+// anchor_unavailable for the anchor passkey if the subject has none.
 func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID string, in Begin) (View, error) {
 	if in.Anchor != AnchorNone && in.EvidenceRef == nil {
 		return View{}, problem.Invalid([]any{"body", "anchor_evidence_ref"},
@@ -77,14 +79,14 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		if !created {
-			return problem.New(problem.RecoveryInProgress, "A recovery of this subject is under way.")
+			return problem.New(problem.RecoveryInProgress, "A recovery of this subject is in progress.")
 		}
 		return startOver(ctx, q, p, sub, view.Recovery)
 	})
 	return view, err
 }
 
-// permitted checks what the anchor presupposes. The evidence behind the other anchors is with the relying party.
+// checkAnchor checks the preconditions of the anchor. The relying party verifies the evidence of anchors other than passkey.
 func checkAnchor(ctx context.Context, q *store.Q, sub models.Subject, anchor string) error {
 	if sub.Status == models.SubjectRevoked {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked and cannot recover.")
@@ -99,6 +101,7 @@ func checkAnchor(ctx context.Context, q *store.Q, sub models.Subject, anchor str
 	return err
 }
 
+// newRecovery returns the row of a new recovery with the terms of its anchor.
 func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Time) models.Recovery {
 	terms := TermsOf(p.Kind, in.Anchor)
 	r := models.Recovery{
@@ -115,7 +118,7 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 	return r
 }
 
-// startOver voids what is open, ends the channels that evidence comes in by, resets the templates and has the run started.
+// startOver ends what is open for the subject and what accepts its evidence, resets its templates and schedules the workflow.
 func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
 	e := entry(r, sub, events.RecoveryStarted, r.CreatedAt, p.Actor())
 	e.RequestID = p.RequestID
@@ -143,12 +146,13 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 	return outbox.Add(ctx, q, outbox.Item{Topic: outbox.TopicRecoveryStart, Environment: r.EnvironmentID, Ref: r.ID, At: r.CreatedAt})
 }
 
+// resetTemplates retires all templates of the subject and withdraws its enrollment grant.
 func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
 	retired, err := q.Templates().RetireOfSubject(ctx, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
 	}
-	// What /enrol learned is a template too.
+	// The timing template of /enrol is a template too.
 	timing, err := q.TimingTemplates().Drop(ctx, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
@@ -167,7 +171,7 @@ func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub m
 	return events.Append(ctx, q, e)
 }
 
-// Get answers the subject's newest recovery.
+// Get returns the subject's newest recovery, or the problem not_found if there is none.
 func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) (View, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Anchors: what says that the person who recovers is the right one, from weakest to strongest.
+// Anchors, from weakest to strongest: how the relying party has established that the person who recovers is the subject.
 const (
 	AnchorNone             = "none"
 	AnchorCustomerSession  = "customer_session"
@@ -15,21 +15,21 @@ const (
 	AnchorPasskey          = "passkey"
 )
 
-// Terms are how a recovery runs.
+// Terms are the durations of a recovery. docs/recovery.md documents them.
 type Terms struct {
-	CoolDown time.Duration // from the beginning until a new enrollment may complete it
-	Life     time.Duration // from the beginning until it expires
+	CoolDown time.Duration // from the start until a new enrollment may complete it
+	Life     time.Duration // from the start until it expires
 	Cap      time.Duration // from the completion until claims are no longer capped; 0 is no cap
 }
 
-// Life is how long a recovery may take in a live environment.
+// Life is how long a recovery lasts in a live environment before it expires.
 const Life = 14 * 24 * time.Hour
 
-// capAfterNone is how long claims stay capped after a recovery that nothing vouched for.
+// capAfterNone is how long claims stay capped after a recovery with the anchor none.
 const capAfterNone = 7 * 24 * time.Hour
 
-// The cool-down is the time in which the right person can notice and object, so it is the longer the less vouches for the
-// one who asks.
+// coolDowns has the cool-down of each anchor in a live environment. It is the time in which the real subject can notice and
+// object, so it is longer for weaker anchors.
 var coolDowns = map[string]time.Duration{
 	AnchorNone:             24 * time.Hour,
 	AnchorCustomerSession:  12 * time.Hour,
@@ -38,10 +38,10 @@ var coolDowns = map[string]time.Duration{
 	AnchorPasskey:          15 * time.Minute,
 }
 
-// In a sandbox a recovery can be tried from end to end while one watches.
+// sandbox has the durations of sandbox environments, short enough to test a recovery from start to end.
 var sandbox = struct{ coolDown, coolDownNone, life, cap time.Duration }{5 * time.Second, time.Minute, 24 * time.Hour, 10 * time.Minute}
 
-// TermsOf are the terms of a recovery with the anchor in an environment of the kind.
+// TermsOf returns the terms of a recovery with the anchor in an environment of the kind.
 func TermsOf(kind models.EnvironmentKind, anchor string) Terms {
 	t := Terms{CoolDown: coolDowns[anchor], Life: Life}
 	if kind == models.Sandbox {
@@ -57,7 +57,7 @@ func TermsOf(kind models.EnvironmentKind, anchor string) Terms {
 	return t
 }
 
-// due is the state that follows r's at the time, and whether r is due to move there.
+// nextStatus returns the status that follows r's, and whether r is due to move there at the time.
 //
 //	pending -> cooling_down -> ready -> completed (by an enrollment)
 //	                                 -> expired
@@ -74,7 +74,7 @@ func nextStatus(r models.Recovery, at time.Time) (models.RecoveryStatus, bool) {
 	}
 }
 
-// next is when r is due to move by time alone; the zero time where it is over.
+// nextMoveAt returns when r is due to move by time alone; the zero time if it is over.
 func nextMoveAt(r models.Recovery) time.Time {
 	switch {
 	case Over(r.Status):
@@ -86,16 +86,16 @@ func nextMoveAt(r models.Recovery) time.Time {
 	}
 }
 
-// Over reports whether no move leads out of the status.
+// Over reports whether the status is final.
 func Over(s models.RecoveryStatus) bool {
 	return s == models.RecoveryCompleted || s == models.RecoveryExpired || s == Gone
 }
 
-// Gone is the status of a recovery whose rows were erased with its subject.
+// Gone is the status of a recovery that was erased with its subject. It is never stored.
 const Gone models.RecoveryStatus = "gone"
 
-// Effective is the status at now, however late the timer that moves the row. Pending is shown until the run has begun, but
-// never past the time when the recovery is ready.
+// Effective returns the status as of now, however late the workflow's timer is. Pending is shown until the workflow has begun,
+// but not after the time at which the recovery is ready.
 func Effective(r models.Recovery, now time.Time) models.RecoveryStatus {
 	switch {
 	case Over(r.Status):

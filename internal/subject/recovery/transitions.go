@@ -12,13 +12,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Run is what the run of a recovery is started with.
+// WorkflowInput is the input of the recovery workflow.
 type WorkflowInput struct {
 	Recovery    string
 	Environment string
 }
 
-// Run is looked up by id for the outbox relay; false where nothing is left to run for.
+// WorkflowInput returns the input of the recovery's workflow for the outbox relay; false if the recovery is over.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	r, err := s.store.Recoveries().Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -27,20 +27,21 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 	return WorkflowInput{Recovery: r.ID, Environment: r.EnvironmentID}, err == nil && !Over(r.Status), err
 }
 
-// Step asks for the moves of a recovery that are due. It is safe to repeat.
+// Step is the input of Advance.
 type Step struct {
 	ID         string
 	At         time.Time
 	WorkflowID string
 }
 
-// Standing is where a recovery stands.
+// Progress is the status of a recovery and the time of its next transition.
 type Progress struct {
 	Status models.RecoveryStatus
-	Next   time.Time // when it is due to move by time alone; zero where it is over
+	Next   time.Time // zero if the recovery is over
 }
 
-// Advance makes the moves that are due, in one transaction. A recovery whose subject is being erased is Gone.
+// Advance makes the transitions that are due, in one transaction. It is safe to repeat. A recovery whose subject is being
+// erased is Gone.
 func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	out := Progress{Status: Gone}
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -66,18 +67,19 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	return out, err
 }
 
-// told are the moves that have an event.
+// eventTypes are the events of the transitions that Advance makes; the others have none.
 var eventTypes = map[models.RecoveryStatus]events.Type{
 	models.RecoveryReady: events.RecoveryReady, models.RecoveryExpired: events.RecoveryExpired,
 }
 
+// move makes one transition. The UPDATE names the current status, so it fails if another transaction moved the recovery.
 func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
 	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, to, step.At)
 	if err != nil {
 		return err
 	}
 	if !moved {
-		return problem.New(problem.Conflict, "The recovery moved meanwhile.")
+		return problem.New(problem.Conflict, "The recovery was changed by a concurrent request.")
 	}
 	r.Status = to
 	t, ok := eventTypes[to]
@@ -89,8 +91,8 @@ func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subjec
 	return events.Append(ctx, q, e)
 }
 
-// Limitation is the reason code of what a recovery limits the subject by at a time: LimitationCooling, LimitationCap, or
-// nothing.
+// Limitation returns the reason code of the limitation that a recovery imposes on the subject at the time: LimitationCooling,
+// LimitationCap, or empty for none.
 func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
 	r, err := q.Recoveries().Open(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	switch {
@@ -105,7 +107,7 @@ func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Tim
 	}
 }
 
-// EnsureEnrollable refuses an enrollment, with recovery_not_ready, while a recovery of the subject is cooling down.
+// EnsureEnrollable returns the problem recovery_not_ready while a recovery of the subject is cooling down.
 func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
 	r, err := q.Recoveries().Open(ctx, scope, subjectUID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -117,16 +119,17 @@ func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjec
 	return requireCooledDown(r, at)
 }
 
+// requireCooledDown returns the problem recovery_not_ready before the end of r's cool-down.
 func requireCooledDown(r models.Recovery, at time.Time) error {
 	if at.Before(r.ReadyAt) {
-		return problem.New(problem.RecoveryNotReady, "A recovery of the subject is cooling down; enroll once it is ready.")
+		return problem.New(problem.RecoveryNotReady, "A recovery of the subject is cooling down. Enroll the subject once it is ready.")
 	}
 	return nil
 }
 
-// CompleteByEnrollment completes the subject's recovery, in the transaction in which its new template becomes active. It
-// does nothing where there is none or where it has run out, and refuses with recovery_not_ready one that is cooling down.
-// After a recovery with anchor none, claims stay capped for a while from here.
+// CompleteByEnrollment completes the subject's open recovery in the transaction that activates its new template. It has no
+// effect if there is none or it has expired, and returns the problem recovery_not_ready if it is cooling down. After a recovery
+// with the anchor none, claims stay capped for the terms' Cap from here.
 func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
 	r, err := q.Recoveries().LockOpen(ctx, scope, subjectUID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -145,6 +148,7 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 	return recordCompletion(ctx, q, scope, r, at)
 }
 
+// recordCompletion sets the claim cap, records recovery.completed and notifies the workflow through the outbox.
 func recordCompletion(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
 	env, err := q.Environments().Get(ctx, scope)
 	if err != nil {
@@ -159,12 +163,12 @@ func recordCompletion(ctx context.Context, q *store.Q, scope store.Scope, r mode
 			return err
 		}
 	}
-	// Who asked for the enrollment that completed it is in the enrollment's own event.
+	// The event of the enrollment names the caller that requested it.
 	if err := events.Append(ctx, q, entry(r, sub, events.RecoveryCompleted, at, "recovery:"+r.ID)); err != nil {
 		return err
 	}
 	return outbox.Add(ctx, q, outbox.Item{Topic: TopicSettled, Environment: r.EnvironmentID, Ref: r.ID, At: at})
 }
 
-// TopicSettled is the outbox topic of a recovery, by its id, that was completed past its run: tell the run.
+// TopicSettled is the outbox topic of recoveries, by id, that an enrollment completed: their workflow must be notified.
 const TopicSettled = "recovery.settled"

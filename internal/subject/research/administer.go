@@ -9,11 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// rotateBatch is how many periods are ended at once.
+// rotateBatch is the maximum number of periods that one call of Rotate ends.
 const rotateBatch = 100
 
-// Rotate ends periods that began life or longer ago and destroys their salts; the next vector begins another. It reports how
-// many it ended and whether there may be more.
+// Rotate ends the periods that began at least life ago and destroys their salts; the environment's next vector begins a new
+// period. It returns how many it ended and whether there may be more. By is the id of the workflow.
 func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, by string) (int, bool, error) {
 	due, err := s.store.Research().PeriodsSince(ctx, at.Add(-life), rotateBatch)
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Service) endPeriod(ctx context.Context, p store.OwnedPeriod, at time.Ti
 	})
 }
 
-// Learned says in the log of every environment whose vectors are in the range what was learned from them; data says what.
+// RecordLearning records background.learned in every environment whose vectors are in the range, with data and the number of
+// the environment's vectors.
 func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		read, err := q.Research().Counts(ctx, r)
@@ -60,8 +61,8 @@ func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, dat
 	})
 }
 
-// Switch turns research on or off for an environment. Off ends the period under way and, where remove is set, removes every
-// vector of the environment; it reports how many went.
+// SetEnabled switches research on or off for an environment. Switching it off ends the current period and, if remove is set,
+// deletes every vector of the environment. It returns how many vectors it deleted.
 func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
 	var removed int64
 	err := s.store.Write(ctx, func(q *store.Q) error {

@@ -1,10 +1,11 @@
-// Package research keeps feature vectors for learning, and only where three agree: the subject, who consented; the page,
-// whose frame says so; and the deployment, which switched it on for itself and for the environment. A vector is kept under a
-// pseudonym, a keyed hash of the subject under a salt that is destroyed when its period ends, so that one person's vectors
-// of two periods cannot be told to belong together. What a withdrawal needs to find them is sealed.
+// Package research stores feature vectors for research under pseudonyms, and deletes them.
 //
-// The package may not keep a time of day, an id of the session or the frame, or anything else that leads back to the
-// subject, and it may not read vectors: learning does (store.ResearchVectors).
+// A vector is stored only with three consents: of the subject; of the page, in the frame; and of the deployment, for itself and
+// for the environment. The pseudonym is a keyed hash of the subject under a salt that is destroyed when its period ends, so
+// that the vectors of one person in two periods cannot be linked. The link that a withdrawal needs to find them is sealed.
+//
+// The package may not store a time of day, the id of the session or the frame, or anything else that leads back to the subject.
+// It does not read vectors: training does, through the store.
 package research
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Purposes of the keyring.
+// Keyring purposes, with the additional data of each.
 const (
 	saltPurpose   = "research-salt"      // sealed with the period's id
 	linkPurpose   = "research-link"      // sealed with the holder and the period's id
@@ -32,28 +33,28 @@ const (
 // saltSize is the length of a salt in bytes.
 const saltSize = 32
 
-// Service keeps and forgets vectors.
+// Service stores and deletes research vectors.
 type Service struct {
 	store   *store.Store
 	keys    *keyring.Keyring
 	enabled bool
 }
 
-// New makes the service. Where enabled is false it keeps nothing, and still forgets what was kept before.
+// New returns the service. If enabled is false, it stores nothing but still deletes earlier vectors.
 func New(st *store.Store, keys *keyring.Keyring, enabled bool) *Service {
 	return &Service{store: st, keys: keys, enabled: enabled}
 }
 
-// Vector is what may be kept of a frame.
+// Vector is the part of a frame that may be stored.
 type Vector struct {
 	SubjectUID  string
 	DeviceClass string
-	Data        []byte // features.Frame in its binary form
-	At          time.Time
+	Data        []byte    // features.Frame in its binary form
+	At          time.Time // stored as a day
 }
 
-// Keep keeps a vector in the caller's transaction, where deployment, environment and subject agree; it reports whether it
-// did. The caller asks it only where the frame says so. A nil service keeps nothing.
+// Save stores a vector in the caller's transaction if deployment, environment and subject consent, and reports whether it did.
+// The caller has checked the consent of the page, in the frame. A nil service stores nothing.
 func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vector) (bool, error) {
 	if s == nil || !s.enabled {
 		return false, nil
@@ -79,7 +80,8 @@ func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 	}, models.ResearchLink{Holder: holder, PeriodID: period.ID, Pseudonym: sealed})
 }
 
-// period is the one under way, begun where there is none. ErrNotFound where research is off for the environment.
+// currentPeriod returns the environment's current period, and begins one if there is none. It returns store.ErrNotFound if
+// research is off for the environment.
 func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
 	p, err := q.Research().Period(ctx, environment)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -92,18 +94,20 @@ func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment str
 	if err := q.Research().BeginPeriod(ctx, fresh); err != nil {
 		return p, err
 	}
-	return q.Research().Period(ctx, environment) // another's, where it was first
+	return q.Research().Period(ctx, environment) // a concurrent transaction's, if that was first
 }
 
+// newPeriod returns a period with a new sealed salt.
 func (s *Service) newPeriod(environment string, at time.Time) (models.ResearchPeriod, error) {
 	salt := make([]byte, saltSize)
-	_, _ = rand.Read(salt) // never fails: it ends the process instead
+	_, _ = rand.Read(salt) // crypto/rand.Read never returns an error
 	p := models.ResearchPeriod{ID: ids.New(ids.ResearchPeriod), EnvironmentID: environment, StartedAt: at}
 	var err error
 	p.Salt, err = s.keys.Seal(saltPurpose, salt, []byte(p.ID))
 	return p, err
 }
 
+// pseudonym returns the subject's pseudonym within a period: HMAC-SHA-256 of the uid under the period's salt.
 func (s *Service) pseudonym(p models.ResearchPeriod, subjectUID string) ([]byte, error) {
 	salt, err := s.keys.Open(saltPurpose, p.Salt, []byte(p.ID))
 	if err != nil {
@@ -114,19 +118,19 @@ func (s *Service) pseudonym(p models.ResearchPeriod, subjectUID string) ([]byte,
 	return h.Sum(nil), nil
 }
 
-// bound ties a sealed pseudonym to its link.
+// linkContext returns the additional data that binds a sealed pseudonym to its link.
 func linkContext(holder []byte, period string) []byte { return append([]byte(period+" "), holder...) }
 
-// day is all that is kept of a time.
+// day truncates a time to its day, the only part that is stored.
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// Pseudonyms are all those that vectors of the subject are kept under, of every period.
+// Pseudonyms returns the pseudonyms of the subject in all periods, for exports.
 func (s *Service) Pseudonyms(ctx context.Context, q *store.Q, environment, subjectUID string) ([][]byte, error) {
 	pseudonyms, _, err := s.links(ctx, q, environment, subjectUID)
 	return pseudonyms, err
 }
 
-// links opens the subject's links under every master key: those made before a rotation must be found too.
+// links unseals the subject's links under every master key, so that those from before a key rotation are found too.
 func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID string) (pseudonyms, holders [][]byte, err error) {
 	holders = s.keys.MACs(holderPurpose, []byte(environment), []byte(subjectUID))
 	rows, err := q.Research().Links(ctx, environment, holders)
@@ -142,7 +146,7 @@ func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID
 	return pseudonyms, holders, nil
 }
 
-// Forget removes every vector of the subject, and its links, in the caller's transaction. It answers how many vectors went.
+// Forget deletes every vector of the subject, with its links, in the caller's transaction. It returns the number of vectors.
 func (s *Service) Forget(ctx context.Context, q *store.Q, environment, subjectUID string) (int64, error) {
 	pseudonyms, holders, err := s.links(ctx, q, environment, subjectUID)
 	if err != nil {

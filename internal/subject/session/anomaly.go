@@ -11,10 +11,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// alarming are the claims whose detection is an anomaly of the session.
+// anomalyClaims are the claims whose detection is recorded as an anomaly of the session.
 var anomalyClaims = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scoring.ClaimChange}
 
-// anomaly is what a frame has shown, beside the session as it was before it.
+// anomaly is the input of recordAnomalies: the profile after a frame, and the session before it.
 type anomaly struct {
 	principal identity.Principal
 	subject   store.SubjectSession
@@ -25,7 +25,8 @@ type anomaly struct {
 	at        time.Time
 }
 
-// warn tells of each alarming claim that the frame has brought about: once, and again only where it had gone meanwhile.
+// recordAnomalies records session.anomaly for each anomaly claim that the frame newly caused. A claim that stays detected is
+// recorded once; one that ceased and is detected again is recorded again.
 func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) error {
 	var was *scoring.Profile
 	for _, name := range anomalyClaims {
@@ -33,7 +34,7 @@ func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) er
 		if claim.Status != scoring.Detected {
 			continue
 		}
-		if was == nil { // looked at only where something is wrong
+		if was == nil { // assessed only if a claim is detected, which is rare
 			profile, err := s.assessBefore(a)
 			if err != nil {
 				return err
@@ -54,6 +55,7 @@ func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) er
 	return nil
 }
 
+// assessBefore returns the profile of the session before the frame.
 func (s *Service) assessBefore(a anomaly) (scoring.Profile, error) {
 	state, err := s.assessor.OpenState(a.before)
 	if err != nil {

@@ -19,20 +19,20 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Frame is FeatureFrameRequest. Features are as decoded from JSON, strictly; features.Read holds them against the schema.
+// Frame is one frame of evidence (FeatureFrameRequest of the contract).
 type Frame struct {
 	FrameID     string   `json:"frame_id"`
-	Timestamp   float64  `json:"timestamp"`
-	DurationMS  float64  `json:"duration_ms"`
-	Features    any      `json:"features"`
-	Purpose     string   `json:"purpose"`
-	WindowStart *float64 `json:"window_start"`
-	WindowEnd   *float64 `json:"window_end"`
-	// ResearchOptin lets the vector be kept for learning where subject and deployment agree too.
+	Timestamp   float64  `json:"timestamp"`    // Unix time in seconds
+	DurationMS  float64  `json:"duration_ms"`  // of the observation
+	Features    any      `json:"features"`     // as decoded from JSON; features.Read validates it against the schema
+	Purpose     string   `json:"purpose"`      // score or enroll; empty is score
+	WindowStart *float64 `json:"window_start"` // Unix time in seconds
+	WindowEnd   *float64 `json:"window_end"`   // Unix time in seconds
+	// ResearchOptin permits storing the vector for research if the subject, the environment and the deployment agree too.
 	ResearchOptin bool `json:"research_optin"`
 }
 
-// Ack is EvidenceAck.
+// Ack is the result of a frame (EvidenceAck of the contract).
 type Ack struct {
 	Status          string   `json:"status"`
 	Coverage        string   `json:"coverage"`
@@ -45,9 +45,11 @@ type Ack struct {
 
 const purposeEnroll = identity.PurposeEnroll
 
-// Evidence takes one frame in. A frame id that the session has seen answers what it answered before and counts no more. A
-// client token reaches its own subject's sessions only, or the one it was made for; another is absent to it. It sends frames
-// of its purposes only.
+// Evidence accepts one frame for a session. A frame id that the session has already received returns the earlier result and
+// does not count again.
+//
+// With a client token, sessions of other subjects, or other sessions than the one it names, are not_found; a frame with a
+// purpose that the token does not permit is purpose_not_granted. A session that is no longer active is session_closed.
 func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string, in Frame) (Ack, error) {
 	if in.Purpose == "" {
 		in.Purpose = "score"
@@ -69,10 +71,10 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 			return ack, err
 		}
 	}
-	return Ack{}, problem.NewUnavailable("The frame is being sent by many at once. Nothing was stored.", nil)
+	return Ack{}, problem.NewUnavailable("The same frame is being processed by concurrent requests. It was not stored; retry the request.", nil)
 }
 
-// passages are what is known of the subject's typing.
+// passages returns the subject's known passages of typing, by which replayed typing is recognised.
 func (f incomingFrame) passages() scoring.Passages {
 	if f.known == nil {
 		return nil
@@ -80,24 +82,25 @@ func (f incomingFrame) passages() scoring.Passages {
 	return f.known.Passages()
 }
 
-// maxAttempts bounds how often a frame that comes twice at once is taken again; the second time it is found.
+// maxAttempts is how often a frame is processed if a concurrent request stores the same frame. The second attempt normally
+// finds it.
 const maxAttempts = 3
 
-// incoming is a frame on its way, with what is derived from it once.
+// incomingFrame is a frame being processed, with the values that are derived from it once for all attempts.
 type incomingFrame struct {
 	Frame
 	principal identity.Principal
 	parsed    features.Result
 	digest    []byte                 // empty unless the frame can be scored
-	known     *assurance.KnownTyping // nil unless there are keys in it
+	known     *assurance.KnownTyping // nil unless the frame has keystrokes
 	now       time.Time
 }
 
-// lookup is what has to be found out of the frame.
+// lookup returns what the store is to look up for the frame.
 func (f incomingFrame) lookup() store.FrameLookup {
 	out := store.FrameLookup{ID: f.FrameID, Templates: len(f.digest) > 0}
 	if f.parsed.Frame.Distinctive() {
-		out.Digest = f.digest // others are too short to be told from another person's
+		out.Digest = f.digest // shorter frames could coincide with another person's
 	}
 	if f.known != nil {
 		f.known.Begin()
@@ -106,6 +109,7 @@ func (f incomingFrame) lookup() store.FrameLookup {
 	return out
 }
 
+// process makes one attempt to accept the frame, in one transaction.
 func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack Ack, err error) {
 	p := f.principal
 	err = s.store.Write(ctx, func(q *store.Q) error {
@@ -117,10 +121,10 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 			return err
 		}
 		if p.Client != nil && !p.Client.Permits(f.Purpose) {
-			return problem.Newf(problem.PurposeNotGranted, "The client token was made for other purposes than %s.", f.Purpose)
+			return problem.Newf(problem.PurposeNotGranted, "The purposes of the client token do not include %s.", f.Purpose)
 		}
 		if assurance.Effective(o.Session, f.now) != models.SessionActive {
-			return problem.New(problem.SessionClosed, "The session is no longer active: start another.")
+			return problem.New(problem.SessionClosed, "The session is no longer active. Start a new session.")
 		}
 		if o.Prior != nil {
 			ack = newAck(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
@@ -132,7 +136,7 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 	return ack, err
 }
 
-// take scores a new frame and stores it with what it changed.
+// storeFrame scores a new frame and stores it with the changes of its session.
 func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame) (Ack, error) {
 	counts := false // for the next enrollment
 	if f.Purpose == purposeEnroll {
@@ -176,7 +180,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, 
 		return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 	}
 	var err error
-	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training needs it again
+	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training reads it
 		return Ack{}, err
 	}
 	keys := f.parsed.Frame.Keys()
@@ -187,9 +191,11 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, 
 	return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 }
 
-// enrolling refuses a frame that the caller may not enroll by, and reports whether the frame counts: before a recovery is
-// ready it does not. If the environment requires that enrolling is granted by name, a grant is for one enrollment: a token
-// made before the next one was asked for may not enroll. A server key asks by its first frame.
+// checkEnrolling rejects an enroll frame that the caller may not send, and reports whether the frame counts for the next
+// enrollment; while a recovery is cooling down it does not.
+//
+// If the environment requires an enrollment grant, a grant is for one enrollment: a token that was issued before the current
+// enrollment was requested may not enroll. A server key requests an enrollment by its first enroll frame.
 func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Subject, f incomingFrame) (counts bool, err error) {
 	p := f.principal
 	terms, err := q.Subjects().EnrollmentTerms(ctx, p.Store(), sub.UID)
@@ -203,16 +209,16 @@ func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Sub
 	} else if terms.GrantRequired {
 		switch {
 		case !p.Client.Names(purposeEnroll):
-			err = problem.New(problem.PurposeNotGranted, "This environment requires that enrolling is granted by name: the purposes of the client token do not name enroll.")
+			err = problem.New(problem.PurposeNotGranted, "This environment accepts enroll frames only from client tokens whose purposes name enroll.")
 		case terms.AskedAt == nil || p.Client.CreatedAt.Before(*terms.AskedAt):
-			err = problem.New(problem.PurposeNotGranted, "The enrollment that the client token was made for is over.")
+			err = problem.New(problem.PurposeNotGranted, "The enrollment that the client token was issued for has ended. Issue a new client token.")
 		}
 	}
 	return terms.ReadyAt == nil || !f.now.Before(*terms.ReadyAt), err
 }
 
-// keep hands an accepted frame to research. The subject's answer is looked at here to spare those who said no the work, and
-// again where the vector is written.
+// saveForResearch passes an accepted frame to research. The subject's consent is checked here to avoid needless work, and
+// again in the statement that inserts the vector.
 func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
 	if !v.Subject.ResearchConsent {
 		return nil
@@ -228,7 +234,7 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 	return err
 }
 
-// score takes the frame into the session's running state and tells of what changed.
+// score adds the frame to the session's scoring state, updates sess, and records anomalies and a changed trust state.
 func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
 	model := s.assessor.Model()
 	state, err := s.assessor.OpenState(*sess)
@@ -259,7 +265,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	return taken, s.tell(ctx, q, f.principal, o.SubjectSession, sess, trust, f.now)
 }
 
-// tell writes the event of a trust state that changed.
+// tell records a changed trust state.
 func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, trust scoring.Trust, now time.Time) error {
 	if trust.State == sess.TrustState {
 		return nil
@@ -273,7 +279,8 @@ func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v 
 	return events.Append(ctx, q, e)
 }
 
-// collect says whether the enrollment has enough with this frame, and marks a subject that begins to enroll.
+// updateReadiness sets whether the evidence including this frame suffices for an enrollment, and marks a subject that begins to
+// enroll.
 func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFrame, v store.SubjectSession, sess *models.Session) error {
 	p := f.principal
 	if v.Subject.Enrollment == models.EnrollmentNone {
@@ -308,6 +315,7 @@ func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFra
 	return nil
 }
 
+// newAck returns the result of a frame with the figures of its session. Its lists are never null in JSON.
 func newAck(s models.Session, status string, reasons []string) Ack {
 	return Ack{
 		Status: status, Coverage: s.Coverage, EvidenceWindows: s.EvidenceWindows, ActiveSeconds: s.ActiveSeconds,
@@ -315,6 +323,7 @@ func newAck(s models.Session, status string, reasons []string) Ack {
 	}
 }
 
+// optionalUnix returns the time of v in seconds, or the zero time for nil.
 func optionalUnix(v *float64) time.Time {
 	if v == nil {
 		return time.Time{}

@@ -1,6 +1,8 @@
-// Package session keeps observation sessions and takes their evidence in: a frame is parsed, scored and stored in one
-// transaction, and changes nothing but its own session (and a subject that begins to enroll). It judges nothing itself,
-// internal/behavior/scoring does, and it keeps no content: a frame that could hold any is refused.
+// Package session manages observation sessions and accepts their evidence. Each frame is parsed, scored and stored in one
+// transaction, which changes only its own session, and the subject when it begins to enroll.
+//
+// The package contains no scoring rule: package scoring does the scoring. It stores no typed content: package features rejects
+// frames that could contain any.
 package session
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Service keeps sessions.
+// Service manages sessions. It is safe for concurrent use.
 type Service struct {
 	store    *store.Store
 	clock    clock.Clock
@@ -34,7 +36,8 @@ func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor, r *resear
 	return &Service{store: st, clock: c, assessor: assessor, research: r}
 }
 
-// Start opens a session of a subject that is active.
+// Start starts a session of an active subject on a class of device; empty is "unknown". It returns the problem not_found or
+// subject_revoked.
 func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, device string) (store.SubjectSession, error) {
 	now := s.clock.Now()
 	if device == "" {
@@ -66,7 +69,7 @@ func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.
 	}
 }
 
-// Get answers a session as it stands now.
+// Get returns a session with its status as of now: an idle session is expired even if its row has not been updated yet.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
 	v, err := s.store.Sessions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -76,7 +79,8 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.
 	return v, err
 }
 
-// List answers sessions, newest first; of one subject where it is named. An unknown subject has none.
+// List returns a page of sessions, newest first, and the cursor of the next page. A subject id and a status restrict it;
+// empty is no restriction. For an unknown subject the page is empty.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, status models.SessionStatus, p store.Page) ([]store.SubjectSession, string, error) {
 	uid := ""
 	if subjectID != "" {
@@ -109,7 +113,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	return out, next, nil
 }
 
-// End ends a session. Ending it again changes nothing.
+// End ends a session and schedules the adaptation of the subject's template to it. Ending it twice has no effect.
 func (s *Service) End(ctx context.Context, p identity.Principal, id string) (store.SubjectSession, error) {
 	now := s.clock.Now()
 	var out store.SubjectSession
@@ -135,7 +139,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 	return out, err
 }
 
-// Assess answers the assurance profile of a session as of now.
+// Assess returns the assurance profile of a session as of now.
 func (s *Service) Assess(ctx context.Context, scope store.Scope, id string) (assurance.Profile, error) {
 	v, err := s.Get(ctx, scope, id)
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// adaptInterval is the least time between two adaptations of a subject on one class of device. The scorer keeps to the
-// same by what the template holds; this one counts versions that were rolled back as well.
+// adaptInterval is the minimum time between two adaptations of a subject's template for one class of device. The scoring model
+// enforces the same interval from the template alone; this one also counts versions that were rolled back since.
 const adaptInterval = 20 * time.Hour
 
-// Outcomes of taking a session in, and why one was not.
+// Statuses of an adaptation, and the reasons for which a template is left unchanged. They are in workflow histories and must
+// not change.
 const (
 	Adapted   = "adapted"
 	Unchanged = "unchanged"
@@ -31,8 +32,8 @@ const (
 	ReasonRecovery     = "before_recovery"
 )
 
-// AfterSession asks for a session that ended to be taken in, in the transaction that ends it. A session too short to be
-// confirmed needs no run.
+// AfterSession schedules the adaptation to a session in the transaction that ends it. A session with too little evidence to be
+// confirmed starts no workflow.
 func AfterSession(ctx context.Context, q *store.Q, session models.Session, at time.Time) error {
 	if session.Coverage != string(scoring.CoverageSufficient) {
 		return nil
@@ -40,13 +41,13 @@ func AfterSession(ctx context.Context, q *store.Q, session models.Session, at ti
 	return outbox.Add(ctx, q, outbox.Item{Topic: outbox.TopicAdaptationStart, Environment: session.EnvironmentID, Ref: session.ID, At: at})
 }
 
-// Run is what the run of an adaptation is started with.
+// WorkflowInput is the input of the adaptation workflow.
 type WorkflowInput struct {
 	Session     string
 	Environment string
 }
 
-// Run looks up what the run is started with; false where the session is gone.
+// WorkflowInput returns the input of the session's workflow for the outbox relay; false if the session was deleted.
 func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowInput, bool, error) {
 	row, err := s.store.Sessions().ByID(ctx, session)
 	if errors.Is(err, store.ErrNotFound) {
@@ -55,23 +56,25 @@ func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowIn
 	return WorkflowInput{Session: row.ID, Environment: row.EnvironmentID}, err == nil, err
 }
 
-// Step asks for one ended session to be taken in.
+// Step is the input of Adapt.
 type Step struct {
 	Session    string
 	At         time.Time
 	WorkflowID string
 }
 
-// Outcome is what became of it.
+// AdaptationResult is the result of Adapt.
 type AdaptationResult struct {
 	Status string // Adapted or Unchanged
-	Reason string // why it is unchanged; empty where adapted
+	Reason string // one of the Reason constants; empty if adapted
 }
 
-// Adapt takes an ended session into the subject's template as a new version, where its typing was confirmed to its end by
-// the templates in force, no program and no replay was in it, adaptation is not frozen, and the last one is long enough
-// ago. A session that was trusted and is not taken in is remembered, so that its recording is known when it comes again.
-// It is safe to repeat: a session adapts once.
+// Adapt adapts the subject's template to an ended session, as a new version. It does so if the active templates confirmed the
+// typing to its end, no automation, replay or change of person was detected, adaptation is not frozen, and the last adaptation
+// is at least adaptInterval ago.
+//
+// A trusted session that is not adapted to is fingerprinted in the template, so that a replay of it is recognised. Adapt is
+// safe to repeat: a template adapts to a session once.
 func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error) {
 	var out AdaptationResult
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -98,6 +101,7 @@ func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error
 	return out, err
 }
 
+// adapt decides whether to adapt to a session of a locked subject, and does.
 func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, step Step) (AdaptationResult, error) {
 	if session.Status == models.SessionActive {
 		return unchanged(ReasonNotEnded), nil
@@ -130,7 +134,7 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 }
 
 // beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
-// recovery: nothing is learned from those.
+// recovery. Templates must not adapt to those: they may be the attacker's.
 func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, session models.Session) (bool, error) {
 	r, err := q.Recoveries().Newest(ctx, scope, session.SubjectUID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -139,7 +143,7 @@ func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, ses
 	return session.StartedAt.Before(r.ReadyAt), err
 }
 
-// examined is a session with what the templates in force say of it as of its last frame.
+// evaluation is a session with its profile against the active templates, as of its last frame.
 type evaluation struct {
 	model     *scoring.Model
 	rows      []models.Template
@@ -148,6 +152,7 @@ type evaluation struct {
 	profile   scoring.Profile
 }
 
+// evaluate assesses the session, or returns the reason for which it cannot be adapted to.
 func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
 	e := evaluation{model: s.assessor.Model()}
 	if len(session.State) == 0 || session.LastEvidenceAt == nil {
@@ -169,13 +174,13 @@ func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, s
 	// The session may have been scored against templates that were replaced or rolled back since.
 	e.state = e.model.Rescore(e.state, e.templates)
 	at := *session.LastEvidenceAt
-	// What is learned from is the typing: reading on after it takes nothing from it.
+	// Adaptation uses typing only: reading without typing at the end of the session must not weaken it.
 	e.profile = e.model.Assess(e.state, e.templates, at, scoring.AssessOptions{CapLikely: sub.Capped(at), TypingOnly: true})
 	return e, "", nil
 }
 
-// clean reports whether the session was the person's from what can be seen: confirmed, no doubt of a person, no program, no
-// replay, no change of hands.
+// clean reports whether nothing speaks against the session being the subject's: continuity is confirmed, a human is at least
+// likely, and no automation, replay or change of person was detected.
 func (e evaluation) clean() bool {
 	status := func(claim string) scoring.Status { return e.profile.Claim(claim).Status }
 	human := status(scoring.ClaimPresence)
@@ -217,7 +222,8 @@ func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub
 	return AdaptationResult{Status: Adapted}, nil
 }
 
-// remember keeps the fingerprints of a session that was trusted. What a template says of its person is not changed.
+// saveFingerprints adds the fingerprints of a trusted session to the templates, for recognising replays. It does not change
+// what the templates know about the subject.
 func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation, at time.Time) error {
 	next := e.model.Remember(e.templates, e.state, e.profile)
 	status := e.profile.Claim(scoring.ClaimContinuity).Status
@@ -226,7 +232,7 @@ func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation
 	}
 	for i, t := range next {
 		if t.Modality != features.Keystroke || t.Device != e.state.Device || t.ModelVersion != e.rows[i].ModelVersion {
-			continue // one that was carried over for this look only is not stored by the way
+			continue // retrained in memory only: RetrainOutdated stores it
 		}
 		data, err := s.assessor.SealTemplate(e.rows[i].ID, t)
 		if err != nil {

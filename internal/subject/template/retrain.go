@@ -11,11 +11,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// carried is how many templates one call carries over.
+// retrainBatch is the maximum number of templates that one call of RetrainOutdated retrains.
 const retrainBatch = 100
 
-// CarryOver stores templates of earlier backgrounds as new versions learned with the one in force, a batch at a time; more
-// says that there are further ones. Until it has come to a template, that template is carried over each time it is read.
+// RetrainOutdated retrains a batch of templates that were trained with an earlier population model, and stores them as new
+// versions. It returns how many it retrained and whether there are more. Until a template is retrained here, it is retrained in
+// memory each time it is read.
 func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
 	for _, m := range features.Modalities() {
 		known := s.assessor.Earlier(m)
@@ -36,6 +37,8 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 	return done, false, nil
 }
 
+// retrain stores one template as a version of the current model, if it still is the active version. By is the id of the
+// workflow.
 func (s *Service) retrain(ctx context.Context, found models.Template, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		scope := store.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}

@@ -1,6 +1,8 @@
-// Package template keeps the versions of what was learned of a subject: it takes confirmed sessions in, goes back to an
-// earlier version, and carries templates over to another background. Every change is a new state of the record in one
-// transaction, with its event. How a template changes is internal/behavior/scoring's; enrolling one is internal/subject/enrollment's.
+// Package template manages the versions of the behavioral templates of subjects: it adapts them to confirmed sessions, rolls
+// them back to an earlier version, and retrains them after the population model changes.
+//
+// Every change stores a new version, with its event, in one transaction. The package contains no scoring rule (package scoring
+// does) and trains no first template (package enrollment does).
 package template
 
 import (
@@ -19,23 +21,23 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// keptVersions is how many superseded versions that no enrollment made are kept for going back to. Those that an
-// enrollment made are kept all.
+// maxSuperseded is how many superseded versions from adaptation or retraining are kept for rollback. Versions from an
+// enrollment are all kept.
 const maxSuperseded = 8
 
-// Service keeps templates.
+// Service manages templates.
 type Service struct {
 	store    *store.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
 }
 
-// New makes the service.
+// New returns the service.
 func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 	return &Service{store: st, clock: c, assessor: assessor}
 }
 
-// List answers the versions of a subject's templates, newest first.
+// List returns a page of the versions of a subject's templates, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]models.Template, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -47,16 +49,16 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	return s.store.Templates().List(ctx, scope, sub.UID, p)
 }
 
-// Rollback names what to go back on. Version nil is the newest superseded version before the one in force.
+// Rollback selects the version that Service.Rollback restores. A nil version is the newest superseded one.
 type Rollback struct {
 	Modality string
 	Device   string
 	Version  *int
 }
 
-// Rollback puts an earlier version in force again. The one that was in force is retired and no more to be had: it is what
-// is distrusted. Sessions under way are scored again. Adaptation goes on from the earlier version unless it is frozen,
-// and no sooner than it would have.
+// Rollback makes an earlier version active again. The version that was active is retired and cannot be restored, because it is
+// the one that is distrusted. Active sessions are rescored. Adaptation continues from the restored version unless it is frozen,
+// and not earlier than it would have. Without a superseded version it returns the problem no_earlier_template.
 func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID string, r Rollback) (models.Template, error) {
 	now := s.clock.Now()
 	var out models.Template
@@ -70,7 +72,7 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 		}
 		from, to, err := q.Templates().RollBack(ctx, p.Store(), sub.UID, r.Modality, r.Device, r.Version, now)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.New(problem.NoEarlierTemplate, "There is no superseded version of this template to go back to.")
+			return problem.New(problem.NoEarlierTemplate, "The template has no superseded version to roll back to.")
 		}
 		if err != nil {
 			return err
@@ -89,11 +91,11 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 	return out, Rescore(ctx, s.store, s.assessor, p.Store(), out.SubjectUID)
 }
 
-// rescored bounds how many sessions of one subject are scored again at once; more are scored with their next frame.
+// maxRescored is how many active sessions of a subject Rescore scores. The others are scored with their next frame.
 const maxRescored = 20
 
-// Rescore scores the sessions of a subject that are under way again, each in a transaction of its own, after templates
-// changed. What it does not reach is put right by the session's next frame.
+// Rescore scores the active sessions of a subject again, each in its own transaction, after its templates changed. A session
+// that it misses is corrected by the session's next frame.
 func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor, scope store.Scope, uid string) error {
 	sessions, err := st.Sessions().ActiveIDs(ctx, scope, uid, maxRescored)
 	if err != nil {
@@ -107,6 +109,7 @@ func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor,
 	return nil
 }
 
+// rescore scores one session against the active templates and stores its state.
 func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, id string) error {
 	v, err := q.Sessions().Lock(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) || err == nil && len(v.Session.State) == 0 {
@@ -131,6 +134,7 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	return err
 }
 
+// open returns the subject's active templates, unsealed.
 func open(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, uid string) (scoring.Templates, error) {
 	rows, err := q.Templates().Active(ctx, scope, uid)
 	if err != nil {
@@ -139,7 +143,7 @@ func open(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope s
 	return assessor.Templates(rows)
 }
 
-// keep puts a new version in force and forgets what is older than needed.
+// saveVersion stores t as the new active version of row's template and deletes superseded versions beyond maxSuperseded.
 func (s *Service) saveVersion(ctx context.Context, q *store.Q, row models.Template, t scoring.Template, at time.Time) (models.Template, error) {
 	row.ID, row.Status, row.CreatedAt, row.UpdatedAt = ids.New(ids.Template), models.TemplateActive, at, at
 	row.ModelVersion, row.Provisional = t.ModelVersion, t.Provisional

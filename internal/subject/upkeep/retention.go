@@ -15,28 +15,29 @@ import (
 
 const day = 24 * time.Hour
 
-// retentionBatch is how many rows of one class go in one transaction.
+// retentionBatch is the maximum number of rows of one class that one transaction deletes.
 const retentionBatch = 2000
 
-// quotaKept is how long a quota's window is remembered; windows are an hour long.
+// quotaRetention is how long the count of a quota's window is stored; windows are an hour long.
 const quotaRetention = 2 * time.Hour
 
-// Retention says how long each class of data is kept. Zero is for ever: until the subject is erased.
+// Retention is how long each class of data is stored. Zero is without limit, until the subject is erased. docs/retention.md
+// documents the classes.
 type Retention struct {
 	Frames         time.Duration // evidence frames
-	Digests        time.Duration // digests of evidence frames, by which a replay is recognised
+	Digests        time.Duration // digests of evidence frames, which detect replays
 	Sessions       time.Duration // sessions after their last activity, with their running state
-	Templates      time.Duration // versions of templates that are no longer in force
+	Templates      time.Duration // superseded and retired versions of templates
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
 	Events         time.Duration // the personal part of the event log
 	Research       time.Duration // research vectors
-	ResearchSalts  time.Duration // how long one pseudonym holds
+	ResearchSalts  time.Duration // how long a pseudonym is used before its salt is destroyed
 	Deliveries     time.Duration // settled webhook deliveries and their attempts
-	Idempotency    time.Duration // answers kept for the Idempotency-Key header
-	Spent          time.Duration // tokens, grants and links after their end
+	Idempotency    time.Duration // responses stored for the Idempotency-Key header
+	Spent          time.Duration // tokens, grants and links after their expiry
 }
 
-// DefaultRetention is what is kept where nothing else is said.
+// DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
 		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Research: 365 * day, ResearchSalts: 30 * day,
@@ -44,7 +45,7 @@ func DefaultRetention() Retention {
 	}
 }
 
-// class is one word of the setting.
+// class is a class of data in the setting.
 type class struct {
 	name      string
 	field     func(r *Retention) *time.Duration
@@ -52,7 +53,7 @@ type class struct {
 	unlimited bool // may be kept for ever
 }
 
-// classes are in the order of docs/retention.md.
+// classes lists the classes in the order of docs/retention.md.
 var classes = []class{
 	{"frames", func(r *Retention) *time.Duration { return &r.Frames }, day, false},
 	{"digests", func(r *Retention) *time.Duration { return &r.Digests }, 90 * day, true},
@@ -67,8 +68,8 @@ var classes = []class{
 	{"spent", func(r *Retention) *time.Duration { return &r.Spent }, day, false},
 }
 
-// ParseRetention reads a setting such as "frames=30d,authorizations=2555d,events=never": a class, and after how many days it
-// goes. What is not named keeps its default.
+// ParseRetention parses a setting such as "frames=30d,authorizations=2555d,events=never": classes with the number of days that
+// they are stored. Classes that it does not name have their default.
 func ParseRetention(setting string) (Retention, error) {
 	r := DefaultRetention()
 	given := map[string]bool{}
@@ -78,7 +79,7 @@ func ParseRetention(setting string) (Retention, error) {
 		}
 		name, value, ok := strings.Cut(part, "=")
 		if !ok || given[name] {
-			return r, fmt.Errorf("%q: want class=days, each class once, such as frames=30d", part)
+			return r, fmt.Errorf("%q: want class=days, with each class at most once, such as frames=30d", part)
 		}
 		given[name] = true
 		if err := r.set(name, value); err != nil {
@@ -88,6 +89,7 @@ func ParseRetention(setting string) (Retention, error) {
 	return r, nil
 }
 
+// set parses the value of one class.
 func (r *Retention) set(name, value string) error {
 	var names []string
 	for _, c := range classes {
@@ -107,20 +109,21 @@ func (r *Retention) set(name, value string) error {
 		*c.field(r) = keep
 		return nil
 	}
-	return fmt.Errorf("%q is no class of data: %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("unknown class of data %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// RetentionDeps are what retention needs.
+// RetentionDeps are the dependencies of RetentionTasks; all are required.
 type RetentionDeps struct {
 	Store     *store.Store
 	Research  *research.Service
 	Retention Retention
 }
 
-// RetentionTasks remove what is past its time. Each class is a task of its own: one that fails holds up no other.
+// RetentionTasks returns the tasks that delete data past its retention. Each class is a separate task, so that a failure does
+// not block the others.
 func RetentionTasks(d RetentionDeps) []Task {
 	tasks := []Task{
-		{Name: "retention", Every: time.Hour, About: "Remove spent tokens, kept answers, old deliveries and quota windows", Do: d.housekeeping},
+		{Name: "retention", Every: time.Hour, About: "Delete expired tokens, stored responses, old deliveries and quota windows", Do: d.housekeeping},
 		{Name: "research-salts", Every: time.Hour, About: "End research periods and destroy their salts", Do: d.salts},
 	}
 	for _, c := range []struct {
@@ -135,13 +138,13 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{store.ExpiringEvents, d.Retention.Events},
 		{store.ExpiringResearch, d.Retention.Research},
 	} {
-		tasks = append(tasks, Task{Name: "retention-" + string(c.name), Every: time.Hour, About: "Remove " + string(c.name) + " past their retention",
+		tasks = append(tasks, Task{Name: "retention-" + string(c.name), Every: time.Hour, About: "Delete " + string(c.name) + " past their retention",
 			Do: d.expire(c.name, c.keep)})
 	}
 	return tasks
 }
 
-// expire removes a batch of a class and says so in the log of every environment that it was of.
+// expire returns a task that deletes a batch of a class and records it in every environment concerned.
 func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(context.Context, time.Time, string) (int, bool, error) {
 	return func(ctx context.Context, at time.Time, by string) (int, bool, error) {
 		if keep == 0 {
@@ -165,7 +168,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 	}
 }
 
-// expired is what of a class was removed of one environment: rows from before a time.
+// expired is the deletion of rows of a class, older than a time, in one environment.
 type removal struct {
 	class  store.Expiring
 	gone   store.Counted
@@ -187,7 +190,7 @@ func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int,
 	return d.Research.Rotate(ctx, d.Retention.ResearchSalts, at, by)
 }
 
-// housekeeping removes a batch of each kind of what only serves to run the service.
+// housekeeping deletes a batch of each kind of technical data. It records no event: none of it belongs to a subject's record.
 func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	all, more := 0, false
 	for _, drop := range []struct {
@@ -214,10 +217,11 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 	return all, more, nil
 }
 
+// unbatched adapts a deletion without a limit to housekeeping.
 func unbatched(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
 	return func(ctx context.Context, t time.Time, _ int) (int64, error) {
 		n, err := drop(ctx, t)
-		// However many there were, there are no more.
+		// Everything was deleted; a full batch would ask for another call.
 		return min(n, batch-1), err
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// stalled is how long an erasure may take before its run is asked for again. Asking while it is under way does nothing.
+// stalled is how long an erasure may take before its workflow is started again. Starting it while it runs has no effect.
 const stalled = 15 * time.Minute
 
-// SubjectDeps are what upkeep of recoveries and erasures needs.
+// SubjectDeps are the dependencies of SubjectTasks; all are required.
 type SubjectDeps struct {
 	Store      *store.Store
 	Recoveries *recovery.Service
 }
 
-// Subjects are the tasks about subjects: an accident in Temporal must not leave a recovery waiting or an erasure undone.
+// SubjectTasks returns the tasks about recoveries and erasures. They repair both after a loss of workflows in Temporal.
 func SubjectTasks(d SubjectDeps) []Task {
 	return []Task{
-		{Name: "overdue-recoveries", Every: 15 * time.Minute, About: "Move recoveries whose run is gone", Do: d.recoveries},
-		{Name: "unfinished-erasures", Every: 15 * time.Minute, About: "Start erasures again whose run is gone", Do: d.erasures},
+		{Name: "overdue-recoveries", Every: 15 * time.Minute, About: "Advance recoveries whose workflow is lost", Do: d.recoveries},
+		{Name: "unfinished-erasures", Every: 15 * time.Minute, About: "Restart erasures whose workflow is lost", Do: d.erasures},
 	}
 }
 
@@ -35,7 +35,7 @@ func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (i
 	})
 }
 
-// erasures asks for no more than a batch: those that are under way stay in the list.
+// erasures restarts one batch and never reports more: erasures in progress stay in the list.
 func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
 	n, _, err := each(found, err, func(e models.Erasure) error {

@@ -15,22 +15,24 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// batch is how many rows a task takes at once.
+// batch is the maximum number of rows that a task processes per call.
 const batch = 500
 
-// grace is how long a run may be late before upkeep settles its record: its timer may still be on the way.
+// grace is how late a workflow may be before upkeep settles its record: its timer may be about to fire.
 const grace = time.Minute
 
-// KeyLife is how long a signing key signs before it is rotated.
+// KeyLife is the age at which an active signing key is rotated.
 const KeyLife = 90 * 24 * time.Hour
 
-// Keys rotates signing keys (internal/authz/signing).
+// KeyRotator rotates signing keys. signing.Service implements it.
 type KeyRotator interface {
+	// Rotate makes the next key of the environment the active one.
 	Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error)
+	// Retire removes keys that no valid proof was signed with, and returns how many.
 	Retire(ctx context.Context, scope store.Scope, actor string) (int, error)
 }
 
-// Deps are the services whose moves upkeep makes.
+// CoreDeps are the dependencies of CoreTasks; all are required.
 type CoreDeps struct {
 	Store       *store.Store
 	Challenges  *challenge.Service
@@ -39,18 +41,19 @@ type CoreDeps struct {
 	Keys        KeyRotator
 }
 
-// Standard are the tasks of the service.
+// CoreTasks returns the tasks about authorizations, sessions and signing keys.
 func CoreTasks(d CoreDeps) []Task {
 	return []Task{
-		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose run is gone", Do: d.challenges},
-		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose run is gone", Do: d.holds},
-		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose run is gone", Do: d.evaluations},
+		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose workflow is lost", Do: d.challenges},
+		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose workflow is lost", Do: d.holds},
+		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose workflow is lost", Do: d.evaluations},
 		{Name: "idle-sessions", Every: 5 * time.Minute, About: "Expire sessions without activity for half an hour", Do: d.sessions},
-		{Name: "signing-keys", Every: time.Hour, About: "Rotate signing keys and retire those nothing alive was signed with", Do: d.keys},
+		{Name: "signing-keys", Every: time.Hour, About: "Rotate signing keys and retire those that no valid proof was signed with", Do: d.keys},
 	}
 }
 
-// each does one thing with each of what list finds.
+// each calls do for each item of a query's result and passes the query's error through. It returns how many items it processed
+// and whether there may be more.
 func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
 	for i, f := range found {
 		if err := do(f); err != nil {
@@ -76,7 +79,7 @@ func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool
 	})
 }
 
-// evaluations closes one at a time: each may count for a minute.
+// evaluations closes one evaluation per call: counting its results can take a minute.
 func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
 	if err != nil || len(ids) == 0 {
@@ -86,6 +89,7 @@ func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int
 	return 1, true, err
 }
 
+// sessions expires sessions without activity for assurance.SessionIdle.
 func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
 	err := d.Store.Write(ctx, func(q *store.Q) error {
@@ -104,6 +108,7 @@ func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, b
 	return n, n == batch, err
 }
 
+// recordExpiry schedules the adaptation to an expired session and records session.expired.
 func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
 	subject, err := q.Subjects().ExternalID(ctx, s.SubjectUID)
 	if err != nil {
@@ -118,7 +123,7 @@ func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Tim
 	})
 }
 
-// keys retires before it rotates, so that a rotation finds the place free.
+// keys retires before it rotates: an environment has at most one retiring key, so a rotation may have to wait for it.
 func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	actor := "workflow:" + by
 	scopes, err := d.Store.SigningKeys().RetiringSince(ctx, at, batch)
@@ -132,7 +137,7 @@ func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool,
 	scopes, err = d.Store.SigningKeys().ActiveSince(ctx, at.Add(-KeyLife), batch)
 	return each(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Rotate(ctx, s, actor)
-		if problem.Is(err, problem.RotationInProgress) { // the next key was replaced: it signs from the next time on
+		if problem.Is(err, problem.RotationInProgress) { // the next key was just replaced and must be published first
 			return nil
 		}
 		return err

@@ -1,6 +1,8 @@
-// Package upkeep is the work that recurs whether or not anybody asks: what is overdue is settled, what is idle expires, keys
-// rotate, data past its retention goes. Each task does one batch in short transactions and says whether there is more; when
-// it runs is the schedule's business (package workflows). The package makes no move of its own where a service has one.
+// Package upkeep runs the recurring maintenance tasks: it settles what is overdue, expires what is idle, rotates keys and
+// deletes data past its retention.
+//
+// A task processes one batch in short transactions and reports whether there is more; package workflows schedules the tasks. The
+// package changes no state that a service of another package can change: it calls the service.
 package upkeep
 
 import (
@@ -11,37 +13,38 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// Task is one kind of work that recurs.
+// Task is a recurring maintenance task.
 type Task struct {
-	Name  string        // part of the schedule's id; never renamed
-	Every time.Duration // how often it is done
-	About string        // one sentence for operators
-	// Do does one batch as of at, on behalf of by (a workflow's id), and reports how much it did and whether there may be
-	// more. It is safe to repeat.
+	Name  string        // part of the schedule's id; must not be renamed
+	Every time.Duration // interval of the schedule
+	About string        // description for operators, one sentence
+	// Do processes one batch as of the time at, on behalf of the workflow with the id by. It returns how many items it
+	// processed and whether there may be more. It must be safe to repeat.
 	Do func(ctx context.Context, at time.Time, by string) (done int, more bool, err error)
 }
 
-// Service does tasks by name.
+// Service runs tasks by name.
 type Service struct {
 	tasks []Task
 }
 
-// New makes a service of the tasks; a name that is given twice is a mistake of the caller.
+// New returns a service with the tasks. It returns an error for a task that is incomplete or whose name is not unique.
 func New(tasks ...Task) (*Service, error) {
 	seen := map[string]bool{}
 	for _, t := range tasks {
 		if seen[t.Name] || t.Name == "" || t.Every <= 0 || t.Do == nil {
-			return nil, fmt.Errorf("upkeep: task %q is given twice or incomplete", t.Name)
+			return nil, fmt.Errorf("upkeep: task %q is duplicate or incomplete", t.Name)
 		}
 		seen[t.Name] = true
 	}
 	return &Service{tasks: tasks}, nil
 }
 
-// Tasks are the tasks there are.
+// Tasks returns all tasks.
 func (s *Service) Tasks() []Task { return s.tasks }
 
-// Run does one batch of a task. A task that this version does not know is refused for good: its schedule is of another one.
+// Run runs one batch of a task. For an unknown name it returns the problem not_found, which is not retried: the schedule
+// belongs to a different version of the service.
 func (s *Service) Run(ctx context.Context, name string, at time.Time, by string) (done int, more bool, err error) {
 	for _, t := range s.tasks {
 		if t.Name == name {
