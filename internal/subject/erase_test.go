@@ -17,7 +17,7 @@ import (
 
 const canary = "canary-person-7f3a"
 
-// traces searches every column of every table, bytes too, for the text.
+// traces searches every column of every table, including bytea, for the text.
 func (b *bundle) traces(t *testing.T, text string) []string {
 	t.Helper()
 	var found []string
@@ -33,7 +33,7 @@ func (b *bundle) traces(t *testing.T, text string) []string {
 	return found
 }
 
-// erase runs an erasure to its end, as the workflow does.
+// erase runs an erasure to its end, like the workflow.
 func (b *bundle) erase(t *testing.T, erasure string) {
 	t.Helper()
 	ctx := context.Background()
@@ -88,7 +88,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, subject.WorkflowInput{Erasure: r.Erasure, Environment: b.env.ID}, run)
 }
 
-func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
+func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -101,12 +101,12 @@ func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
 
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	require.NotEmpty(t, b.traces(t, canary), "the search must be able to find it")
+	require.NotEmpty(t, b.traces(t, canary), "the search must find the text before the erasure")
 	b.erase(t, r.Erasure)
 
 	require.Empty(t, b.traces(t, canary))
 	require.Empty(t, b.traces(t, v.UID))
-	require.Equal(t, []string{"3"}, b.texts(t, "select count(*)::text from idempotency_keys"), "answers that name others stay")
+	require.Equal(t, []string{"3"}, b.texts(t, "select count(*)::text from idempotency_keys"), "stored responses of other subjects stay")
 	for _, table := range tablesOfSubjects {
 		require.NotEqual(t, "0", b.texts(t, "select count(*)::text from "+table+" where subject_uid = $1", neighbour.UID)[0], table)
 	}
@@ -135,7 +135,7 @@ func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
 	result, err := audit.Verify(ctx, b.store, b.scope, nil)
 	require.NoError(t, err)
 	for _, f := range result.Findings {
-		// What this test writes of the other subject has no entries; the erasure itself must leave nothing to find.
+		// The rows that this test writes of the other subject have no events; only the erasure's own remain to be sealed.
 		require.Contains(t, []audit.Kind{audit.Unsupported, audit.Contradicted}, f.Kind, "%+v", f)
 		require.NotEmpty(t, f.Target, "%+v", f)
 		require.NotEqual(t, e.ID, f.Target, "%+v", f)
@@ -145,8 +145,8 @@ func TestErasureLeavesNoTraceAndTheAuditChainWhole(t *testing.T) {
 var tablesOfSubjects = []string{"frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys",
 	"recoveries", "research_consents", "proofs", "challenges", "holds", "authorizations"}
 
-// Each step may run again after it was done, as an activity whose answer was lost does.
-func TestErasureStepsAreSafeToRepeat(t *testing.T) {
+// Each step can be repeated, like an activity whose result was lost.
+func TestErasureStepsAreIdempotent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -167,8 +167,8 @@ func TestErasureStepsAreSafeToRepeat(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A request that was under way when the subject was hidden adds rows after the sweep; the end finds them.
-func TestErasureRemovesWhatCameLate(t *testing.T) {
+// A request that was in progress when the subject was hidden adds rows after the sweep; Finish deletes them.
+func TestErasureRemovesRowsAddedDuringErasure(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -185,7 +185,7 @@ func TestErasureRemovesWhatCameLate(t *testing.T) {
 	require.Empty(t, b.traces(t, "azn_late"))
 }
 
-func TestRunsOfAnErasureArePaged(t *testing.T) {
+func TestErasureWorkflowsArePaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()

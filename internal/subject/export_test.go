@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject"
 )
 
-// exported is a SubjectExport as its reader sees it.
+// exported is a SubjectExport as a client parses it.
 type exported struct {
 	Subject string          `json:"subject"`
 	Schema  string          `json:"schema_version"`
@@ -21,7 +21,7 @@ type exported struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// sections are the lists of the data.
+// sections returns the lists of the data.
 func (e exported) sections(t *testing.T) map[string][]map[string]any {
 	t.Helper()
 	var data map[string]json.RawMessage
@@ -51,28 +51,28 @@ func (b *bundle) export(t *testing.T, id string) exported {
 	require.Equal(t, e.Digest, out.Digest)
 	digest, err := canonical.Digest(out.Data)
 	require.NoError(t, err)
-	require.Equal(t, digest, out.Digest, "a reader can recompute the digest from data")
+	require.Equal(t, digest, out.Digest, "a client can recompute the digest from data")
 	plain, err := canonical.JSON(out.Data)
 	require.NoError(t, err)
-	require.Equal(t, string(plain), string(out.Data), "data is canonical as it stands")
+	require.Equal(t, string(plain), string(out.Data), "data is sent in canonical form")
 	return out
 }
 
-func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
+func TestExportContainsAllDataOfTheSubjectOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, canary)
 	s := b.seed(t, v.Subject)
-	other := b.create(t, "somebody-else")
+	other := b.create(t, "other-user")
 	b.seed(t, other.Subject)
 	timing, err := b.keys.Seal(subject.TimingPurpose, []byte(`{"lengths":[3],"n":5}`), []byte(v.UID))
 	require.NoError(t, err)
 	b.exec(t, "update subjects set timing_template = $2 where uid = $1", v.UID, timing)
 
 	e := b.export(t, canary)
-	require.NotContains(t, string(e.Data), "somebody-else")
-	require.NotContains(t, string(e.Data), v.UID, "our own id stays inside")
-	require.NotContains(t, string(e.Data), "a.b.c", "an open proof is not handed out a second time")
+	require.NotContains(t, string(e.Data), "other-user")
+	require.NotContains(t, string(e.Data), v.UID, "the uid is not exported")
+	require.NotContains(t, string(e.Data), "a.b.c", "an open proof is not exported")
 	var self struct {
 		Subject struct {
 			ID     string          `json:"id"`
@@ -81,7 +81,7 @@ func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(e.Data, &self))
 	require.Equal(t, canary, self.Subject.ID)
-	require.JSONEq(t, `{"lengths":[3],"n":5}`, string(self.Subject.Timing), "what /enrol learned is in it, opened")
+	require.JSONEq(t, `{"lengths":[3],"n":5}`, string(self.Subject.Timing), "the timing template of /enrol is unsealed")
 
 	sections := e.sections(t)
 	for name, rows := range sections {
@@ -90,13 +90,13 @@ func TestExportHoldsEverythingAndNothingOfOthers(t *testing.T) {
 	require.Equal(t, s.session, sections["sessions"][0]["id"])
 	require.Equal(t, "2026-03-01T09:00:00.000Z", sections["sessions"][0]["started_at"])
 	template, ok := sections["templates"][0]["data"].(map[string]any)
-	require.True(t, ok, "a template is given opened")
+	require.True(t, ok, "a template is unsealed")
 	require.Equal(t, "keystroke", template["modality"])
-	require.Contains(t, template["sessions"].([]any)[0].(map[string]any)["cells"], "h:LI", "its cells by name")
+	require.Contains(t, template["sessions"].([]any)[0].(map[string]any)["cells"], "h:LI", "with named cells")
 	require.Len(t, template["posterior"].(map[string]any)["mean"], features.Dim(features.Keystroke))
-	require.Contains(t, sections["sessions"][0]["state"], "keystroke", "so is the state of a session")
+	require.Contains(t, sections["sessions"][0]["state"], "keystroke", "the state of a session is unsealed")
 	frame := sections["frames"][0]["vector"].(map[string]any)
-	require.Equal(t, features.Accepted, features.Read(frame).Status, "a frame is given as it was sent")
+	require.Equal(t, features.Accepted, features.Read(frame).Status, "a frame has the form in which it was sent")
 	require.Equal(t, frame, sections["research_vectors"][0]["vector"])
 	require.Equal(t, []string{e.Digest}, b.texts(t, "select data->>'digest' from events where type = 'subject.exported'"))
 }
@@ -115,8 +115,8 @@ func TestExportOfAnEmptySubject(t *testing.T) {
 	require.Contains(t, string(e.Data), `"timing_template":null`)
 }
 
-// However much is held, it is exported, by however many at once.
-func TestExportOfMuch(t *testing.T) {
+// Large subjects are exported completely, by several clients at once.
+func TestExportStreamsLargeSubjectsConcurrently(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, "user-1")
@@ -141,8 +141,8 @@ func TestExportOfMuch(t *testing.T) {
 	require.Len(t, b.export(t, "user-1").sections(t)["frames"], frames+1)
 }
 
-// A caller that goes away in the middle leaves nothing behind: the next export finds a place.
-func TestExportThatNobodyTakes(t *testing.T) {
+// A client that disconnects during an export releases its slot for the next one.
+func TestExportAbortedByTheClientReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.create(t, "user-1")

@@ -12,12 +12,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// seeded are the ids of the rows that seed made.
+// seeded are the ids of the rows that seed inserted.
 type seeded struct {
 	authorization, challenge, held, proof, session, recovery, enrollment string
 }
 
-// seed makes a row of the subject in every table that can hold one.
+// seed inserts a row of the subject into every table that can have one.
 func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	t.Helper()
 	now := b.clock.Now()
@@ -73,7 +73,7 @@ func (b *bundle) seedCredential(t *testing.T, s models.Subject, now time.Time) {
 	}
 }
 
-// seedAnswer keeps an answer for the Idempotency-Key header as the API does.
+// seedAnswer stores a response for the Idempotency-Key header like the API.
 func (b *bundle) seedAnswer(t *testing.T, key, body string, now time.Time) {
 	t.Helper()
 	sealed, err := b.keys.Seal(subject.ResponsePurpose, []byte(body), []byte(b.principal.CredentialID+" "+key))

@@ -35,7 +35,7 @@ type bundle struct {
 	principal identity.Principal
 }
 
-// plain stands in for the assessor: what it is given is not sealed.
+// plain is an Opener for unsealed data.
 type plain struct{}
 
 func (plain) OpenState(s models.Session) (scoring.State, error) {
@@ -61,7 +61,7 @@ var learned = sync.OnceValue(func() scoring.Template {
 	return ts[0]
 })
 
-// vector is a frame as it is stored.
+// vector returns a frame in its stored form.
 func vector(t *testing.T) []byte {
 	t.Helper()
 	data, err := synthetic.NewTypist(1).Frame(50).MarshalBinary()
@@ -79,7 +79,7 @@ func setup(t *testing.T) *bundle {
 	return b.in(t)
 }
 
-// in is the bundle in a new environment of another tenant.
+// in returns the bundle in a new environment of a different tenant.
 func (b *bundle) in(t *testing.T) *bundle {
 	t.Helper()
 	out := *b
@@ -126,7 +126,7 @@ func requireCode(t *testing.T, want problem.Code, err error) {
 	require.Equal(t, want, problem.As(err).Code, "%v", err)
 }
 
-func TestCreate(t *testing.T) {
+func TestCreateSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, "user-4711")
@@ -138,14 +138,14 @@ func TestCreate(t *testing.T) {
 
 	ours := b.create(t, "")
 	require.True(t, ids.Has(ids.Subject, ours.ExternalID))
-	require.NotEqual(t, ours.UID, ours.ExternalID, "the uid stays inside")
+	require.NotEqual(t, ours.UID, ours.ExternalID, "the uid is not disclosed")
 
 	abroad := b.in(t)
 	abroad.create(t, "user-4711")
 	require.Equal(t, []string{"subject.created", "subject.created"}, b.events(t))
 }
 
-func TestGetKnowsOnlyItsOwnEnvironment(t *testing.T) {
+func TestGetIsScopedToTheEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	abroad := b.in(t)
@@ -165,7 +165,7 @@ func TestGetKnowsOnlyItsOwnEnvironment(t *testing.T) {
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
 }
 
-func TestListPagesFiltersAndShowsPasskeys(t *testing.T) {
+func TestListPagesFiltersAndIncludesPasskeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -208,7 +208,7 @@ func TestListPagesFiltersAndShowsPasskeys(t *testing.T) {
 	require.Empty(t, views)
 }
 
-func TestFreezeAndThaw(t *testing.T) {
+func TestFreezeStopsAndResumesAdaptation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -219,10 +219,10 @@ func TestFreezeAndThaw(t *testing.T) {
 		require.Equal(t, frozen, v.AdaptationFrozen)
 	}
 	require.Equal(t, []string{"subject.created", "subject.adaptation_changed", "subject.adaptation_changed"}, b.events(t))
-	require.Empty(t, b.texts(t, "select id from events where data::text like '%suspected%'"), "a reason is kept as its digest only")
+	require.Empty(t, b.texts(t, "select id from events where data::text like '%suspected%'"), "only the digest of a reason is stored")
 }
 
-func TestRevokeVoidsProofsAndTokensAndLeavesChallenges(t *testing.T) {
+func TestRevokeEndsProofsAndTokensButNotChallenges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -242,14 +242,14 @@ func TestRevokeVoidsProofsAndTokensAndLeavesChallenges(t *testing.T) {
 	require.Equal(t, []string{"1"}, b.texts(t, "select data->>'proofs_revoked' from events where type = 'subject.revoked'"))
 }
 
-// research is a service that keeps vectors, with research switched on for the environment.
+// research returns an enabled research service, with research switched on for the environment.
 func (b *bundle) research(t *testing.T) *research.Service {
 	t.Helper()
 	b.exec(t, "update environments set research_enabled = true where id = $1", b.env.ID)
 	return research.New(b.store, b.keys, true)
 }
 
-func TestConsentLedgerAndWithdrawal(t *testing.T) {
+func TestSetConsentRecordsAndWithdrawalRemovesVectors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -281,8 +281,8 @@ func TestConsentLedgerAndWithdrawal(t *testing.T) {
 		"select consented::text from research_consents where subject_uid = $1 order by recorded_at", v.UID))
 }
 
-// A vector that is being kept while the consent is withdrawn is either seen by the withdrawal or sees it.
-func TestWithdrawalRacesWithAVector(t *testing.T) {
+// A vector that is stored while the consent is withdrawn is either deleted by the withdrawal or rejected.
+func TestConcurrentWithdrawalLeavesNoVector(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()

@@ -30,7 +30,7 @@ func setup(t *testing.T) *bundle {
 	return &bundle{New(st, keys, c), c, storetest.Scope(env), storetest.Subject(t, st, env, "ada")}
 }
 
-// issue makes a server key, and a token made with it.
+// issue issues a server key, and a client token with that key.
 func (b *bundle) issue(t *testing.T, expires *time.Time, in TokenRequest) (Issued, string) {
 	t.Helper()
 	issued, err := b.Issue(t.Context(), b.scope, Issue{Scope: models.ScopeServer, ExpiresAt: expires}, "cli:test", "")
@@ -52,7 +52,7 @@ func (b *bundle) holds(t *testing.T, key string) bool {
 	return err == nil
 }
 
-func TestClientTokenHoldsNoLongerThanItsIssuer(t *testing.T) {
+func TestClientTokenExpiresWithItsIssuer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	soon := b.clock.Now().Add(10 * time.Minute)
@@ -60,17 +60,17 @@ func TestClientTokenHoldsNoLongerThanItsIssuer(t *testing.T) {
 	issuer, token := b.issue(t, nil, TokenRequest{})
 	require.True(t, b.holds(t, short))
 	b.clock.Advance(10 * time.Minute)
-	require.False(t, b.holds(t, short), "its issuer has expired")
+	require.False(t, b.holds(t, short), "the issuer has expired")
 	require.True(t, b.holds(t, token))
 	_, err := b.Rotate(t.Context(), b.scope, issuer.ID, 0, "cli:test", "")
 	require.NoError(t, err)
-	require.True(t, b.holds(t, token), "a rotation changes the key and not the credential")
+	require.True(t, b.holds(t, token), "a rotation replaces the key, not the credential")
 	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
-	require.False(t, b.holds(t, token), "its issuer is revoked")
+	require.False(t, b.holds(t, token), "the issuer is revoked")
 }
 
-// A replica that has heard of no revocation refuses a token within the time of its cache.
-func TestClientTokenEndsWithoutANotice(t *testing.T) {
+// A replica that missed the notification of a revocation rejects the token when its cache entry expires.
+func TestClientTokenIsRejectedWithoutANotification(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	issuer, token := b.issue(t, nil, TokenRequest{})
@@ -83,8 +83,8 @@ func TestClientTokenEndsWithoutANotice(t *testing.T) {
 	require.True(t, problem.Is(err, problem.Unauthenticated))
 }
 
-// What a lookup read before a notice of revocation is not kept after it.
-func TestForgetOutrunsALookup(t *testing.T) {
+// The result of a lookup that began before Forget is not cached after it.
+func TestForgetDiscardsConcurrentLookups(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.mu.RLock()
@@ -97,11 +97,11 @@ func TestForgetOutrunsALookup(t *testing.T) {
 	require.Contains(t, b.cache, "mac")
 }
 
-func TestClientGrantIsNarrowed(t *testing.T) {
+func TestClientGrantRestrictsPurposesAndSessions(t *testing.T) {
 	t.Parallel()
 	any := ClientGrant{SubjectUID: "sub_1"}
 	require.True(t, any.Permits(PurposeScore) && any.Permits(PurposeEnroll))
-	require.False(t, any.Names(PurposeEnroll), "what is not named is not granted by name")
+	require.False(t, any.Names(PurposeEnroll), "an empty list names no purpose")
 	require.True(t, any.Reaches("sub_1", "ses_1"))
 	require.False(t, any.Reaches("sub_2", "ses_1"))
 	narrow := ClientGrant{SubjectUID: "sub_1", SessionID: "ses_1", Purposes: []string{PurposeScore}}
@@ -112,7 +112,7 @@ func TestClientGrantIsNarrowed(t *testing.T) {
 	require.False(t, narrow.Reaches("sub_2", "ses_1"))
 }
 
-func TestHoldsAsksForTheKeyAsItWas(t *testing.T) {
+func TestStillValidComparesTheKeyWithItsState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	soon := b.clock.Now().Add(time.Hour)

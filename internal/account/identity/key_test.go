@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestKeyForm(t *testing.T) {
+func TestNewKeyFormat(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range prefixes {
 		key := newKey(prefix)
@@ -21,7 +21,7 @@ func TestKeyForm(t *testing.T) {
 	}
 }
 
-func TestParseKeyRefuses(t *testing.T) {
+func TestParseKeyRejectsMalformedKeys(t *testing.T) {
 	t.Parallel()
 	key := newKey("sk_test_")
 	swapped := "sk_live_" + key[prefixLength:]

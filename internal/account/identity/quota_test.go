@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestQuotaHasACeilingThatOnlyTheOperatorPasses(t *testing.T) {
+func TestQuotaCeilingIsExceededByTheOperatorOnly(t *testing.T) {
 	t.Parallel()
 	of := func(n int) *int { return &n }
 	for name, c := range map[string]struct {

@@ -2,7 +2,8 @@
 //
 // The count of each bucket is in Postgres. A replica reserves a small number of requests at a time and serves them from
 // memory, so most requests need no query. Windows are clock hours. Unused reservations are returned; the limit is never
-// exceeded, whatever the number of replicas, but a replica may reject a request while another one has an unused reservation.
+// exceeded, whatever the number of replicas, but a replica may reject a request while a different replica has an unused
+// reservation.
 //
 // The package does not know HTTP or credentials: a bucket is any string.
 package ratelimit

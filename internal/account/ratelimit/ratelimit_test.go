@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
-// shared is the source's contract in memory.
+// shared is an in-memory Source.
 type shared struct {
 	mu   sync.Mutex
 	used map[string]int
@@ -44,7 +44,7 @@ func setup() (*shared, *clock.Fake) {
 	return &shared{used: map[string]int{}}, clock.NewFake(time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC))
 }
 
-func TestLimitIsExactAndRemainingCountsDown(t *testing.T) {
+func TestTakeEnforcesTheLimitAndCountsDown(t *testing.T) {
 	t.Parallel()
 	src, clk := setup()
 	l := ratelimit.New(src, clk)
@@ -59,11 +59,11 @@ func TestLimitIsExactAndRemainingCountsDown(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, d.Allowed)
 	require.Zero(t, d.Remaining)
-	require.LessOrEqual(t, src.asks, 120, "leases spare the source")
+	require.LessOrEqual(t, src.asks, 120, "reservations save queries")
 
 	d, err = l.Take(t.Context(), "b", 1000)
 	require.NoError(t, err)
-	require.True(t, d.Allowed, "buckets are apart")
+	require.True(t, d.Allowed, "buckets are independent")
 
 	clk.Advance(30 * time.Minute)
 	d, err = l.Take(t.Context(), "a", 1000)
@@ -71,7 +71,7 @@ func TestLimitIsExactAndRemainingCountsDown(t *testing.T) {
 	require.True(t, d.Allowed, "a new window")
 }
 
-func TestReplicasTogetherNeverPassTheLimit(t *testing.T) {
+func TestTakeEnforcesTheLimitAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	src, clk := setup()
 	var wg sync.WaitGroup
@@ -94,10 +94,10 @@ func TestReplicasTogetherNeverPassTheLimit(t *testing.T) {
 	}
 	wg.Wait()
 	require.LessOrEqual(t, allowed, 500)
-	require.Greater(t, allowed, 480, "only what other replicas still lease is out of reach")
+	require.Greater(t, allowed, 480, "at most the reservations of other replicas are unavailable")
 }
 
-func TestSweepGivesLeasesBack(t *testing.T) {
+func TestSweepReturnsReservations(t *testing.T) {
 	t.Parallel()
 	src, clk := setup()
 	one, two := ratelimit.New(src, clk), ratelimit.New(src, clk)
@@ -110,10 +110,10 @@ func TestSweepGivesLeasesBack(t *testing.T) {
 	require.Equal(t, 298, d.Remaining)
 }
 
-func TestSourceAwayIsAnError(t *testing.T) {
+func TestTakeReturnsTheErrorOfTheSource(t *testing.T) {
 	t.Parallel()
 	src, clk := setup()
-	src.err = errors.New("away")
+	src.err = errors.New("unavailable")
 	_, err := ratelimit.New(src, clk).Take(t.Context(), "a", 10)
 	require.Error(t, err)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// synced answers as a synced passkey does, which has no counter: only the service can tell that an answer was used before.
+// synced responds like a synced passkey, which has no counter: only the service can detect a repeated response.
 func (b *bundle) synced(t *testing.T, d *device, options any) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"publicKey": options})

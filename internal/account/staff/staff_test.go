@@ -21,7 +21,7 @@ import (
 
 const base = "https://console.example:8443"
 
-// bundle is one environment and the people service.
+// bundle is one environment and the staff service.
 type bundle struct {
 	store   *store.Store
 	env     models.Environment
@@ -72,7 +72,7 @@ func tokenOf(t *testing.T, in staff.Invited) string {
 	return token
 }
 
-// credential is what a browser answers to the invitation's options.
+// credential returns the browser's response to the options of an invitation.
 func (b *bundle) credential(t *testing.T, d *device, token string) json.RawMessage {
 	t.Helper()
 	options, err := b.service.RegistrationOptions(t.Context(), token)
@@ -128,7 +128,7 @@ func (b *bundle) events(t *testing.T, kind string) int {
 	return n
 }
 
-func TestAnInvitedPersonJoinsAndSignsIn(t *testing.T) {
+func TestInvitedPersonRegistersAndSignsIn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	in, token := b.invite(t, models.RoleReviewer, models.RoleOperator)
@@ -164,8 +164,8 @@ func TestAnInvitedPersonJoinsAndSignsIn(t *testing.T) {
 	}
 }
 
-// An invitation is for one passkey, for a day. Every other use has one answer.
-func TestInvitationIsRefused(t *testing.T) {
+// An invitation is valid for one passkey and one day. Every other use has the same response.
+func TestInvitationIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	use := func(token string) {
@@ -195,7 +195,7 @@ func TestInvitationIsRefused(t *testing.T) {
 	use(token)
 }
 
-func TestARefusedPasskeyEndsTheCeremonyAndNotTheInvitation(t *testing.T) {
+func TestRejectedPasskeyEndsTheCeremonyButNotTheInvitation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, token := b.invite(t, models.RoleAuditor)
@@ -210,7 +210,7 @@ func TestARefusedPasskeyEndsTheCeremonyAndNotTheInvitation(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestOfManyWhoJoinAtOnceOneDoes(t *testing.T) {
+func TestConcurrentAcceptancesRegisterOnePasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, token := b.invite(t, models.RoleReviewer)
@@ -231,7 +231,7 @@ func TestOfManyWhoJoinAtOnceOneDoes(t *testing.T) {
 	require.Equal(t, 1, joined)
 }
 
-func TestSignInIsRefused(t *testing.T) {
+func TestSignInIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	opened, d := b.joined(t, models.RoleReviewer)
@@ -253,14 +253,14 @@ func TestSignInIsRefused(t *testing.T) {
 	requireCode(t, problem.AssertionRefused, signIn(b.assertion(t, stranger)))
 
 	other := *d
-	other.Options.UserHandle = []byte("somebody else")
+	other.Options.UserHandle = []byte("other person")
 	requireCode(t, problem.AssertionRefused, signIn(b.assertion(t, &other)))
 
 	unverified := *d
 	unverified.Options.UserNotVerified = true
 	requireCode(t, problem.AssertionRefused, signIn(b.assertion(t, &unverified)))
 
-	// What was signed to confirm a change opens no session.
+	// An assertion that was signed for a confirmation opens no session.
 	options, err := b.service.ConfirmOptions(t.Context(), opened.Session)
 	require.NoError(t, err)
 	requireCode(t, problem.AssertionChallenge, signIn(b.answer(t, d, options)))
@@ -269,8 +269,8 @@ func TestSignInIsRefused(t *testing.T) {
 	requireCode(t, problem.AssertionRefused, signIn(b.assertion(t, d)))
 }
 
-// A counter that goes back may be a copied authenticator: it opens nothing from then on.
-func TestAClonedPasskeyIsShutOut(t *testing.T) {
+// A counter that goes back may indicate a copied authenticator: the passkey is rejected from then on.
+func TestClonedPasskeyIsRejectedFromThenOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, d := b.joined(t, models.RoleReviewer)
@@ -286,7 +286,7 @@ func TestAClonedPasskeyIsShutOut(t *testing.T) {
 	require.Equal(t, 2, b.events(t, "person.clone_warning"))
 }
 
-func TestSessionsEnd(t *testing.T) {
+func TestSessionEndsByIdlenessAgeAndRevocation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	opened, _ := b.joined(t, models.RoleReviewer)
@@ -295,17 +295,17 @@ func TestSessionsEnd(t *testing.T) {
 		return err == nil
 	}
 	for b.clock.Now().Before(storetest.Epoch.Add(staff.SessionLife)) {
-		require.True(t, alive(), "a session in use lives on")
+		require.True(t, alive(), "a session in use stays open")
 		b.clock.Advance(staff.IdleLife - time.Second)
 	}
-	require.False(t, alive(), "and ends all the same")
+	require.False(t, alive(), "but not beyond its maximum life")
 
 	opened, _ = b.joined(t, models.RoleReviewer)
 	b.clock.Advance(staff.IdleLife - time.Second)
 	_, err := b.service.Authenticate(t.Context(), opened.Cookie, staff.FromScript)
 	require.NoError(t, err)
 	b.clock.Advance(time.Second)
-	require.False(t, alive(), "idle: what a page asks by itself is no use")
+	require.False(t, alive(), "idle: requests of scripts do not extend the session")
 
 	opened, _ = b.joined(t, models.RoleReviewer)
 	require.NoError(t, b.service.Revoke(t.Context(), b.scope.Tenant, opened.Session.Person.ID, "cli:test"))
@@ -316,10 +316,10 @@ func TestSessionsEnd(t *testing.T) {
 	var stored int
 	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "select count(*) from console_sessions where mac::text like '%' || $1 || '%'",
 		opened.Cookie).Scan(&stored))
-	require.Zero(t, stored, "only the MAC of a cookie is kept")
+	require.Zero(t, stored, "only the MAC of a cookie is stored")
 }
 
-func TestConfirmation(t *testing.T) {
+func TestConfirmExtendsThePermissionToChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	opened, d := b.joined(t, models.RoleReviewer)

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestPagesAreSetAndKept(t *testing.T) {
+func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 	t.Parallel()
 	svc, st := service(t)
 	made, err := svc.Create(t.Context(), tenancy.Spec{

@@ -24,7 +24,7 @@ func service(t *testing.T) (*tenancy.Service, *store.Store) {
 	return tenancy.New(st, signing.New(st, keys, c, "https://countersign.example"), c, nil), st
 }
 
-func TestTenantHasTwoWorldsWithKeys(t *testing.T) {
+func TestCreateMakesTwoEnvironmentsWithSigningKeys(t *testing.T) {
 	t.Parallel()
 	svc, st := service(t)
 	made, err := svc.Create(t.Context(), tenancy.Spec{
@@ -36,11 +36,11 @@ func TestTenantHasTwoWorldsWithKeys(t *testing.T) {
 	for _, env := range []models.Environment{made.Sandbox, made.Live} {
 		keys, err := st.SigningKeys().List(t.Context(), storetest.Scope(env))
 		require.NoError(t, err)
-		require.Len(t, keys, 2, "one to sign with and the next, published ahead")
+		require.Len(t, keys, 2, "the active key and the next one, which is published in advance")
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestCreateRejectsInvalidSpecs(t *testing.T) {
 	t.Parallel()
 	svc, st := service(t)
 	good := tenancy.Spec{Name: "n", RPID: "bank.example", Origins: []string{"https://bank.example"}}

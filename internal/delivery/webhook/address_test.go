@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The addresses an attacker tries, in the forms they come in.
+// Internal addresses in the forms that attackers try.
 var inside = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.0.0.2", "127.1.1.1", "127.255.255.255",
 	"169.254.0.1", "169.254.169.254", "169.254.170.2", "169.254.169.123", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.8", "192.0.0.170",
@@ -27,7 +27,7 @@ var outside = []string{
 	"2001:200::1", "2001:4860:4860::8888", "2606:4700:4700::1111", "2a00:1450:4001:81b::200e", "2003::1", "::ffff:8.8.8.8",
 }
 
-func TestEveryAddressOfTheInsideIsRefused(t *testing.T) {
+func TestPublicRejectsInternalAddresses(t *testing.T) {
 	t.Parallel()
 	require.GreaterOrEqual(t, len(inside), 60)
 	for _, s := range inside {
@@ -43,7 +43,7 @@ func TestEveryAddressOfTheInsideIsRefused(t *testing.T) {
 	require.False(t, Public(netip.Addr{}))
 }
 
-func TestAddressesOfTheOutsideAreNot(t *testing.T) {
+func TestPublicAcceptsPublicAddresses(t *testing.T) {
 	t.Parallel()
 	for _, s := range outside {
 		a := netip.MustParseAddr(s)
@@ -52,7 +52,7 @@ func TestAddressesOfTheOutsideAreNot(t *testing.T) {
 	}
 }
 
-func TestPorts(t *testing.T) {
+func TestPolicyPermitsPorts(t *testing.T) {
 	t.Parallel()
 	public := netip.MustParseAddr("8.8.8.8")
 	for port, want := range map[uint16]bool{443: true, 8443: true, 80: false, 22: false, 25: false, 6379: false, 0: false} {

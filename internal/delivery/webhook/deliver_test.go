@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-func TestAnEventReachesItsSubscribers(t *testing.T) {
+func TestDeliverSendsAnEventToItsSubscribers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	all, secret := b.endpoint()
@@ -26,7 +26,7 @@ func TestAnEventReachesItsSubscribers(t *testing.T) {
 	b.admin = other
 
 	id := b.happen(events.SubjectCreated, "user-1")
-	require.Equal(t, []string{all.ID}, b.waker.take(), "woken once, and nobody else")
+	require.Equal(t, []string{all.ID}, b.waker.take(), "woken once, and no other endpoint")
 	r := b.deliver(all, Breaker{})
 	require.Nil(t, r.Next)
 	b.deliver(some, Breaker{})
@@ -45,12 +45,12 @@ func TestAnEventReachesItsSubscribers(t *testing.T) {
 	require.Empty(t, b.status(foreign))
 
 	b.happen(events.SubjectCreated, "user-2")
-	require.Equal(t, []string{all.ID}, b.waker.take(), "an idle sender is woken again")
+	require.Equal(t, []string{all.ID}, b.waker.take(), "an idle endpoint is woken again")
 	b.happen(events.SubjectCreated, "user-3")
-	require.Empty(t, b.waker.take(), "one that was just woken is not")
+	require.Empty(t, b.waker.take(), "an endpoint that was just woken is not")
 }
 
-func TestRetriesKeepIDAndBodyAndFollowTheSchedule(t *testing.T) {
+func TestRetriesRepeatIDAndBodyAndFollowTheSchedule(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, secret := b.endpoint()
@@ -75,7 +75,7 @@ func TestRetriesKeepIDAndBodyAndFollowTheSchedule(t *testing.T) {
 		}
 		require.NotNil(t, r.Next)
 		b.deliver(e, Breaker{})
-		require.Empty(t, b.receiver.take(), "nothing is sent before its time")
+		require.Empty(t, b.receiver.take(), "nothing is sent before it is due")
 		b.time.Set(*r.Next)
 	}
 	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
@@ -96,7 +96,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	require.WithinDuration(t, b.time.Now().Add(time.Hour), *r.Next, 0)
 }
 
-func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
+func TestFailingEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
@@ -108,12 +108,12 @@ func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	r := b.deliver(e, Breaker{})
 	require.True(t, r.Breaker.Open)
 	calls := len(b.receiver.take())
-	require.LessOrEqual(t, calls, Threshold+concurrency, "what was under way when the breaker opened, and no more")
+	require.LessOrEqual(t, calls, Threshold+concurrency, "only deliveries under way when the breaker opened")
 	require.Equal(t, r.Breaker.ProbeAt, *r.Next)
 	require.Equal(t, []string{"webhook.failing"}, b.notices())
 	b.waker.take()
 	b.happen(events.SubjectCreated, "later")
-	require.Empty(t, b.waker.take(), "before the probe nobody need be woken")
+	require.Empty(t, b.waker.take(), "no wake-up is needed before the probe")
 
 	b.time.Set(r.Breaker.ProbeAt)
 	r = b.deliver(e, r.Breaker)
@@ -124,7 +124,7 @@ func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	b.time.Set(r.Breaker.ProbeAt)
 	r = b.deliver(e, r.Breaker)
 	require.False(t, r.Breaker.Open)
-	require.Nil(t, r.Next, "everything that waited is sent at once")
+	require.Nil(t, r.Next, "everything pending is sent at once")
 	require.Equal(t, map[string]int{"succeeded": 31}, b.status(e))
 	got := map[string]bool{}
 	for _, m := range b.receiver.take() {
@@ -137,7 +137,7 @@ func TestABrokenEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	require.Equal(t, []string{"webhook.failing", "webhook.recovered"}, b.notices())
 }
 
-// lags are what an observer hears of how long events waited for us.
+// lags records the delays of first attempts that an observer receives.
 type lags struct {
 	mu   sync.Mutex
 	seen []time.Duration
@@ -151,8 +151,8 @@ func (l *lags) Attempted(first bool, since time.Duration, _ AttemptResult) {
 	}
 }
 
-// An operator who is told that webhooks are late must have something to mend: a receiver that is down is not it.
-func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
+// The delay that operators are alerted to must not include waiting for a receiver that is down.
+func TestObserverExcludesDelaysOfAFailingReceiver(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	heard := &lags{}
@@ -175,7 +175,7 @@ func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
 	r = b.deliver(e, r.Breaker)
 	require.False(t, r.Breaker.Open)
 	require.Equal(t, map[string]int{"succeeded": Threshold + 3}, b.status(e))
-	require.Len(t, heard.seen, Threshold, "neither the probes nor what is caught up on count")
+	require.Len(t, heard.seen, Threshold, "neither probes nor the backlog count")
 	b.time.Advance(time.Second)
 	b.happen(events.SubjectCreated, "after")
 	b.time.Advance(2 * time.Second)
@@ -183,8 +183,8 @@ func TestWaitingForABrokenReceiverIsNotOurLag(t *testing.T) {
 	require.Equal(t, 2*time.Second, heard.seen[Threshold])
 }
 
-// With nothing due, a broken endpoint is probed all the same, and a delivery that was only a probe keeps its attempts.
-func TestProbesAheadOfTimeUseUpNoAttempt(t *testing.T) {
+// A failing endpoint is probed even if nothing is due, and a probe does not count as an attempt of its delivery.
+func TestEarlyProbesDoNotCountAsAttempts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
@@ -201,7 +201,7 @@ func TestProbesAheadOfTimeUseUpNoAttempt(t *testing.T) {
 		require.Equal(t, id, got[0].id)
 		require.Equal(t, r.Breaker.ProbeAt, *r.Next)
 	}
-	require.Equal(t, map[string]int{"pending": 1}, b.status(e), "hours of failing, and it is still owed")
+	require.Equal(t, map[string]int{"pending": 1}, b.status(e), "still pending after hours of failures")
 	b.receiver.answer(204, nil)
 	b.time.Set(*r.Next)
 	r = b.deliver(e, r.Breaker)
@@ -230,7 +230,7 @@ func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
 	require.Equal(t, Disabled, shown.Status)
 	require.Equal(t, "failing", *shown.DisabledReason)
 	b.relay()
-	require.Equal(t, map[string]int{"pending": 1}, b.status(watcher), "the others hear of it")
+	require.Equal(t, map[string]int{"pending": 1}, b.status(watcher), "the other endpoints receive the event")
 
 	b.time.Advance(time.Hour)
 	b.happen(events.SubjectCreated, "while disabled")
@@ -252,7 +252,7 @@ func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
 	require.Empty(t, b.receiver.take(), "enabling twice replays nothing twice")
 }
 
-func TestGoneDisablesAtOnce(t *testing.T) {
+func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
@@ -268,7 +268,7 @@ func TestGoneDisablesAtOnce(t *testing.T) {
 	_, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
 	require.NoError(t, err)
 	b.deliver(e, Breaker{})
-	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e), "what was refused with 410 belongs to the gap")
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e), "the delivery that got a 410 is part of the gap")
 }
 
 func TestAbortMessageEndsOneDelivery(t *testing.T) {
@@ -281,8 +281,8 @@ func TestAbortMessageEndsOneDelivery(t *testing.T) {
 	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
 }
 
-// Overlapping senders (a time-out and its retry) may send twice, with the same id, and count once.
-func TestTwoSendersCountOnce(t *testing.T) {
+// Overlapping calls (an activity and its retry after a timeout) may send twice, with the same id, but record once.
+func TestOverlappingDeliversRecordOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()
@@ -307,8 +307,8 @@ func TestTwoSendersCountOnce(t *testing.T) {
 	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e))
 }
 
-// A worker that is told to stop in mid-batch leaves what it does not know the end of to the next one.
-func TestAStoppedSenderLosesNothing(t *testing.T) {
+// A worker that stops within a batch leaves deliveries with an unknown outcome to the next worker.
+func TestStoppedDeliverLeavesDeliveriesPending(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()

@@ -40,10 +40,10 @@ func TestRotationSignsWithBothUntilTheOverlapEnds(t *testing.T) {
 	require.NoError(t, verify(after))
 	_, _, err = b.endpoints.Rotate(t.Context(), b.admin, e.ID, 0)
 	require.NoError(t, err)
-	require.Error(t, verify(after), "an overlap of nothing ends the old secret at once")
+	require.Error(t, verify(after), "an overlap of zero ends the old secret at once")
 }
 
-func TestReplay(t *testing.T) {
+func TestReplaySchedulesSelectedDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	early := b.happen(events.SubjectCreated, "before the endpoint")
@@ -64,10 +64,10 @@ func TestReplay(t *testing.T) {
 		r    Replay
 		want []string
 	}{
-		{"what failed", Replay{Status: "failed"}, []string{bad}},
-		{"nothing is left that failed", Replay{}, nil},
-		{"one by its id", Replay{Event: good}, []string{good}},
-		{"one from before the endpoint", Replay{Event: early}, []string{early}},
+		{"failed deliveries", Replay{Status: "failed"}, []string{bad}},
+		{"no failed delivery left", Replay{}, nil},
+		{"an event by its id", Replay{Event: good}, []string{good}},
+		{"an event from before the endpoint", Replay{Event: early}, []string{early}},
 		{"a range", Replay{Status: "succeeded", Since: &middle}, []string{bad}},
 		{"an empty range", Replay{Status: "all", Until: ptr(middle.Add(-time.Hour))}, nil},
 		{"all", Replay{Status: "all"}, []string{good, bad, early}},
@@ -88,7 +88,7 @@ func TestReplay(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-func TestErasedEventsAreNotTold(t *testing.T) {
+func TestErasedEventsAreNotDelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()
@@ -105,7 +105,7 @@ func TestErasedEventsAreNotTold(t *testing.T) {
 	require.Empty(t, b.receiver.take())
 }
 
-func TestSweepFindsWhatNobodyWoke(t *testing.T) {
+func TestSweepWakesOverdueEndpoints(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()
@@ -115,7 +115,7 @@ func TestSweepFindsWhatNobodyWoke(t *testing.T) {
 	b.waker.err = nil
 	n, err := b.fan.Sweep(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, n, "it may be on its way")
+	require.Zero(t, n, "not yet overdue")
 	b.time.Advance(2 * overdueAfter)
 	n, err = b.fan.Sweep(t.Context())
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestSweepFindsWhatNobodyWoke(t *testing.T) {
 	require.Zero(t, n)
 }
 
-func TestAdministration(t *testing.T) {
+func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
@@ -182,7 +182,7 @@ func TestAdministration(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
+func TestCreateLimitsTheNumberOfEndpoints(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range MaxEndpoints {
@@ -192,7 +192,7 @@ func TestTheNumberOfEndpointsIsBounded(t *testing.T) {
 	require.True(t, problem.Is(err, problem.Conflict))
 }
 
-func TestTestTellsWhatTheReceiverAnswered(t *testing.T) {
+func TestTestReturnsTheResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()

@@ -62,7 +62,7 @@ func (b *bundle) endpoint(patterns ...string) (models.WebhookEndpoint, string) {
 	return e, secret
 }
 
-// happen logs an event and fans it out, as the relay would.
+// happen records an event and fans it out, like the relay.
 func (b *bundle) happen(t events.Type, subject string) string {
 	b.t.Helper()
 	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Type: t, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
@@ -73,7 +73,7 @@ func (b *bundle) happen(t events.Type, subject string) string {
 	return row.ID
 }
 
-// relay fans out whatever the outbox holds.
+// relay fans out all events in the outbox.
 func (b *bundle) relay() {
 	b.t.Helper()
 	rows, err := b.st.Pool().Query(b.t.Context(), "delete from outbox where topic = 'event' returning environment_id, ref")
@@ -123,7 +123,7 @@ func (b *bundle) notices() []string {
 	return out
 }
 
-// recordingWaker remembers who was woken.
+// recordingWaker records which endpoints were woken.
 type recordingWaker struct {
 	mu    sync.Mutex
 	woken []string
@@ -145,14 +145,14 @@ func (w *recordingWaker) take() []string {
 	return out
 }
 
-// steered is a receiver whose answers the test chooses and whose calls it reads.
+// steered is a receiver with responses chosen by the test, which reads the requests.
 type steered struct {
 	url    string
 	mu     sync.Mutex
 	status int
 	header http.Header
 	got    []received
-	hold   chan struct{} // when set, answers wait for it
+	hold   chan struct{} // when set, responses wait for it
 }
 
 type received struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// The Standard Webhooks project's npm package verifies what we sign. It runs where `npm ci` has been run in testdata/npm.
-func TestSignatureByTheStandardsNPMPackage(t *testing.T) {
+// The npm package of the Standard Webhooks project verifies our signatures. The test requires `npm ci` in testdata/npm.
+func TestSignVerifiesWithTheStandardWebhooksNPMPackage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("testdata", "npm")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "standardwebhooks")); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// happenTogether logs events in one transaction and returns their ids, in order. Nothing is fanned out.
+// happenTogether records events in one transaction and returns their ids, in order. It fans out none of them.
 func (b *bundle) happenTogether(types ...events.Type) []string {
 	b.t.Helper()
 	var ids []string
@@ -50,7 +50,7 @@ func (s *steered) types(t *testing.T) []string {
 	return out
 }
 
-func TestAConsequenceThatIsFannedOutFirstIsSentBehindItsCause(t *testing.T) {
+func TestEffectFannedOutFirstIsSentAfterItsCause(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint()
@@ -79,12 +79,12 @@ func TestPrecedes(t *testing.T) {
 		first, second models.Event
 		want          bool
 	}{
-		"a decision and its hold":               {event(1, 1, "authorization.decided", &azn), event(1, 2, "hold.opened", &azn), true},
-		"the other way round":                   {event(1, 2, "hold.opened", &azn), event(1, 1, "authorization.decided", &azn), false},
-		"a hold and its approval, later":        {event(1, 2, "hold.opened", &azn), event(9, 3, "hold.approved", &azn), true},
-		"a revocation and a proof it voids":     {event(1, 1, "subject.revoked", nil), event(1, 2, "proof.revoked", &azn), true},
-		"two proofs that one revocation voids":  {event(1, 2, "proof.revoked", &azn), event(1, 3, "proof.revoked", &other), false},
-		"decisions that have nothing in common": {event(1, 1, "authorization.decided", &azn), event(2, 2, "authorization.decided", &other), false},
+		"a decision and its hold":             {event(1, 1, "authorization.decided", &azn), event(1, 2, "hold.opened", &azn), true},
+		"a hold and its decision":             {event(1, 2, "hold.opened", &azn), event(1, 1, "authorization.decided", &azn), false},
+		"a hold and its approval, later":      {event(1, 2, "hold.opened", &azn), event(9, 3, "hold.approved", &azn), true},
+		"a revocation and a proof it revokes": {event(1, 1, "subject.revoked", nil), event(1, 2, "proof.revoked", &azn), true},
+		"two proofs of one revocation":        {event(1, 2, "proof.revoked", &azn), event(1, 3, "proof.revoked", &other), false},
+		"unrelated decisions":                 {event(1, 1, "authorization.decided", &azn), event(2, 2, "authorization.decided", &other), false},
 	} {
 		require.Equal(t, c.want, precedes(c.first, c.second), name)
 	}

@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestSchedule(t *testing.T) {
+func TestNextTryFollowsTheSchedule(t *testing.T) {
 	t.Parallel()
 	for i, want := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour} {
 		at, final := nextTry(i+1, AttemptResult{}, noon, 0.5)
@@ -46,7 +46,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestScheduleProperties(t *testing.T) {
+func TestNextTryProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, MaxAttempts-1).Draw(t, "attempts")
@@ -60,7 +60,7 @@ func TestScheduleProperties(t *testing.T) {
 	})
 }
 
-func TestBreaker(t *testing.T) {
+func TestBreakerOpensProbesAndCloses(t *testing.T) {
 	t.Parallel()
 	var b Breaker
 	var change Change
@@ -75,11 +75,11 @@ func TestBreaker(t *testing.T) {
 	require.Equal(t, noon.Add(10*time.Second), b.ProbeAt)
 	require.Zero(t, b.Slots(8, 0, noon.Add(9*time.Second)))
 	require.Equal(t, 1, b.Slots(8, 0, b.ProbeAt), "one probe")
-	require.Zero(t, b.Slots(8, 1, b.ProbeAt), "and no second beside it")
+	require.Zero(t, b.Slots(8, 1, b.ProbeAt), "and only one at a time")
 
 	late, change := b.Observe(AttemptResult{}, noon.Add(time.Second), 0.5)
 	require.Equal(t, Unchanged, change)
-	require.Equal(t, b.ProbeAt, late.ProbeAt, "what was under way when it opened moves no probe")
+	require.Equal(t, b.ProbeAt, late.ProbeAt, "deliveries under way when it opened do not delay the probe")
 
 	at := b.ProbeAt
 	for _, want := range []time.Duration{20, 40, 80, 160, 300, 300} {
@@ -93,13 +93,13 @@ func TestBreaker(t *testing.T) {
 	require.Equal(t, Breaker{}, b)
 
 	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{Succeeded: true}, noon, 0.5)
-	require.Zero(t, b.Failures, "failures count in a row only")
+	require.Zero(t, b.Failures, "only consecutive failures count")
 
 	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{RetryAfter: time.Hour}, noon, 0.5)
-	require.Equal(t, noon.Add(time.Hour), b.ProbeAt, "one that says when to come back is not probed before")
+	require.Equal(t, noon.Add(time.Hour), b.ProbeAt, "Retry-After delays the probe")
 }
 
-func TestBreakerNeverSendsMoreThanAllowed(t *testing.T) {
+func TestBreakerSlotsNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b, now, underWay := Breaker{}, noon, 0
@@ -136,8 +136,9 @@ func newRing(t *testing.T) *keyring.Keyring {
 	return ring
 }
 
-// The project's own library verifies what we sign, with every secret of a rotation, and refuses anything altered.
-func TestSignatureByTheStandardsOwnLibrary(t *testing.T) {
+// The library of the Standard Webhooks project verifies our signatures with every secret of a rotation, and rejects
+// altered requests.
+func TestSignVerifiesWithTheStandardWebhooksLibrary(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
 	oldText, oldRow, err := newSecret(ring, "whe_1", noon)

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lax lets the sender call the test's own receivers.
+// lax permits the sender to call the test's own receivers.
 var lax = Policy{AllowLoopback: true}
 
 func message(url string) Message {
@@ -38,7 +38,7 @@ func receiver(t *testing.T, h http.HandlerFunc) string {
 	return srv.URL
 }
 
-func TestSendIsVerifiable(t *testing.T) {
+func TestSendSignsTheRequest(t *testing.T) {
 	t.Parallel()
 	wh, err := standardwebhooks.NewWebhookRaw(bytes.Repeat([]byte{7}, 32))
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestSendIsVerifiable(t *testing.T) {
 	require.Empty(t, o.Error)
 }
 
-func TestAnswersAreJudged(t *testing.T) {
+func TestSendClassifiesResponses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
@@ -76,7 +76,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		"gone":                {410, nil, AttemptResult{StatusCode: 410, Error: "status_410", Gone: true, Abort: true}},
 		"abort":               {400, map[string]string{"webhook-delivery": "abort-message"}, AttemptResult{StatusCode: 400, Error: "status_400", Abort: true}},
 		"busy":                {429, map[string]string{"Retry-After": "90"}, AttemptResult{StatusCode: 429, Error: "status_429", RetryAfter: 90 * time.Second}},
-		"away":                {503, map[string]string{"Retry-After": "7"}, AttemptResult{StatusCode: 503, Error: "status_503", RetryAfter: 7 * time.Second}},
+		"unavailable":         {503, map[string]string{"Retry-After": "7"}, AttemptResult{StatusCode: 503, Error: "status_503", RetryAfter: 7 * time.Second}},
 		"retry-after on 500":  {500, map[string]string{"Retry-After": "7"}, AttemptResult{StatusCode: 500, Error: "status_500"}},
 		"abort on a success":  {200, map[string]string{"webhook-delivery": "abort-message"}, AttemptResult{Succeeded: true, StatusCode: 200}},
 		"multiple choices":    {300, nil, AttemptResult{StatusCode: 300, Error: ErrorRedirect}},
@@ -93,14 +93,14 @@ func TestAnswersAreJudged(t *testing.T) {
 				w.WriteHeader(c.status)
 			})
 			o := NewSender(lax).Send(t.Context(), message(url))
-			require.EqualValues(t, 1, calls.Load(), "no redirect is followed, nothing is tried twice")
+			require.EqualValues(t, 1, calls.Load(), "no redirect is followed and no request repeated")
 			o.Latency = 0
 			require.Equal(t, c.want, o)
 		})
 	}
 }
 
-func TestFailuresAreOneWord(t *testing.T) {
+func TestSendReportsFailuresAsCodes(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestFailuresAreOneWord(t *testing.T) {
 	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(untrusted.Close)
 	for name, c := range map[string]struct{ url, want string }{
-		"nobody listens":       {"http://" + closed.Addr().String(), ErrorConnect},
+		"no listener":          {"http://" + closed.Addr().String(), ErrorConnect},
 		"hangs up":             {"http://" + hangUp, ErrorConnect},
 		"does not speak HTTP":  {"http://" + babble, ErrorResponse},
 		"endless headers":      {"http://" + floods, ErrorResponse},
@@ -139,8 +139,8 @@ func TestFailuresAreOneWord(t *testing.T) {
 	}
 }
 
-// Whether the request or the hanging up comes first is a race that net/http tells in different words.
-func TestAReceiverThatHangsUpFirst(t *testing.T) {
+// Depending on whether the request or the close comes first, net/http returns different errors.
+func TestSendReportsAConnectionClosedEarly(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 1)
 	url := "http://" + raw(t, func(c net.Conn) {
@@ -156,7 +156,7 @@ func TestAReceiverThatHangsUpFirst(t *testing.T) {
 	}
 }
 
-// raw listens and hands each connection, its request unread, to f.
+// raw listens and passes each connection to f without reading the request.
 func raw(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -174,7 +174,7 @@ func raw(t *testing.T, f func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func TestSlowAndEndlessReceivers(t *testing.T) {
+func TestSendLimitsSlowAndEndlessResponses(t *testing.T) {
 	t.Parallel()
 	bomb := func() []byte {
 		var b bytes.Buffer
@@ -211,7 +211,7 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 			require.Equal(t, c.want, o)
 		})
 	}
-	t.Run("no answer at all", func(t *testing.T) {
+	t.Run("no response", func(t *testing.T) {
 		t.Parallel()
 		url := receiver(t, func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // a server sees the caller leave only once it has read the body
@@ -224,7 +224,7 @@ func TestSlowAndEndlessReceivers(t *testing.T) {
 	})
 }
 
-func TestAProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
+func TestSenderIgnoresProxyEnvironment(t *testing.T) {
 	url := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
@@ -232,19 +232,19 @@ func TestAProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	require.True(t, NewSender(lax).Send(t.Context(), message(url)).Succeeded)
 }
 
-func TestLoopbackIsRefusedWhereItIsNotAllowed(t *testing.T) {
+func TestSenderRejectsLoopbackByDefault(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
 	o := NewSender(Policy{}).Send(t.Context(), message(srv.URL))
 	require.Equal(t, ErrorURL, o.Error, "by its literal address")
 	o = newSender(Policy{}, answering(t, "127.0.0.1"), nil).Send(t.Context(), message("https://hooks.example.com/"))
-	require.Equal(t, ErrorAddress, o.Error, "by a name that leads there")
+	require.Equal(t, ErrorAddress, o.Error, "by a name that resolves to it")
 }
 
-// A name that is public when the endpoint is saved and leads inside when it is called: every connection is judged by the
-// address it is made to, so it does not matter what the name resolved to before.
-func TestRebinding(t *testing.T) {
+// A name that is public when the endpoint is saved and internal when it is called: the address of every connection is
+// checked, whatever the name resolved to before.
+func TestSenderRejectsDNSRebinding(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hits.Add(1); w.WriteHeader(http.StatusNoContent) }))
@@ -256,7 +256,7 @@ func TestRebinding(t *testing.T) {
 	roots.AddCert(srv.Certificate())
 	target := "https://example.com:" + at.Port() + "/" // the test certificate is for example.com
 
-	// With loopback allowed the name reaches the receiver, so the refusals below are refusals of the address.
+	// With loopback allowed the name reaches the receiver, so the rejections below are of the address.
 	open := newSender(Policy{AllowLoopback: true, Ports: []uint16{port(t, at.Port())}}, answering(t, "127.0.0.1"), &tls.Config{RootCAs: roots})
 	require.True(t, open.Send(t.Context(), message(target)).Succeeded)
 	require.EqualValues(t, 1, hits.Load())
@@ -265,7 +265,7 @@ func TestRebinding(t *testing.T) {
 	for _, turns := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "100.64.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"} {
 		resolver := answering(t, "192.0.2.0", turns) // first an address that goes nowhere, then the one inside
 		s := newSender(shut, resolver, &tls.Config{RootCAs: roots})
-		require.Empty(t, shut.CheckURL(target), "the name itself is fine")
+		require.Empty(t, shut.CheckURL(target), "the name itself is accepted")
 		for range 3 {
 			o := s.Send(t.Context(), message(target))
 			require.Equal(t, ErrorAddress, o.Error, turns)
@@ -282,8 +282,8 @@ func port(t *testing.T, s string) uint16 {
 	return n
 }
 
-// answering is a resolver whose answers change: each question for an address gets the next of the list, the last one for
-// ever. It speaks real DNS over a socket of its own.
+// answering is a resolver with changing responses: each query for an address gets the next address of the list, and the
+// last one from then on. It speaks DNS over its own socket.
 func answering(t *testing.T, addresses ...string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -316,7 +316,7 @@ const (
 	typeAAAA = 28
 )
 
-// questionEnd is where the one question of a DNS message ends: after its name, type and class.
+// questionEnd returns the offset after the question of a DNS message: its name, type and class.
 func questionEnd(question []byte) int {
 	end := 12
 	for question[end] != 0 {
@@ -329,7 +329,7 @@ func kindOf(question []byte) uint16 {
 	return binary.BigEndian.Uint16(question[questionEnd(question)-4:])
 }
 
-// answer makes a DNS answer to a question for A or AAAA: one record where the address is of that kind, none otherwise.
+// answer returns the DNS response to a query for A or AAAA: one record if the address is of that kind, otherwise none.
 func answer(question []byte, ip net.IP) []byte {
 	end, kind := questionEnd(question), kindOf(question)
 	out := append([]byte(nil), question[:end]...)

@@ -19,9 +19,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// One case for each step of WebAuthn Level 3, section 7.2 that applies: what an honest device answers is bent in one
-// place, signed by the right key unless the case is about the signature, and must be refused with that step's code.
-func TestVerifyAssertionRefusesEachStepOfSection72(t *testing.T) {
+// One case per applicable step of WebAuthn Level 3, section 7.2: a valid response is altered in one place, signed with the
+// right key unless the case is about the signature, and must be rejected with the code of that step.
+func TestVerifyAssertionRejectsEachStepOfSection72(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -86,13 +86,13 @@ func TestVerifyAssertionRefusesEachStepOfSection72(t *testing.T) {
 	}
 }
 
-func TestVerifyAssertionAccepts(t *testing.T) {
+func TestVerifyAssertionAcceptsValidAssertions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, o := range map[string]virtualwebauthn.AuthenticatorOptions{
-		"a key that stays on its device": {},
-		"a synced passkey":               {BackupEligible: true, BackupState: true},
-		"one that may be synced":         {BackupEligible: true},
+		"a device-bound passkey":       {},
+		"a synced passkey":             {BackupEligible: true, BackupState: true},
+		"a passkey that may be synced": {BackupEligible: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := b.register(t, b.device(o))
@@ -106,7 +106,7 @@ func TestVerifyAssertionAccepts(t *testing.T) {
 			_, err = b.verify(c, b.answer(t, d, c, func(a *assertion) {
 				a.cut = func(r map[string]any) { delete(r["response"].(map[string]any), "userHandle") }
 			}))
-			require.NoError(t, err, "the user handle is optional where allowCredentials was given")
+			require.NoError(t, err, "the user handle is optional if allowCredentials was given")
 			_, err = b.verify(c, b.answer(t, d, c, func(a *assertion) {
 				a.cut = func(r map[string]any) { r["clientExtensionResults"] = map[string]any{"somePasswordManager": true} }
 			}))
@@ -115,8 +115,8 @@ func TestVerifyAssertionAccepts(t *testing.T) {
 	}
 }
 
-// A passkey that was registered as one that may be backed up does not lose that by itself: such an answer is not from it.
-func TestVerifyAssertionRefusesAPasskeyThatLostItsEligibility(t *testing.T) {
+// A passkey that was registered as backup eligible cannot lose that flag: a response without it is not from the passkey.
+func TestVerifyAssertionRejectsChangedBackupEligibility(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{BackupEligible: true}))
@@ -125,8 +125,8 @@ func TestVerifyAssertionRefusesAPasskeyThatLostItsEligibility(t *testing.T) {
 	requireCode(t, problem.AssertionBackupFlags, err)
 }
 
-// The signature covers the challenge's id, its random bytes, the action hash and what was shown.
-func TestVerifyAssertionRefusesAnotherChallengeOrDisplay(t *testing.T) {
+// The signature covers the challenge's id, its random bytes, the action hash and the display.
+func TestVerifyAssertionRejectsADifferentChallengeOrDisplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -157,7 +157,7 @@ func TestVerifyAssertionRefusesAnotherChallengeOrDisplay(t *testing.T) {
 	reordered := signed
 	reordered.Display = models.JSON(" " + strings.Replace(string(signed.Display), ",", " , ", 1))
 	_, err := b.verify(reordered, b.answer(t, d, signed, nil))
-	require.NoError(t, err, "white space and order are not what was shown")
+	require.NoError(t, err, "white space and the order of keys are not part of the display")
 }
 
 func digestOf(t *testing.T, display models.JSON) string {
@@ -167,8 +167,8 @@ func digestOf(t *testing.T, display models.JSON) string {
 	return d
 }
 
-// Parts are length-prefixed, so that moving bytes from one to the next changes what is signed.
-func TestChallengeBytesKeepsPartsApart(t *testing.T) {
+// Parts are length-prefixed, so moving bytes from one part to the next changes the challenge.
+func TestChallengeBytesSeparatesParts(t *testing.T) {
 	t.Parallel()
 	a := models.Challenge{ID: "chl_1", ActionHash: "sha256:ab", Random: []byte("rr"), Display: models.JSON(`{}`)}
 	b := a
@@ -181,13 +181,13 @@ func TestChallengeBytesKeepsPartsApart(t *testing.T) {
 	require.Len(t, first, 32)
 }
 
-func TestVerifyAssertionKnowsOnlyTheSubjectsOwnPasskeys(t *testing.T) {
+func TestVerifyAssertionAcceptsTheSubjectsPasskeysOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
 	own := b.subject
 	other := *b
-	other.subject = storetest.Subject(t, b.store, b.env, "somebody-else")
+	other.subject = storetest.Subject(t, b.store, b.env, "other-user")
 	theirs := other.register(t, other.device(virtualwebauthn.AuthenticatorOptions{}))
 	foreign := b.in(t, models.Sandbox)
 	abroad := foreign.register(t, foreign.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -199,7 +199,7 @@ func TestVerifyAssertionKnowsOnlyTheSubjectsOwnPasskeys(t *testing.T) {
 			requireCode(t, problem.AssertionUnknownKey, err)
 		})
 	}
-	t.Run("a revoked one", func(t *testing.T) {
+	t.Run("a revoked passkey", func(t *testing.T) {
 		require.NoError(t, b.service.Revoke(context.Background(), b.principal, own.ExternalID, d.row.ID))
 		c := b.challenge(t)
 		_, err := b.verify(c, b.answer(t, d, c, nil))
@@ -207,8 +207,8 @@ func TestVerifyAssertionKnowsOnlyTheSubjectsOwnPasskeys(t *testing.T) {
 	})
 }
 
-// The library lets a counter that went back pass and only sets a flag.
-func TestVerifyAssertionRefusesAClone(t *testing.T) {
+// The library accepts a counter that went back and only sets a flag.
+func TestVerifyAssertionRejectsAClone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -231,9 +231,9 @@ func TestVerifyAssertionRefusesAClone(t *testing.T) {
 	require.Contains(t, eventTypes(t, b), "passkey.clone_warning")
 }
 
-// Sent twice at once, an assertion may find its counter used up by itself. That is no clone: the challenge it is over is
-// settled by then.
-func TestAnAssertionThatHasSettledItsChallengeIsNoClone(t *testing.T) {
+// An assertion that is sent twice concurrently may find its counter already stored by the other request. That is not a
+// clone: its challenge is settled by then.
+func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := fixture.New(t, b.store, b.clock.Now())
@@ -262,7 +262,7 @@ func TestAnAssertionThatHasSettledItsChallengeIsNoClone(t *testing.T) {
 	require.Equal(t, 1, w.Events("passkey.clone_warning"))
 }
 
-// Authenticators without a counter say zero each time.
+// Authenticators without a counter always report zero.
 func TestVerifyAssertionAcceptsAnAuthenticatorWithoutCounter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// stepUp is the passkey service under the challenge service, over rows as authorize writes them.
+// stepUp is the challenge service with the passkey service, on rows like those that authorize writes.
 type stepUp struct {
 	*bundle
 	world      *fixture.World
@@ -48,7 +48,7 @@ func setupStepUp(t *testing.T) *stepUp {
 	}}
 }
 
-// open writes a decision with an open challenge.
+// open inserts a decision with an open challenge.
 func (s *stepUp) open(t *testing.T) models.Challenge {
 	t.Helper()
 	a := s.world.Authorization("challenge")
@@ -77,7 +77,7 @@ func (s *stepUp) complete(t *testing.T, c models.Challenge, prepared challenge.P
 	return s.challenges.Complete(context.Background(), challenge.Move{ID: c.ID, Request: digest, At: s.clock.Now(), WorkflowID: "challenge/" + c.ID})
 }
 
-// What Postgres makes of a display (its own order and spacing) is still what was signed.
+// Postgres changes the key order and the spacing of a stored display, which must not change the challenge.
 func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
@@ -110,8 +110,8 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	requireCode(t, problem.AssertionChallenge, err)
 }
 
-// Two challenges answered with the same counter value: the authenticator made one of the assertions, a copy the other.
-func TestOneCounterValueCompletesOneChallenge(t *testing.T) {
+// Two challenges with assertions of the same counter value: the authenticator made one of them, a copy the other.
+func TestCounterValueCompletesOneChallengeOnly(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -120,7 +120,7 @@ func TestOneCounterValueCompletesOneChallenge(t *testing.T) {
 	for i, c := range challenges {
 		var err error
 		prepared[i], err = s.prepare(c, s.answer(t, d, c, func(a *assertion) { a.counter = 9 }))
-		require.NoError(t, err, "neither is used yet")
+		require.NoError(t, err, "neither assertion was used yet")
 	}
 	errs := make([]error, 2)
 	var both sync.WaitGroup
@@ -136,7 +136,7 @@ func TestOneCounterValueCompletesOneChallenge(t *testing.T) {
 	require.Equal(t, 1, s.world.Count("select count(*) from challenges where status = 'completed'"))
 }
 
-func TestAPasskeyRevokedAfterVerificationCompletesNothing(t *testing.T) {
+func TestPasskeyRevokedAfterVerificationIsRejected(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))

@@ -12,8 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Whatever bytes come as an assertion, the answer is a refusal with a code of its own kind, or what was signed is this
-// challenge.
+// Any bytes as an assertion are either rejected with an assertion code, or are a valid signature of this challenge.
 func FuzzAssertion(f *testing.F) {
 	raw, err := os.ReadFile("testdata/w3c-vectors.json")
 	require.NoError(f, err)

@@ -45,7 +45,7 @@ func setup(t *testing.T) *bundle {
 	return b.in(t, models.Sandbox)
 }
 
-// in is the bundle in a new environment of another tenant, with a subject of the same name.
+// in returns the bundle in a new environment of a different tenant, with a subject of the same id.
 func (b *bundle) in(t *testing.T, kind models.EnvironmentKind) *bundle {
 	t.Helper()
 	out := *b
@@ -67,7 +67,7 @@ type authenticator struct {
 	row        models.Passkey
 }
 
-// device is an authenticator that knows no passkey yet.
+// device returns an authenticator without a passkey.
 func (b *bundle) device(o virtualwebauthn.AuthenticatorOptions) *authenticator {
 	d := &authenticator{Authenticator: virtualwebauthn.NewAuthenticatorWithOptions(o)}
 	// The library drops a coordinate's leading zero byte, which makes one key in 128 shorter and so invalid.
@@ -80,7 +80,7 @@ func (b *bundle) device(o virtualwebauthn.AuthenticatorOptions) *authenticator {
 // coseKeySize is the length of a P-256 key in COSE form.
 const coseKeySize = 77
 
-// options asks for creation options as a browser would get them.
+// options requests creation options as a browser gets them.
 func (b *bundle) options(t *testing.T, token string) virtualwebauthn.AttestationOptions {
 	t.Helper()
 	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, token)
@@ -99,7 +99,7 @@ func (b *bundle) grant(t *testing.T) string {
 	return g.Token
 }
 
-// register runs a whole registration with the device.
+// register runs a complete registration with the device.
 func (b *bundle) register(t *testing.T, d *authenticator) *authenticator {
 	t.Helper()
 	token := b.grant(t)
@@ -111,7 +111,7 @@ func (b *bundle) register(t *testing.T, d *authenticator) *authenticator {
 	return d
 }
 
-// challenge is an open challenge of the subject, as it would be stored.
+// challenge returns an open challenge of the subject as it is stored.
 func (b *bundle) challenge(t *testing.T) models.Challenge {
 	t.Helper()
 	display := map[string]any{
@@ -133,7 +133,7 @@ func (b *bundle) challenge(t *testing.T) models.Challenge {
 
 const hex64 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-// assertion is what a device answers, open to be bent before it is signed (fields) or after (response).
+// assertion is the response of a device, which a test can alter before it is signed (fields) or after (response).
 type assertion struct {
 	client    map[string]any
 	rpID      string
@@ -152,7 +152,7 @@ const (
 	flagUP, flagUV, flagBE, flagBS, flagAT, flagED = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
 )
 
-// answer makes the assertion of the device over the challenge, bent.
+// answer returns the altered assertion of the device for the challenge.
 func (b *bundle) answer(t *testing.T, d *authenticator, c models.Challenge, bend func(*assertion)) json.RawMessage {
 	t.Helper()
 	challenge, err := passkey.ChallengeBytes(c)

@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestRegistration(t *testing.T) {
+func TestCompleteRegistersAPasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{BackupEligible: true, BackupState: true}))
@@ -39,7 +39,7 @@ func TestRegistration(t *testing.T) {
 	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered"}, eventTypes(t, b))
 }
 
-func TestRegistrationOptions(t *testing.T) {
+func TestOptionsExcludeRegisteredPasskeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
@@ -69,16 +69,17 @@ func TestRegistrationOptions(t *testing.T) {
 	require.Equal(t, "preferred", got.Selection.ResidentKey)
 	require.Equal(t, encode(d.credential.ID), got.Exclude[0].ID)
 	require.Equal(t, encode(passkey.UserHandle(b.subject.UID)), got.User.ID)
-	require.NotContains(t, string(raw), b.subject.UID, "our own id stays inside")
+	require.NotContains(t, string(raw), b.subject.UID, "the uid is not disclosed")
 	require.GreaterOrEqual(t, len(got.Challenge), 43)
 }
 
-// A grant is for one subject of one environment, for ten minutes, for one passkey. Every other use has one answer.
-func TestGrantIsRefused(t *testing.T) {
+// A grant is valid for one subject of one environment, for ten minutes and one passkey. Every other use has the same
+// response.
+func TestGrantIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
-	other := storetest.Subject(t, b.store, b.env, "somebody-else")
+	other := storetest.Subject(t, b.store, b.env, "other-user")
 	abroad := b.in(t, models.Sandbox)
 	use := func(p identity.Principal, subject, token string) error {
 		_, err := b.service.Options(ctx, p, subject, token)
@@ -91,10 +92,10 @@ func TestGrantIsRefused(t *testing.T) {
 	t.Run("unknown", func(t *testing.T) {
 		requireCode(t, problem.GrantInvalid, use(b.principal, b.subject.ExternalID, strings.Repeat("A", 43)))
 	})
-	t.Run("of another subject", func(t *testing.T) {
+	t.Run("of a different subject", func(t *testing.T) {
 		requireCode(t, problem.GrantInvalid, use(b.principal, other.ExternalID, b.grant(t)))
 	})
-	t.Run("of another environment", func(t *testing.T) {
+	t.Run("of a different environment", func(t *testing.T) {
 		requireCode(t, problem.GrantInvalid, use(abroad.principal, abroad.subject.ExternalID, b.grant(t)))
 	})
 	t.Run("expired", func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestGrantIsRefused(t *testing.T) {
 	})
 }
 
-// Only the MAC of a token is kept.
+// Only the MAC of a token is stored.
 func TestGrantTokenIsNotStored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,7 +127,7 @@ func TestGrantTokenIsNotStored(t *testing.T) {
 	require.NotEmpty(t, row)
 }
 
-func TestParallelCompletionsRegisterOnePasskey(t *testing.T) {
+func TestConcurrentCompletionsRegisterOnePasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := b.grant(t)
@@ -156,7 +157,7 @@ func TestParallelCompletionsRegisterOnePasskey(t *testing.T) {
 	require.Len(t, rows, 1)
 }
 
-func TestRegistrationIsRefused(t *testing.T) {
+func TestRegistrationIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -171,7 +172,7 @@ func TestRegistrationIsRefused(t *testing.T) {
 		client func(client map[string]any) // without attestation nothing signs the client data
 		detail string
 	}{
-		"an assertion's client data":   {client: func(c map[string]any) { c["type"] = "webauthn.get" }, detail: "another ceremony"},
+		"an assertion's client data":   {client: func(c map[string]any) { c["type"] = "webauthn.get" }, detail: "different ceremony"},
 		"made in another site's frame": {client: func(c map[string]any) { c["crossOrigin"] = true }, detail: "frame"},
 		"a top origin of another site": {client: func(c map[string]any) { c["topOrigin"] = "https://evil.example" }, detail: "frame"},
 		"user not verified":            {device: virtualwebauthn.AuthenticatorOptions{UserNotVerified: true}, detail: "did not verify"},
@@ -200,7 +201,7 @@ func TestRegistrationIsRefused(t *testing.T) {
 			requireCode(t, problem.RegistrationRefused, err)
 			require.Contains(t, problem.As(err).Detail, tc.detail)
 
-			// The ceremony is over: the same challenge is not accepted a second time, a new one is.
+			// The ceremony has ended: the same challenge is not accepted again, a new one is.
 			honest := b.device(virtualwebauthn.AuthenticatorOptions{})
 			err = complete(token, virtualwebauthn.CreateAttestationResponse(b.rp, honest.Authenticator, honest.credential, good))
 			requireCode(t, problem.RegistrationRefused, err)
@@ -223,7 +224,7 @@ func TestRegistrationIsRefused(t *testing.T) {
 	})
 }
 
-func TestRevokedSubjectRegistersNothing(t *testing.T) {
+func TestRevokedSubjectCannotRegister(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -236,18 +237,18 @@ func TestRevokedSubjectRegistersNothing(t *testing.T) {
 	requireCode(t, problem.SubjectRevoked, err)
 }
 
-func TestUnknownSubjectIsAbsent(t *testing.T) {
+func TestUnknownSubjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
-	_, err := b.service.Grant(ctx, b.principal, "nobody")
+	_, err := b.service.Grant(ctx, b.principal, "unknown")
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
-	_, _, err = b.service.List(ctx, b.scope, "nobody", store.Page{Limit: 1})
+	_, _, err = b.service.List(ctx, b.scope, "unknown", store.Page{Limit: 1})
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
-	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, "nobody", "psk_x")))
+	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, "unknown", "psk_x")))
 }
 
-func TestRevoke(t *testing.T) {
+func TestRevokeEndsAPasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := context.Background()
@@ -255,7 +256,7 @@ func TestRevoke(t *testing.T) {
 	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
 	abroad := b.in(t, models.Sandbox)
 	err := abroad.service.Revoke(ctx, abroad.principal, abroad.subject.ExternalID, d.row.ID)
-	require.Equal(t, problem.NewNotFound(), problem.As(err), "another tenant's passkey")
+	require.Equal(t, problem.NewNotFound(), problem.As(err), "a different tenant's passkey")
 
 	for range 2 { // the second time changes nothing
 		require.NoError(t, b.service.Revoke(ctx, b.principal, b.subject.ExternalID, d.row.ID))
@@ -266,7 +267,7 @@ func TestRevoke(t *testing.T) {
 	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered", "passkey.revoked"}, eventTypes(t, b))
 }
 
-func TestPasskeysOfASubjectAreBounded(t *testing.T) {
+func TestGrantLimitsPasskeysPerSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range passkey.MaxPasskeys {
@@ -276,7 +277,7 @@ func TestPasskeysOfASubjectAreBounded(t *testing.T) {
 	requireCode(t, problem.Conflict, err)
 }
 
-// withClientData bends the client data of a response.
+// withClientData alters the client data of a response.
 func withClientData(t *testing.T, response string, bend func(client map[string]any)) string {
 	t.Helper()
 	var outer map[string]any

@@ -38,9 +38,9 @@ type w3cVector struct {
 	}
 }
 
-// The ceremonies of the standard's own document, held against this package's rules: those in which the user was not
-// verified, or which ran in a frame, verify by the standard and are refused here.
-func TestW3CVectors(t *testing.T) {
+// The test vectors of the WebAuthn specification, checked against this package's rules: ceremonies without user
+// verification, or in a frame, are valid by the specification and rejected here.
+func TestVerifyW3CTestVectors(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/w3c-vectors.json")
 	require.NoError(t, err)

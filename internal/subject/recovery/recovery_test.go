@@ -111,8 +111,8 @@ func requireCode(t *testing.T, want problem.Code, err error) {
 	require.Equal(t, want, problem.As(err).Code, "%v", err)
 }
 
-// The weaker what vouches for the person, the longer the cool-down.
-func TestTerms(t *testing.T) {
+// The weaker the anchor, the longer the cool-down.
+func TestTermsOfAnchors(t *testing.T) {
 	t.Parallel()
 	order := []string{
 		recovery.AnchorPasskey, recovery.AnchorVerifiedIdentity, recovery.AnchorIDP, recovery.AnchorCustomerSession, recovery.AnchorNone,
@@ -131,12 +131,12 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-func TestLimitationIsTheScorersReasonCode(t *testing.T) {
+func TestLimitationMatchesTheReasonCode(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, scoring.ReasonRecoveryCap, recovery.LimitationCap)
 }
 
-func TestRecoveryFromEndToEnd(t *testing.T) {
+func TestRecoveryFromBeginToCompletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	v, err := b.begin(recovery.AnchorIDP)
@@ -167,8 +167,8 @@ func TestRecoveryFromEndToEnd(t *testing.T) {
 	require.Equal(t, []string{"recovery.start", recovery.TopicSettled}, b.texts(t, "select topic from outbox order by id"))
 }
 
-// The row may still say cooling_down when an enrollment completes a recovery that is ready by its time.
-func TestCompletionBeforeTheTimer(t *testing.T) {
+// The row may still be cooling_down when an enrollment completes a recovery whose cool-down has passed.
+func TestEnrollmentCompletesAReadyRecoveryBeforeTheTimer(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	v, err := b.begin(recovery.AnchorVerifiedIdentity)
@@ -191,7 +191,7 @@ func TestRecoveryExpires(t *testing.T) {
 	require.Equal(t, models.RecoveryExpired, b.advance(t, v.ID).Status)
 	require.Equal(t, []string{"recovery.started", "recovery.ready", "recovery.expired"}, b.events(t))
 	_, err = b.begin(recovery.AnchorNone)
-	require.NoError(t, err, "the next one may begin")
+	require.NoError(t, err, "the next recovery may begin")
 }
 
 func TestAnchorNoneCapsClaims(t *testing.T) {
@@ -206,7 +206,7 @@ func TestAnchorNoneCapsClaims(t *testing.T) {
 	require.Equal(t, b.clock.Now().Add(7*24*time.Hour), b.row(t).ClaimCapUntil.UTC(), "the cap runs from the completion")
 }
 
-func TestBeginVoidsWhatIsOpenAndResetsTheTemplate(t *testing.T) {
+func TestBeginEndsOpenItemsAndResetsTemplates(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	at := b.clock.Now()
@@ -243,7 +243,7 @@ func TestBeginVoidsWhatIsOpenAndResetsTheTemplate(t *testing.T) {
 	require.Equal(t, []string{"challenge.settled", "recovery.start"}, b.texts(t, "select topic from outbox order by id"))
 }
 
-func TestBeginIsRefused(t *testing.T) {
+func TestBeginIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	ctx := context.Background()
@@ -258,10 +258,10 @@ func TestBeginIsRefused(t *testing.T) {
 		_, err := b.begin(recovery.AnchorPasskey)
 		requireCode(t, problem.AnchorUnavailable, err)
 	})
-	t.Run("for nobody", func(t *testing.T) {
-		_, err := b.service.Begin(ctx, b.principal, "nobody", recovery.Begin{Anchor: recovery.AnchorNone})
+	t.Run("for an unknown subject", func(t *testing.T) {
+		_, err := b.service.Begin(ctx, b.principal, "unknown", recovery.Begin{Anchor: recovery.AnchorNone})
 		require.Equal(t, problem.NewNotFound(), problem.As(err))
-		_, err = b.service.Get(ctx, b.scope, "nobody")
+		_, err = b.service.Get(ctx, b.scope, "unknown")
 		require.Equal(t, problem.NewNotFound(), problem.As(err))
 		_, err = b.service.Get(ctx, b.scope, b.subject.ExternalID)
 		require.Equal(t, problem.NewNotFound(), problem.As(err), "a subject without a recovery")
@@ -280,7 +280,7 @@ func TestBeginIsRefused(t *testing.T) {
 	})
 }
 
-func TestAnchorPasskeyNeedsOneThatIsNotRevoked(t *testing.T) {
+func TestAnchorPasskeyRequiresAnActivePasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	keep := func(id string, revoked *time.Time) {
@@ -301,7 +301,7 @@ func TestAnchorPasskeyNeedsOneThatIsNotRevoked(t *testing.T) {
 	require.Equal(t, 15*time.Minute, v.ReadyAt.Sub(v.CreatedAt))
 }
 
-func TestEvidenceReferenceIsKeptAsItsDigestOnly(t *testing.T) {
+func TestEvidenceReferenceIsStoredAsDigestOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	_, err := b.begin(recovery.AnchorVerifiedIdentity)
@@ -310,7 +310,7 @@ func TestEvidenceReferenceIsKeptAsItsDigestOnly(t *testing.T) {
 	require.Empty(t, b.texts(t, "select id from events where data::text like '%kyc-case%'"))
 }
 
-func TestBeginRacesItself(t *testing.T) {
+func TestConcurrentBeginsStartOneRecovery(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Sandbox)
 	const n = 8
@@ -331,8 +331,8 @@ func TestBeginRacesItself(t *testing.T) {
 	require.Equal(t, 1, won)
 }
 
-// Completion and expiry at the same moment: one of them is in the database.
-func TestCompletionRacesExpiry(t *testing.T) {
+// Of a concurrent completion and expiry, exactly one is stored.
+func TestConcurrentCompletionAndExpiryAreExclusive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Sandbox)
 	for range 10 {
@@ -356,7 +356,7 @@ func TestCompletionRacesExpiry(t *testing.T) {
 	}
 }
 
-func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
+func TestRecoveryOfAnErasedSubjectIsGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Sandbox)
 	v, err := b.begin(recovery.AnchorNone)
@@ -370,8 +370,8 @@ func TestAnErasedSubjectsRecoveryIsGone(t *testing.T) {
 	require.False(t, waiting)
 }
 
-// docs/recovery.md tells the terms that are in force.
-func TestDocumentedTerms(t *testing.T) {
+// docs/recovery.md must state the current terms.
+func TestTermsMatchTheDocumentation(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../../docs/recovery.md")
 	require.NoError(t, err)

@@ -10,13 +10,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// order is how far a recovery has come.
+// order ranks the statuses of a recovery.
 var order = map[models.RecoveryStatus]int{
 	models.RecoveryPending: 0, models.RecoveryCoolingDown: 1, models.RecoveryReady: 2, models.RecoveryExpired: 3, models.RecoveryCompleted: 3,
 }
 
-// However the steps fall in time: a recovery only goes forward, one state at a time, never before its time, and ends.
-func TestMovesGoForwardAndInTime(t *testing.T) {
+// Whatever the times of the steps, a recovery only moves forward, one status at a time, never early, and ends.
+func TestTransitionsAreOrderedAndNeverEarly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
@@ -34,9 +34,9 @@ func TestMovesGoForwardAndInTime(t *testing.T) {
 				require.False(t, to == models.RecoveryExpired && now.Before(r.ExpiresAt))
 				r.Status = to
 			}
-			require.Equal(t, Effective(r, now), r.Status, "what is shown is where the moves lead")
+			require.Equal(t, Effective(r, now), r.Status, "the effective status is the one that the transitions lead to")
 			if !Over(r.Status) {
-				require.True(t, nextMoveAt(r).After(now), "there is a time to look again")
+				require.True(t, nextMoveAt(r).After(now), "there is a time of the next transition")
 			}
 		}
 		_, ok := nextStatus(models.Recovery{Status: models.RecoveryCompleted}, now.Add(time.Hour))
@@ -44,8 +44,8 @@ func TestMovesGoForwardAndInTime(t *testing.T) {
 	})
 }
 
-// What is shown before the run has looked is what the run will find.
-func TestEffectiveDoesNotWaitForTheTimer(t *testing.T) {
+// The effective status before the workflow advances the recovery is the status after it.
+func TestEffectiveIsIndependentOfTheTimer(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	for _, stored := range []models.RecoveryStatus{models.RecoveryPending, models.RecoveryCoolingDown} {

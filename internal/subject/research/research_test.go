@@ -63,7 +63,7 @@ func (b *bundle) forget(t *testing.T, s *research.Service) int64 {
 	return n
 }
 
-// samples are what learning reads.
+// samples returns the vectors that training reads.
 func (b *bundle) samples(t *testing.T, r store.ResearchRange) []store.ResearchSample {
 	t.Helper()
 	var out []store.ResearchSample
@@ -74,8 +74,8 @@ func (b *bundle) samples(t *testing.T, r store.ResearchRange) []store.ResearchSa
 	return out
 }
 
-// The frame's word is the caller's business; everybody else's is needed here.
-func TestAVectorIsKeptOnlyWhereAllAgree(t *testing.T) {
+// The caller checks the consent of the frame; Save requires all others.
+func TestSaveRequiresAllConsents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ func TestAVectorIsKeptOnlyWhereAllAgree(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from research_vectors"))
 }
 
-func TestAPseudonymHoldsForOnePeriod(t *testing.T) {
+func TestPseudonymIsStableWithinOnePeriodOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.True(t, b.keep(t, b.service, 0))
@@ -115,7 +115,7 @@ func TestAPseudonymHoldsForOnePeriod(t *testing.T) {
 	require.Zero(t, rotate(life-time.Microsecond))
 	require.Equal(t, 1, b.Count("select count(*) from research_periods where salt is not null"))
 	require.Equal(t, 1, rotate(life))
-	require.Zero(t, b.Count("select count(*) from research_periods where salt is not null"), "the salt is gone")
+	require.Zero(t, b.Count("select count(*) from research_periods where salt is not null"), "the salt is destroyed")
 	require.Equal(t, 1, b.Events("research.salt_destroyed"))
 	require.Zero(t, rotate(life), "once")
 	require.True(t, b.keep(t, b.service, life+time.Hour))
@@ -137,13 +137,13 @@ func TestAPseudonymHoldsForOnePeriod(t *testing.T) {
 			names[name] = true
 		}
 	}
-	require.Len(t, names, 2, "and another one in the next")
+	require.Len(t, names, 2, "and a different pseudonym in the next")
 	require.Len(t, b.samples(t, store.ResearchRange{From: now.Add(24 * time.Hour)}), 1, "a range of time")
 	require.Empty(t, b.samples(t, store.ResearchRange{Environment: "env_other"}))
 }
 
-// What is stored beside a vector must not lead back to its frame: no id of ours in it, no time of day.
-func TestAVectorSaysNothingOfItsFrame(t *testing.T) {
+// The columns of a vector must not lead back to its frame: no id of the service, no time of day.
+func TestVectorDoesNotRevealItsFrame(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.True(t, b.keep(t, b.service, 0))
@@ -153,7 +153,7 @@ func TestAVectorSaysNothingOfItsFrame(t *testing.T) {
 	require.Zero(t, b.Count(`select count(*) from research_vectors v, research_links l where position(v.pseudonym in l.pseudonym) > 0`), "the link is sealed")
 }
 
-func TestWithdrawalFindsEveryPeriodUnderEveryMasterKey(t *testing.T) {
+func TestForgetFindsEveryPeriodUnderEveryMasterKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.True(t, b.keep(t, b.service, 0))
@@ -161,24 +161,24 @@ func TestWithdrawalFindsEveryPeriodUnderEveryMasterKey(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, b.keep(t, b.service, life))
 	rotated := b.with(t, keyring.Generate()+","+b.setting, false)
-	require.True(t, b.keep(t, b.with(t, keyring.Generate()+","+b.setting, true), life), "a master key is put in front within a period")
+	require.True(t, b.keep(t, b.with(t, keyring.Generate()+","+b.setting, true), life), "a master key is added within a period")
 	pseudonyms, err := rotated.Pseudonyms(t.Context(), b.Store.Q, b.Scope.Environment, b.Subject.UID)
 	require.NoError(t, err)
 	require.Len(t, pseudonyms, 2)
-	require.EqualValues(t, 3, b.forget(t, rotated), "one that keeps nothing still forgets")
+	require.EqualValues(t, 3, b.forget(t, rotated), "a disabled service still deletes")
 	require.Zero(t, b.Count("select count(*) from research_vectors"))
 	require.Zero(t, b.forget(t, rotated))
-	require.Equal(t, 1, b.Count("select count(*) from research_links"), "what a key that is not known here left behind leads to nothing")
+	require.Equal(t, 1, b.Count("select count(*) from research_links"), "the link under a key that is unknown here is deleted with it")
 }
 
-func TestWhatWasLearnedIsInTheLogOfEveryEnvironmentItCameFrom(t *testing.T) {
+func TestRecordLearningAppendsToEverySourceEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	learned := func(r store.ResearchRange) {
 		require.NoError(t, b.service.RecordLearning(t.Context(), r, map[string]any{"version": "v1", "modality": "keystroke", "people": 20}, now, "cli:background learn"))
 	}
 	learned(store.ResearchRange{})
-	require.Zero(t, b.Events("background.learned"), "nothing was read of it")
+	require.Zero(t, b.Events("background.learned"), "no vector of it was read")
 	require.True(t, b.keep(t, b.service, 0))
 	learned(store.ResearchRange{})
 	learned(store.ResearchRange{Environment: b.Scope.Environment, From: now.Add(-48 * time.Hour), Until: now.Add(time.Hour)})
@@ -187,7 +187,7 @@ func TestWhatWasLearnedIsInTheLogOfEveryEnvironmentItCameFrom(t *testing.T) {
 	require.Equal(t, 1, b.Count("select min((data->>'vectors')::int) from events where type = 'background.learned'"))
 }
 
-func TestSwitchingAnEnvironmentOff(t *testing.T) {
+func TestSetEnabledOffEndsThePeriodAndRemovesVectors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sw := func(on, remove bool) int64 {
@@ -199,7 +199,7 @@ func TestSwitchingAnEnvironmentOff(t *testing.T) {
 	require.Zero(t, sw(false, false))
 	require.False(t, b.keep(t, b.service, 0))
 	require.Zero(t, b.Count("select count(*) from research_periods where salt is not null"))
-	require.Equal(t, 1, b.Count("select count(*) from research_vectors"), "what was kept stays for its retention")
+	require.Equal(t, 1, b.Count("select count(*) from research_vectors"), "stored vectors stay until their retention ends")
 	require.EqualValues(t, 1, sw(false, true))
 	require.Equal(t, 1, b.Events("environment.updated"))
 	require.Equal(t, 1, b.Events("research.vectors_removed"))

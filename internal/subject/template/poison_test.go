@@ -9,15 +9,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
-// Somebody who holds the owner's session drifts from the owner's typing to his own by one per cent a day, and keeps on as
-// himself: 200 sessions. Through the whole service: what is taken in stays near the enrolment, the other is not confirmed at the
-// end, and the owner still is.
-func TestSlowPoisoningThroughTheServiceIsBounded(t *testing.T) {
+// An attacker with the owner's session drifts from the owner's typing to their own by one per cent a day, and then types as
+// themselves, for 200 sessions. Through the whole service, the adapted template stays near the enrollment, the attacker is
+// not confirmed at the end, and the owner still is.
+func TestAdaptBoundsSlowPoisoning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	owner, other := synthetic.NewTypist(7), synthetic.NewTypist(907)
 	b.enroll(t, owner)
-	require.NotContains(t, trustedStatuses, b.continuity(t, typed(other, 5)), "the two must differ to begin with")
+	require.NotContains(t, trustedStatuses, b.continuity(t, typed(other, 5)), "the two must differ at the start")
 
 	const sessions = 200
 	adapted, lastAdapted := 0, 0
@@ -28,11 +28,11 @@ func TestSlowPoisoningThroughTheServiceIsBounded(t *testing.T) {
 			lastAdapted = step
 		}
 	}
-	require.Greater(t, adapted, 5, "the drift must have been taken in for a while")
-	require.Less(t, lastAdapted, 90, "and no more before he is himself")
+	require.Greater(t, adapted, 5, "the template must have adapted to the drift for some time")
+	require.Less(t, lastAdapted, 90, "and must stop before the attacker types as themselves")
 	require.NotEqual(t, "confirmed", b.continuity(t, typed(other, 5)))
 	rows := b.versions(t)
-	require.LessOrEqual(t, len(rows), 1+8+1, "old versions are forgotten, the enrolment's is not")
+	require.LessOrEqual(t, len(rows), 1+8+1, "old versions are deleted, but not the enrollment's")
 	require.Equal(t, 1, rows[len(rows)-1].Version)
 
 	trusted := 0
@@ -41,7 +41,7 @@ func TestSlowPoisoningThroughTheServiceIsBounded(t *testing.T) {
 			trusted++
 		}
 	}
-	require.GreaterOrEqual(t, trusted, 4, "the owner must still be taken for the owner")
+	require.GreaterOrEqual(t, trusted, 4, "the owner must still be trusted")
 }
 
 var trustedStatuses = []string{"confirmed", "likely"}

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
-// A session that began before a recovery was ready adapts nothing, however well it fits.
-func TestAdaptLeavesOutSessionsFromBeforeARecovery(t *testing.T) {
+// Templates do not adapt to a session that began before a recovery was ready, however well it fits.
+func TestAdaptSkipsSessionsFromBeforeARecovery(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	who := synthetic.NewTypist(7)

@@ -24,7 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// bundle is a subject with the services its sessions go through.
+// bundle is a subject with the services that process its sessions.
 type bundle struct {
 	store       *store.Store
 	clock       *clock.Fake
@@ -99,7 +99,7 @@ func (b *bundle) enroll(t *testing.T, who *synthetic.Typist) {
 	require.Equal(t, models.EnrollmentCompleted, status)
 }
 
-// day is one ended session and what adaptation makes of it.
+// day plays one session to its end and returns the result of adapting to it.
 func (b *bundle) day(t *testing.T, frames []features.Frame) (string, template.AdaptationResult) {
 	t.Helper()
 	b.clock.Advance(24 * time.Hour)
@@ -129,7 +129,7 @@ func (b *bundle) count(t *testing.T, query string) int {
 	return n
 }
 
-// confirmed plays days of the person until one is taken in: not every day is confirmed.
+// confirmed plays days of the person until a template adapts to one: not every day is confirmed.
 func (b *bundle) confirmed(t *testing.T, who *synthetic.Typist) string {
 	t.Helper()
 	for range 6 {
@@ -141,7 +141,7 @@ func (b *bundle) confirmed(t *testing.T, who *synthetic.Typist) string {
 	return ""
 }
 
-func TestConfirmedSessionBecomesANewVersion(t *testing.T) {
+func TestAdaptStoresAConfirmedSessionAsANewVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	who := synthetic.NewTypist(7)
@@ -155,11 +155,11 @@ func TestConfirmedSessionBecomesANewVersion(t *testing.T) {
 	require.Equal(t, models.OriginAdaptation, rows[0].Origin)
 	require.Equal(t, id, rows[0].OriginRef)
 	require.Contains(t, rows[0].Limitations, "template_adapted")
-	require.Equal(t, models.TemplateSuperseded, rows[1].Status, "the one before is kept")
+	require.Equal(t, models.TemplateSuperseded, rows[1].Status, "the previous version is kept")
 	require.Equal(t, 1, b.count(t, "select count(*) from events where type = 'template.adapted'"))
 	require.Positive(t, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref = '"+id+"'"))
 
-	require.Equal(t, template.Adapted, b.adapt(t, id).Status, "a step whose answer was lost is repeated")
+	require.Equal(t, template.Adapted, b.adapt(t, id).Status, "a step whose result was lost is repeated")
 	require.Len(t, b.versions(t), 2)
 	require.Equal(t, 1, b.count(t, "select count(*) from events where type = 'template.adapted'"))
 
@@ -170,16 +170,16 @@ func TestConfirmedSessionBecomesANewVersion(t *testing.T) {
 	require.Len(t, b.versions(t), 2)
 }
 
-func TestWhatIsNotTakenIn(t *testing.T) {
+func TestAdaptLeavesTemplatesUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	who := synthetic.NewTypist(7)
 	b.enroll(t, who)
 
 	_, out := b.day(t, typed(synthetic.NewTypist(907), 6))
-	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "somebody else")
+	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "typing of a different person")
 	_, out = b.day(t, typed(who, 1))
-	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "too little to be confirmed")
+	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "too little evidence to be confirmed")
 	require.Equal(t, 0, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref in (select id from sessions where coverage <> 'sufficient')"))
 
 	_, err := b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, true, b.clock.Now())
@@ -206,7 +206,7 @@ func (b *bundle) last(t *testing.T) string {
 	return id
 }
 
-func TestRollbackPutsTheVersionBeforeInForceAndScoresOpenSessionsAgain(t *testing.T) {
+func TestRollbackRestoresThePreviousVersionAndRescoresSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	who := synthetic.NewTypist(7)
@@ -223,9 +223,9 @@ func TestRollbackPutsTheVersionBeforeInForceAndScoresOpenSessionsAgain(t *testin
 	require.NoError(t, err)
 	require.Equal(t, 2, row.Version)
 	require.Equal(t, models.TemplateActive, row.Status)
-	require.NotEqual(t, before, b.state(t, open), "the open session is scored against what is in force now")
+	require.NotEqual(t, before, b.state(t, open), "the open session is rescored against the active version")
 	rows := b.versions(t)
-	require.Equal(t, models.TemplateRetired, rows[0].Status, "what was distrusted is not to be had again")
+	require.Equal(t, models.TemplateRetired, rows[0].Status, "the distrusted version cannot be restored")
 	require.Equal(t, 1, b.count(t, "select count(*) from events where type = 'template.rolled_back'"))
 
 	first := 1
@@ -237,10 +237,10 @@ func TestRollbackPutsTheVersionBeforeInForceAndScoresOpenSessionsAgain(t *testin
 	rollback.Version = &third
 	_, err = b.templates.Rollback(t.Context(), b.principal, "ada", rollback)
 	require.True(t, problem.Is(err, problem.NoEarlierTemplate), "a retired version: %v", err)
-	require.Equal(t, template.Adapted, b.adapt(t, adapted).Status, "a session adapts once, rolled back or not")
+	require.Equal(t, template.Adapted, b.adapt(t, adapted).Status, "a template adapts to a session once, even after a rollback")
 	require.Equal(t, 1, b.versions(t)[2].Version)
 	require.Equal(t, models.TemplateActive, b.versions(t)[2].Status)
-	_, err = b.templates.Rollback(t.Context(), b.principal, "nobody", rollback)
+	_, err = b.templates.Rollback(t.Context(), b.principal, "unknown", rollback)
 	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
 }
 
@@ -253,8 +253,9 @@ func (b *bundle) state(t *testing.T, id string) float64 {
 	return state.Keystroke.Long
 }
 
-// Another background is put in force: templates go on without anybody enrolling anew, first as they are read, then stored.
-func TestTemplatesAreCarriedOverToAnotherBackground(t *testing.T) {
+// After a different background is activated, templates stay usable without a new enrollment: first they are retrained as
+// they are read, then stored.
+func TestRetrainOutdatedStoresTemplatesOfTheNewBackground(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	who := synthetic.NewTypist(7)
@@ -268,7 +269,7 @@ func TestTemplatesAreCarriedOverToAnotherBackground(t *testing.T) {
 	model := scoring.NewModel(next, scoring.Default().Background(features.Pointer))
 
 	b.assessor.Use(model)
-	require.Equal(t, "insufficient_evidence", b.continuity(t, typed(who, 6)), "a template of an unknown background says nothing")
+	require.Equal(t, "insufficient_evidence", b.continuity(t, typed(who, 6)), "a template of an unknown background gives no evidence")
 	b.assessor.Use(model, embedded)
 	require.Contains(t, []string{"confirmed", "likely"}, b.continuity(t, typed(who, 6)))
 	require.Equal(t, embedded.Version, b.versions(t)[0].ModelVersion)

@@ -15,7 +15,7 @@ import (
 
 const day = 24 * time.Hour
 
-// keeping is setup with the tasks of retention.
+// keeping is setup with the retention tasks.
 func keeping(t *testing.T, r upkeep.Retention) *bundle {
 	t.Helper()
 	b := setup(t)
@@ -26,8 +26,8 @@ func keeping(t *testing.T, r upkeep.Retention) *bundle {
 	return b
 }
 
-// Each class at its boundary: a row as old as its retention stays, one older goes, and the log says so.
-func TestEachClassGoesWhenItsTimeIsOver(t *testing.T) {
+// Each class at its boundary: a row as old as its retention stays, an older one is deleted, and the deletion is recorded.
+func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 	t.Parallel()
 	kept := upkeep.DefaultRetention()
 	kept.Authorizations, kept.Events = 2555*day, 2555*day
@@ -72,7 +72,7 @@ func TestEachClassGoesWhenItsTimeIsOver(t *testing.T) {
 			b := keeping(t, kept)
 			c.add(b, now)
 			c.add(b, now.Add(time.Millisecond))
-			require.Zero(t, b.run(t, "retention-"+class, c.keep), "not before its time")
+			require.Zero(t, b.run(t, "retention-"+class, c.keep), "not before its retention has passed")
 			require.Equal(t, 1, b.run(t, "retention-"+class, c.keep+time.Microsecond))
 			require.Equal(t, 1, b.Count(c.left))
 			require.Equal(t, 1, b.Events(c.event))
@@ -83,8 +83,8 @@ func TestEachClassGoesWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-// What still waits for somebody, is in force or is kept for ever stays, however old it is.
-func TestWhatIsStillNeededStays(t *testing.T) {
+// Rows that are pending, active or without limit stay, however old they are.
+func TestRetentionKeepsRowsInUse(t *testing.T) {
 	t.Parallel()
 	r := upkeep.DefaultRetention()
 	r.Authorizations = 30 * day
@@ -102,10 +102,10 @@ func TestWhatIsStillNeededStays(t *testing.T) {
 	b.Exec("update holds set status = 'expired'")
 	b.Exec("update challenges set status = 'expired'")
 	require.Equal(t, 2, b.run(t, "retention-authorizations", century))
-	require.Zero(t, b.Count("select (select count(*) from holds) + (select count(*) from challenges)"), "an authorization goes with what hangs on it")
+	require.Zero(t, b.Count("select (select count(*) from holds) + (select count(*) from challenges)"), "an authorization is deleted with its dependent rows")
 }
 
-func TestHousekeeping(t *testing.T) {
+func TestHousekeepingDeletesTechnicalRows(t *testing.T) {
 	t.Parallel()
 	b := keeping(t, upkeep.DefaultRetention())
 	c := b.Challenge(time.Hour, "passkey")
@@ -114,7 +114,7 @@ func TestHousekeeping(t *testing.T) {
 	b.Exec("insert into rate_windows (bucket, window_start, used) values ('b', $1, 1)", now)
 	require.Equal(t, 1, b.run(t, "retention", day), "the quota's window")
 	require.Equal(t, 2, b.run(t, "retention", day+time.Microsecond), "link and key")
-	require.Equal(t, 1, b.Count("select count(*) from challenges"), "a link is no more than a link")
+	require.Equal(t, 1, b.Count("select count(*) from challenges"), "the challenge of a deleted link stays")
 }
 
 func TestParseRetention(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestSubjectsWhoseRunsAreGone(t *testing.T) {
+func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
@@ -52,7 +52,7 @@ func TestSubjectsWhoseRunsAreGone(t *testing.T) {
 		require.NoError(t, err)
 		return r.Status
 	}
-	require.Zero(t, run("overdue-recoveries", begun.ReadyAt), "its own timer may still be on the way")
+	require.Zero(t, run("overdue-recoveries", begun.ReadyAt), "its own timer may be about to fire")
 	require.Equal(t, 1, run("overdue-recoveries", begun.ReadyAt.Add(2*time.Minute)))
 	require.Equal(t, models.RecoveryReady, status())
 	require.Zero(t, run("overdue-recoveries", begun.ReadyAt.Add(time.Hour)))

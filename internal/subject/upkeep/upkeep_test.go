@@ -25,7 +25,7 @@ var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 const by = "upkeep/test"
 
-// keys hears which environments' keys were rotated and retired.
+// keys records the environments whose keys were rotated and retired.
 type keys struct {
 	rotated, retired []store.Scope
 	err              error // of a rotation
@@ -61,7 +61,7 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-// run does a task as of some time after now and returns how much it did.
+// run runs a task as of some time after now and returns how many items it processed.
 func (b *bundle) run(t *testing.T, task string, after time.Duration) int {
 	t.Helper()
 	all := 0
@@ -75,15 +75,15 @@ func (b *bundle) run(t *testing.T, task string, after time.Duration) int {
 	}
 }
 
-func TestNewRefusesWhatIsIncomplete(t *testing.T) {
+func TestNewRejectsIncompleteTasks(t *testing.T) {
 	t.Parallel()
 	do := func(context.Context, time.Time, string) (int, bool, error) { return 0, false, nil }
 	whole := upkeep.Task{Name: "a", Every: time.Hour, Do: do}
 	for name, tasks := range map[string][]upkeep.Task{
-		"twice":    {whole, whole},
-		"no name":  {{Every: time.Hour, Do: do}},
-		"no times": {{Name: "a", Do: do}},
-		"no work":  {{Name: "a", Every: time.Hour}},
+		"duplicate": {whole, whole},
+		"no name":   {{Every: time.Hour, Do: do}},
+		"no times":  {{Name: "a", Do: do}},
+		"no work":   {{Name: "a", Every: time.Hour}},
 	} {
 		_, err := upkeep.New(tasks...)
 		require.Error(t, err, name)
@@ -91,11 +91,11 @@ func TestNewRefusesWhatIsIncomplete(t *testing.T) {
 	s, err := upkeep.New(whole)
 	require.NoError(t, err)
 	_, _, err = s.Run(t.Context(), "b", now, by)
-	require.True(t, problem.Is(err, problem.NotFound), "the schedule of another version is refused for good: %v", err)
+	require.True(t, problem.Is(err, problem.NotFound), "the schedule of a different version is rejected permanently: %v", err)
 }
 
-// What a run should have settled, and has not, is settled after a minute of grace, through the service's own move.
-func TestOverdue(t *testing.T) {
+// A record that its workflow should have settled is settled after a minute of grace, by the service's own transition.
+func TestOverdueTasksSettleAfterTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	for task, c := range map[string]struct {
 		open  func(b *bundle)
@@ -139,7 +139,7 @@ func TestIdleSessionsExpire(t *testing.T) {
 	require.Equal(t, 1, b.Events("session.expired"))
 }
 
-func TestSigningKeysRotateWhenTheyAreOld(t *testing.T) {
+func TestSigningKeysRotateAtTheEndOfTheirLife(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Exec(`insert into signing_keys (kid, tenant_id, environment_id, status, public_jwk, sealed, created_at, activated_at, retiring_at)
@@ -147,23 +147,23 @@ func TestSigningKeysRotateWhenTheyAreOld(t *testing.T) {
 		b.Scope.Tenant, b.Scope.Environment, now)
 	b.run(t, "signing-keys", upkeep.KeyLife)
 	require.Empty(t, b.keys.rotated)
-	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "whether it is time is for the service to say")
+	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "the service decides whether a key is due")
 	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
 	require.Equal(t, []store.Scope{b.Scope}, b.keys.rotated)
 
-	// A next key that was replaced signs from the next run of the task on. Trying again at once would not let verifiers know it.
+	// A next key that was just replaced is used at the next run of the task: verifiers must be able to fetch it first.
 	b.keys.err = problem.New(problem.RotationInProgress, "replaced")
 	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
-	b.keys.err = errors.New("away")
+	b.keys.err = errors.New("unavailable")
 	_, _, err := b.service.Run(t.Context(), "signing-keys", now.Add(upkeep.KeyLife+time.Second), by)
 	require.ErrorIs(t, err, b.keys.err)
 }
 
-func TestABatchThatFailsIsToldOf(t *testing.T) {
+func TestRunReportsAFailedBatch(t *testing.T) {
 	t.Parallel()
-	away := errors.New("away")
-	s, err := upkeep.New(upkeep.Task{Name: "a", Every: time.Hour, Do: func(context.Context, time.Time, string) (int, bool, error) { return 3, true, away }})
+	unavailable := errors.New("unavailable")
+	s, err := upkeep.New(upkeep.Task{Name: "a", Every: time.Hour, Do: func(context.Context, time.Time, string) (int, bool, error) { return 3, true, unavailable }})
 	require.NoError(t, err)
 	_, _, err = s.Run(t.Context(), "a", now, by)
-	require.ErrorIs(t, err, away)
+	require.ErrorIs(t, err, unavailable)
 }
