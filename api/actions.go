@@ -2,13 +2,13 @@ package api
 
 import (
 	"encoding/json"
-	"strconv"
+
+	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -38,17 +38,9 @@ func viewAction(a models.Action) actionView {
 	return actionView{
 		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, RiskClass: a.RiskClass,
 		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: a.Mode,
-		AllowedAudiences: listed(a.AllowedAudiences), AllowedCallers: listed(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
+		AllowedAudiences: nonNil(a.AllowedAudiences), AllowedCallers: nonNil(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
 		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: apitime.Time(a.CreatedAt), UpdatedAt: apitime.Time(a.UpdatedAt),
 	}
-}
-
-// listed makes an array of what may be nil: the contract has no null lists.
-func listed(s models.Strings) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }
 
 func (h *actionHandlers) list(c *fiber.Ctx) error {
@@ -56,7 +48,7 @@ func (h *actionHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Actions.List(requestContext(c), principal(c).Store(), pg)
+	rows, next, err := h.Actions.List(request.Context(c), principal(c).Store(), pg)
 	if err != nil {
 		return err
 	}
@@ -72,7 +64,7 @@ func (h *actionHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	a, err := h.Actions.Create(requestContext(c), principal(c), in)
+	a, err := h.Actions.Create(request.Context(c), principal(c), in)
 	if err != nil {
 		return err
 	}
@@ -80,7 +72,7 @@ func (h *actionHandlers) create(c *fiber.Ctx) error {
 }
 
 func (h *actionHandlers) get(c *fiber.Ctx) error {
-	a, err := h.Actions.Get(requestContext(c), principal(c).Store(), param(c, "action_id"))
+	a, err := h.Actions.Get(request.Context(c), principal(c).Store(), param(c, "action_id"))
 	if err != nil {
 		return err
 	}
@@ -97,7 +89,7 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	change := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
-	a, err := h.Actions.Update(requestContext(c), principal(c), param(c, "action_id"), change)
+	a, err := h.Actions.Update(request.Context(c), principal(c), param(c, "action_id"), change)
 	if err != nil {
 		return err
 	}
@@ -105,7 +97,7 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 }
 
 func (h *actionHandlers) archive(c *fiber.Ctx) error {
-	if err := h.Actions.Archive(requestContext(c), principal(c), param(c, "action_id")); err != nil {
+	if err := h.Actions.Archive(request.Context(c), principal(c), param(c, "action_id")); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)
@@ -130,7 +122,7 @@ type policyView struct {
 func viewPolicy(v models.PolicyVersion) policyView {
 	return policyView{
 		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: v.Status, Requirements: json.RawMessage(v.Requirements),
-		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: listed(v.AllowedAudiences), AllowedCallers: listed(v.AllowedCallers),
+		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: nonNil(v.AllowedAudiences), AllowedCallers: nonNil(v.AllowedCallers),
 		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: apitime.Time(v.CreatedAt),
 		ActivatedAt: apitime.OptionalTime(v.ActivatedAt), RetiredAt: apitime.OptionalTime(v.RetiredAt),
 	}
@@ -141,7 +133,7 @@ func (h *actionHandlers) versions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Actions.Versions(requestContext(c), principal(c).Store(), param(c, "action_id"), pg)
+	rows, next, err := h.Actions.Versions(request.Context(c), principal(c).Store(), param(c, "action_id"), pg)
 	if err != nil {
 		return err
 	}
@@ -157,20 +149,11 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Actions.CreateVersion(requestContext(c), principal(c), param(c, "action_id"), in)
+	v, err := h.Actions.CreateVersion(request.Context(c), principal(c), param(c, "action_id"), in)
 	if err != nil {
 		return err
 	}
 	return send(c, fiber.StatusCreated, viewPolicy(v))
-}
-
-// versionParam is the {version} of a path; what is no version of anything is absent.
-func versionParam(c *fiber.Ctx) (int, error) {
-	n, err := strconv.Atoi(param(c, "version"))
-	if err != nil || n < 1 {
-		return 0, problem.NewNotFound()
-	}
-	return n, nil
 }
 
 func (h *actionHandlers) version(c *fiber.Ctx) error {
@@ -178,7 +161,7 @@ func (h *actionHandlers) version(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Actions.Version(requestContext(c), principal(c).Store(), param(c, "action_id"), n)
+	v, err := h.Actions.Version(request.Context(c), principal(c).Store(), param(c, "action_id"), n)
 	if err != nil {
 		return err
 	}
@@ -190,7 +173,7 @@ func (h *actionHandlers) activate(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Actions.Activate(requestContext(c), principal(c), param(c, "action_id"), n)
+	v, err := h.Actions.Activate(request.Context(c), principal(c), param(c, "action_id"), n)
 	if err != nil {
 		return err
 	}

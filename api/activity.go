@@ -1,7 +1,7 @@
 package api
 
 import (
-	"time"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -30,7 +30,7 @@ func (h *activityHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	rows, next, err := h.Store.Events().Activity(requestContext(c), principal(c).Store(), f, pg)
+	rows, next, err := h.Store.Events().Activity(request.Context(c), principal(c).Store(), f, pg)
 	if err != nil {
 		return err
 	}
@@ -67,18 +67,4 @@ func selectedTypes(c *fiber.Ctx) ([]string, error) {
 		return nil, problem.Invalid([]any{"query", "type"}, "There is no such type of event; see GET /api/v1/event-types.", "event_type_unknown")
 	}
 	return types, nil
-}
-
-// timeQuery reads an RFC 3339 time; nil where it is missing.
-func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
-	s := query(c, name)
-	if s == "" {
-		return nil, nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return nil, problem.Invalid([]any{"query", name}, name+" must be an RFC 3339 time.", "format")
-	}
-	t = t.UTC()
-	return &t, nil
 }

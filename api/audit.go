@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
@@ -29,7 +31,7 @@ func (h *auditHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	links, next, err := h.Store.Audit().Entries(requestContext(c), principal(c).Store(), f, pg)
+	links, next, err := h.Store.Audit().Entries(request.Context(c), principal(c).Store(), f, pg)
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (h *auditHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *auditHandlers) head(c *fiber.Ctx) error {
-	head, err := audit.SignedHead(requestContext(c), h.Store.Q, principal(c).Store(), h.Signer, h.Clock)
+	head, err := audit.SignedHead(request.Context(c), h.Store.Q, principal(c).Store(), h.Signer, h.Clock)
 	if err != nil {
 		return err
 	}

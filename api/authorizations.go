@@ -3,6 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -23,7 +25,7 @@ func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	answer, err := h.Authorizations.Authorize(requestContext(c), principal(c), in, start)
+	answer, err := h.Authorizations.Authorize(request.Context(c), principal(c), in, start)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 }
 
 func (h *authorizationHandlers) get(c *fiber.Ctx) error {
-	t, err := h.Authorizations.Get(requestContext(c), principal(c).Store(), param(c, "authorization_id"))
+	t, err := h.Authorizations.Get(request.Context(c), principal(c).Store(), param(c, "authorization_id"))
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func (h *authorizationHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	rows, next, err := h.Authorizations.List(requestContext(c), principal(c).Store(), f, pg)
+	rows, next, err := h.Authorizations.List(request.Context(c), principal(c).Store(), f, pg)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (h *authorizationHandlers) outcome(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := h.Authorizations.Outcome(requestContext(c), principal(c), param(c, "authorization_id"), in.Outcome, in.Note)
+	receipt, err := h.Authorizations.Outcome(request.Context(c), principal(c), param(c, "authorization_id"), in.Outcome, in.Note)
 	if err != nil {
 		return err
 	}

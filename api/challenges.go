@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -47,7 +49,7 @@ func viewChallenge(v challenge.View) challengeView {
 }
 
 func (h *challengeHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Challenges.Get(requestContext(c), principal(c).Store(), param(c, "challenge_id"))
+	v, err := h.Challenges.Get(request.Context(c), principal(c).Store(), param(c, "challenge_id"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func (h *challengeHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
-	options, err := h.Challenges.Options(requestContext(c), principal(c).Store(), param(c, "challenge_id"))
+	options, err := h.Challenges.Options(request.Context(c), principal(c).Store(), param(c, "challenge_id"))
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (h *challengeHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := h.Complete(requestContext(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
+	receipt, err := h.Complete(request.Context(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (h ChallengeMoves) Cancel(ctx context.Context, p identity.Principal, id str
 
 func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
 	id := param(c, "challenge_id")
-	status, err := h.Cancel(requestContext(c), principal(c), id)
+	status, err := h.Cancel(request.Context(c), principal(c), id)
 	if err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (h *challengeHandlers) link(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	l, err := h.Challenges.CreateLink(requestContext(c), principal(c), param(c, "challenge_id"), body.ReturnURL)
+	l, err := h.Challenges.CreateLink(request.Context(c), principal(c), param(c, "challenge_id"), body.ReturnURL)
 	if err != nil {
 		return err
 	}

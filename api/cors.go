@@ -4,34 +4,37 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// What a page of another origin may send and read (https://fetch.spec.whatwg.org/#http-cors-protocol).
+// The header lists of cross-origin requests (https://fetch.spec.whatwg.org/#http-cors-protocol).
 const (
-	corsSent  = "Authorization, Content-Type, X-Service-Research-Optin"
-	corsRead  = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
-	corsKeeps = "7200" // seconds; browsers keep a preflight no longer
+	corsAllowedHeaders = "Authorization, Content-Type, X-Service-Research-Optin"
+	corsExposedHeaders = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
+	corsMaxAge         = "7200" // seconds; the most that browsers cache a preflight
 )
 
-// crossOrigin lets a relying party's page send evidence, and nothing else: the collector runs on the relying party's origin.
-// Any origin may ask, because what opens the door is a bearer token, which no browser adds by itself; the token is held
-// against the request's Origin later in the chain. Cookies are not allowed.
+// crossOrigin allows pages of other origins to send evidence, and nothing else: the collector runs on the relying party's
+// origin. Any origin is allowed because the bearer token, which no browser adds by itself, authenticates the request; admit
+// compares the token's origin with the Origin header. Cookies are not allowed.
 func (s *server) crossOrigin(c *fiber.Ctx) error {
 	if c.Get(fiber.HeaderOrigin) == "" || !isEvidence(c.Path()) {
 		return c.Next()
 	}
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	if c.Method() != fiber.MethodOptions || c.Get(fiber.HeaderAccessControlRequestMethod) == "" {
-		c.Set(fiber.HeaderAccessControlExposeHeaders, corsRead)
+		c.Set(fiber.HeaderAccessControlExposeHeaders, corsExposedHeaders)
 		return c.Next()
 	}
-	c.Locals(localRoute, "preflight")
+	request.SetRoute(c, "preflight")
 	c.Set(fiber.HeaderAccessControlAllowMethods, fiber.MethodPost)
-	c.Set(fiber.HeaderAccessControlAllowHeaders, corsSent)
-	c.Set(fiber.HeaderAccessControlMaxAge, corsKeeps)
+	c.Set(fiber.HeaderAccessControlAllowHeaders, corsAllowedHeaders)
+	c.Set(fiber.HeaderAccessControlMaxAge, corsMaxAge)
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
+// isEvidence matches the path of submitEvidence. It runs before routing, for OPTIONS requests too.
 func isEvidence(path string) bool {
 	id, found := strings.CutPrefix(path, "/api/v1/sessions/")
 	id, rest, _ := strings.Cut(id, "/")

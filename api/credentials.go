@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -63,7 +65,7 @@ func (h *credentialHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Identity.List(requestContext(c), principal(c).Store(), pg)
+	rows, next, err := h.Identity.List(request.Context(c), principal(c).Store(), pg)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (h *credentialHandlers) create(c *fiber.Ctx) error {
 		return err
 	}
 	p := principal(c)
-	issued, err := h.Identity.Issue(requestContext(c), p.Store(), identity.Issue{
+	issued, err := h.Identity.Issue(request.Context(c), p.Store(), identity.Issue{
 		Scope: in.Scope, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: expires,
 	}, p.Actor(), p.RequestID)
 	if err != nil {
@@ -110,7 +112,7 @@ func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
 		overlap = time.Duration(*in.OverlapSeconds) * time.Second
 	}
 	p := principal(c)
-	issued, err := h.Identity.Rotate(requestContext(c), p.Store(), param(c, "credential_id"), overlap, p.Actor(), p.RequestID)
+	issued, err := h.Identity.Rotate(request.Context(c), p.Store(), param(c, "credential_id"), overlap, p.Actor(), p.RequestID)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
 
 func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
 	p := principal(c)
-	if err := h.Identity.Revoke(requestContext(c), p.Store(), param(c, "credential_id"), p.Actor(), p.RequestID); err != nil {
+	if err := h.Identity.Revoke(request.Context(c), p.Store(), param(c, "credential_id"), p.Actor(), p.RequestID); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)
@@ -146,11 +148,11 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and host, such as https://app.example.com.", "value_error")
 	}
 	p := principal(c)
-	row, err := subject.RequireActive(h.Store.Subjects().Get(requestContext(c), p.Store(), in.Subject))
+	row, err := subject.RequireActive(h.Store.Subjects().Get(request.Context(c), p.Store(), in.Subject))
 	if err != nil {
 		return err
 	}
-	key, t, err := h.Identity.ClientToken(requestContext(c), p, identity.TokenRequest{
+	key, t, err := h.Identity.ClientToken(request.Context(c), p, identity.TokenRequest{
 		Subject: row, Origin: in.Origin, TTL: time.Duration(ttl) * time.Second, Purposes: in.Purposes, Session: in.Session,
 	})
 	if err != nil {
@@ -199,7 +201,7 @@ func viewSigningKey(k models.SigningKey) signingKeyView {
 }
 
 func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
-	keys, err := h.Proofs.Keys(requestContext(c), principal(c).Store())
+	keys, err := h.Proofs.Keys(request.Context(c), principal(c).Store())
 	if err != nil {
 		return err
 	}
@@ -213,7 +215,7 @@ func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
 // rotate answers the key that signs from now on.
 func (h *signingKeyHandlers) rotate(c *fiber.Ctx) error {
 	p := principal(c)
-	keys, err := h.Proofs.RotateFor(requestContext(c), p)
+	keys, err := h.Proofs.RotateFor(request.Context(c), p)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/models"
@@ -32,15 +34,15 @@ type environmentView struct {
 
 func viewEnvironment(e models.Environment) environmentView {
 	return environmentView{
-		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: listed(e.RPOrigins),
+		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: nonNil(e.RPOrigins),
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
-		PageOrigin: e.PageOrigin, ReturnOrigins: listed(e.ReturnOrigins), FrameAncestors: listed(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
+		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
 	}
 }
 
 func (h *environmentHandlers) get(c *fiber.Ctx) error {
-	e, err := h.Tenancy.Environment(requestContext(c), principal(c).Store())
+	e, err := h.Tenancy.Environment(request.Context(c), principal(c).Store())
 	if err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func (h *environmentHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	p := principal(c)
-	e, err := h.Tenancy.Change(requestContext(c), p.Store(), in, p.Actor(), p.RequestID)
+	e, err := h.Tenancy.Change(request.Context(c), p.Store(), in, p.Actor(), p.RequestID)
 	if err != nil {
 		return err
 	}

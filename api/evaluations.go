@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"time"
+
+	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,7 +32,7 @@ func (h *evaluationHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Evaluations.List(requestContext(c), principal(c).Store(), models.EvaluationStatus(query(c, "status")), pg)
+	rows, next, err := h.Evaluations.List(request.Context(c), principal(c).Store(), models.EvaluationStatus(query(c, "status")), pg)
 	if err != nil {
 		return err
 	}
@@ -62,28 +62,15 @@ func (h *evaluationHandlers) create(c *fiber.Ctx) error {
 			return problem.Invalid([]any{"body", "success_criteria"}, "success_criteria does not have the shape of the contract.", "model_type")
 		}
 	}
-	v, err := h.Evaluations.Create(requestContext(c), principal(c), in)
+	v, err := h.Evaluations.Create(request.Context(c), principal(c), in)
 	if err != nil {
 		return err
 	}
 	return send(c, fiber.StatusCreated, v)
 }
 
-// bodyTime reads an optional RFC 3339 time, to the millisecond: that is what answers show.
-func bodyTime(s *string, field string) (*time.Time, error) {
-	if s == nil {
-		return nil, nil
-	}
-	t, err := time.Parse(time.RFC3339, *s)
-	if err != nil {
-		return nil, problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must be an RFC 3339 time.", field), "format")
-	}
-	t = t.UTC().Truncate(time.Millisecond)
-	return &t, nil
-}
-
 func (h *evaluationHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Evaluations.Get(requestContext(c), principal(c).Store(), param(c, "evaluation_id"))
+	v, err := h.Evaluations.Get(request.Context(c), principal(c).Store(), param(c, "evaluation_id"))
 	if err != nil {
 		return err
 	}
@@ -91,7 +78,7 @@ func (h *evaluationHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *evaluationHandlers) close(c *fiber.Ctx) error {
-	ctx, p, id := requestContext(c), principal(c), param(c, "evaluation_id")
+	ctx, p, id := request.Context(c), principal(c), param(c, "evaluation_id")
 	run, err := h.Evaluations.PrepareClose(ctx, p.Store(), id)
 	if err != nil {
 		return err
@@ -118,7 +105,7 @@ func machineActor(p identity.Principal) string {
 }
 
 func (h *evaluationHandlers) report(c *fiber.Ctx) error {
-	r, err := h.Evaluations.Report(requestContext(c), principal(c).Store(), param(c, "evaluation_id"))
+	r, err := h.Evaluations.Report(request.Context(c), principal(c).Store(), param(c, "evaluation_id"))
 	if err != nil {
 		return err
 	}

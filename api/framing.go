@@ -6,16 +6,18 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/linger"
 )
 
-// plainly refuses a request that two readers could take for different ones, and ends its connection: what stands behind it
-// may be a request that a balancer in front never saw as one. The server below takes Transfer-Encoding over Content-Length,
-// the last of several, and near misses of chunked; RFC 9112 section 6.3 has such requests refused.
-func (s *server) plainly(c *fiber.Ctx) error {
-	if !plain(c.Request().Header.RawHeaders(), c.Request().Header.IsHTTP11()) {
+// rejectAmbiguousFraming refuses a request whose framing two parsers could read differently, and closes its connection: the
+// bytes behind it may be a request that a proxy in front never saw (request smuggling). fasthttp prefers Transfer-Encoding to
+// Content-Length, takes the last of several, and accepts misspellings of chunked; RFC 9112 section 6.3 requires that such
+// requests are refused.
+func (s *server) rejectAmbiguousFraming(c *fiber.Ctx) error {
+	if !unambiguousFraming(c.Request().Header.RawHeaders(), c.Request().Header.IsHTTP11()) {
 		c.Response().SetConnectionClose()
-		leftUnread(c)
-		return problem.New(problem.BadRequest, "The request's length, encoding or host is given twice or not as HTTP/1.1 has it.")
+		linger.MarkUnread(c)
+		return problem.New(problem.BadRequest, "The Content-Length, Transfer-Encoding or Host header is repeated or not valid HTTP/1.1.")
 	}
 	return c.Next()
 }
@@ -27,9 +29,9 @@ var (
 	chunked          = []byte("chunked")
 )
 
-// plain holds for header lines with one length or one encoding, which is chunked, one host at most, and no control characters
-// that some readers end a line or a value at.
-func plain(lines []byte, http11 bool) bool {
+// unambiguousFraming reports whether the header lines have one length or one encoding at most, no encoding but chunked, one
+// host at most, and none of the control characters at which some parsers end a line or a value.
+func unambiguousFraming(lines []byte, http11 bool) bool {
 	lengths, encodings, hosts := 0, 0, 0
 	for len(lines) > 0 {
 		line, rest, _ := bytes.Cut(lines, []byte{'\n'})

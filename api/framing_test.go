@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/transport/linger"
 )
 
 // listening serves pages as the application is served, and answers at which address.
@@ -23,7 +27,7 @@ func listening(t *testing.T, pages func(app *fiber.App)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- app.Listener(Lingering(l)) }()
+	go func() { served <- app.Listener(linger.NewListener(l)) }()
 	t.Cleanup(func() {
 		require.NoError(t, app.Shutdown())
 		require.NoError(t, <-served)
@@ -122,9 +126,9 @@ func TestHeadersHaveALimit(t *testing.T) {
 		require.NoError(t, err)
 		return res.StatusCode, string(body)
 	}
-	status, _ := ask(maxHeaders - 512)
+	status, _ := ask(request.MaxHeaderBytes - 512)
 	require.Equal(t, http.StatusNoContent, status)
-	status, body := ask(maxHeaders)
+	status, body := ask(request.MaxHeaderBytes)
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Contains(t, body, "8 KiB")
 }

@@ -29,14 +29,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+	"github.com/countersign-dev/countersign/internal/transport/sse"
 )
 
-// Services are what the handlers of the resources work with.
+// Services are the services that the handlers of the resources call.
 type Services struct {
 	Actions        *action.Service
 	Tenancy        *tenancy.Service
 	Legacy         *legacy.Service
-	Gatherer       prometheus.Gatherer // of /metrics
+	Gatherer       prometheus.Gatherer // source of GET /metrics
 	Sessions       *session.Service
 	Enrollments    *enrollment.Service
 	Templates      *template.Service
@@ -52,11 +54,11 @@ type Services struct {
 	Hub            *stream.Hub
 	AuditSigner    audit.Signer
 	Workflows      Workflows
-	Model          func() *scoring.Model                       // the model in force, for /meta
-	Ready          func(ctx context.Context) map[string]string // state of each capability that can be away, for /meta
+	Model          func() *scoring.Model                       // the current scoring model, for /meta
+	Ready          func(ctx context.Context) map[string]string // state of each capability that can be unavailable, for /meta
 }
 
-// Runs is the door to what runs in Temporal (workflows.Client).
+// Workflows starts and updates workflow runs (workflows.Client).
 type Workflows interface {
 	challengeWorkflows
 	holdWorkflows
@@ -64,7 +66,7 @@ type Workflows interface {
 	evaluationWorkflows
 }
 
-// handlers are those of every resource.
+// handlers has the handlers of every resource.
 type handlers struct {
 	meta           *metaHandlers
 	credentials    *credentialHandlers
@@ -114,20 +116,20 @@ func newHandlers(s *server, d Deps) handlers {
 		webhooks:       &webhookHandlers{Endpoints: v.Endpoints},
 		activity:       &activityHandlers{Store: d.Store},
 		audit:          &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
-		stream:         &streamHandlers{Hub: v.Hub, Identity: d.Identity, Clock: d.Clock},
+		stream:         &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock},
 	}
 }
 
-// panicked turns a panic into an error for answerError; the stack goes to the log alone.
+// panicked turns a panic into an error for writeProblem. The stack goes to the log only.
 func (s *server) panicked(c *fiber.Ctx, r any) error {
-	s.log.LogAttrs(requestContext(c), slog.LevelError, "a handler panicked",
-		slog.String("request_id", requestID(c)), slog.String("route", routeName(c)), slog.String("stack", string(debug.Stack())))
+	s.log.LogAttrs(request.Context(c), slog.LevelError, "a handler panicked",
+		slog.String("request_id", request.ID(c)), slog.String("route", request.Route(c)), slog.String("stack", string(debug.Stack())))
 	return &problem.Error{
-		Code: problem.Internal, Detail: "The request failed on our side. Quote the request id to support.", Cause: fmt.Errorf("panic: %v", r),
+		Code: problem.Internal, Detail: request.InternalDetail, Cause: fmt.Errorf("panic: %v", r),
 	}
 }
 
-// document answers the contract itself.
+// document serves the OpenAPI document.
 func (s *server) document(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
 	c.Set(fiber.HeaderETag, openapi.ETag())

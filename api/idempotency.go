@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -32,7 +34,7 @@ var replayedHeaders = []string{fiber.HeaderContentType, fiber.HeaderLocation, fi
 // does the work. Answers are sealed, for some show a secret once.
 func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		key := copied(c, headerIdempotencyKey)
+		key := header(c, headerIdempotencyKey)
 		if key == "" {
 			return next(c)
 		}
@@ -45,7 +47,7 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 			CredentialID: p.CredentialID, Key: key, Operation: operation,
 			RequestHash: requestHash(c), CreatedAt: s.clock.Now(),
 		}
-		reserved, err := s.store.Idempotency().Reserve(requestContext(c), row, row.CreatedAt.Add(-abandonedAfter))
+		reserved, err := s.store.Idempotency().Reserve(request.Context(c), row, row.CreatedAt.Add(-abandonedAfter))
 		if err != nil {
 			return err
 		}
@@ -59,17 +61,17 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber.Handler) (err error) {
 	finished := false
 	// The answer is kept, or the key freed, even where the client's time is up or the handler panicked.
-	ctx := context.WithoutCancel(requestContext(c))
+	ctx := context.WithoutCancel(request.Context(c))
 	defer func() {
 		if !finished {
 			_ = s.store.Idempotency().Release(ctx, row)
 		}
 	}()
 	if err := next(c); err != nil {
-		if problem.Of(toProblem(err).Code).Status >= http.StatusInternalServerError {
+		if problem.Of(request.ProblemOf(err).Code).Status >= http.StatusInternalServerError {
 			return err
 		}
-		if err := s.answerError(c, err); err != nil {
+		if err := s.writeProblem(c, err); err != nil {
 			return err
 		}
 	}
@@ -93,7 +95,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 }
 
 func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
-	kept, err := s.store.Idempotency().Get(requestContext(c), p.CredentialID, row.Key)
+	kept, err := s.store.Idempotency().Get(request.Context(c), p.CredentialID, row.Key)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func TestValuesOutliveTheirRequests(t *testing.T) {
 		app.Post("/held/:name", func(c *fiber.Ctx) error {
 			body := c.Body()
 			held = append(held, []string{c.Params("name"), c.Query("q"), c.Get("X-Held"), c.Path(), c.OriginalURL(), c.Hostname(), string(body)})
-			held = append(held, []string{param(c, "name"), query(c, "q"), copied(c, "X-Held")})
+			held = append(held, []string{param(c, "name"), query(c, "q"), header(c, "X-Held")})
 			return c.SendStatus(fiber.StatusNoContent)
 		})
 	})

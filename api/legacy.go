@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -41,7 +43,7 @@ func (h *legacyHandlers) start(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Legacy.Start(requestContext(c), principal(c), in.UserID)
+	v, err := h.Legacy.Start(request.Context(c), principal(c), in.UserID)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 	accepted, rejected := 0, 0
 	for _, f := range frames {
 		frame, _ := f.(map[string]any)
-		ack, err := h.Sessions.Evidence(requestContext(c), principal(c), id, legacyFrame(frame))
+		ack, err := h.Sessions.Evidence(request.Context(c), principal(c), id, legacyFrame(frame))
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 			accepted++
 		}
 	}
-	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), id)
+	t, err := h.Legacy.Trust(request.Context(c), principal(c).Store(), id)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func legacyFrame(body map[string]any) session.Frame {
 
 func (h *legacyHandlers) trust(c *fiber.Ctx) error {
 	id := param(c, "session_id")
-	t, err := h.Legacy.Trust(requestContext(c), principal(c).Store(), id)
+	t, err := h.Legacy.Trust(request.Context(c), principal(c).Store(), id)
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (h *legacyHandlers) end(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Legacy.End(requestContext(c), principal(c), in.SessionID)
+	t, err := h.Legacy.End(request.Context(c), principal(c), in.SessionID)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	e, err := h.Legacy.Enrol(requestContext(c), principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
+	e, err := h.Legacy.Enrol(request.Context(c), principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func (h *legacyHandlers) auth(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Legacy.Auth(requestContext(c), principal(c), in.UserID, in.Reactions, in.Intervals)
+	v, err := h.Legacy.Auth(request.Context(c), principal(c), in.UserID, in.Reactions, in.Intervals)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/openapi"
@@ -73,7 +75,7 @@ var claimInfos = []claimInfo{
 }
 
 func (h *metaHandlers) get(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(requestContext(c), readyWithin)
+	ctx, cancel := context.WithTimeout(request.Context(c), readyWithin)
 	defer cancel()
 	capabilities := map[string]string{
 		"authorize": "available", "evidence": "available", "proofs": "available", "challenges": "available", "reviews": "available",

@@ -82,5 +82,5 @@ func (m *Metrics) frame(a session.Ack) {
 	m.frames.WithLabelValues(a.Status, reason).Inc()
 }
 
-func (m *Metrics) limited()     { m.refused.Inc() }
-func (m *Metrics) limiterAway() { m.blind.Inc() }
+func (m *Metrics) limited()            { m.refused.Inc() }
+func (m *Metrics) limiterUnavailable() { m.blind.Inc() }

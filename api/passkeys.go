@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -36,7 +38,7 @@ func viewPasskey(p models.Passkey) passkeyView {
 }
 
 func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
-	g, err := h.Passkeys.Grant(requestContext(c), principal(c), param(c, "subject_id"))
+	g, err := h.Passkeys.Grant(request.Context(c), principal(c), param(c, "subject_id"))
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (h *passkeyHandlers) options(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	options, err := h.Passkeys.Options(requestContext(c), principal(c), param(c, "subject_id"), body.Grant)
+	options, err := h.Passkeys.Options(request.Context(c), principal(c), param(c, "subject_id"), body.Grant)
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p, err := h.Passkeys.Complete(requestContext(c), principal(c), param(c, "subject_id"), body.Grant, body.Credential)
+	p, err := h.Passkeys.Complete(request.Context(c), principal(c), param(c, "subject_id"), body.Grant, body.Credential)
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (h *passkeyHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Passkeys.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), p)
+	rows, next, err := h.Passkeys.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), p)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (h *passkeyHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *passkeyHandlers) revoke(c *fiber.Ctx) error {
-	if err := h.Passkeys.Revoke(requestContext(c), principal(c), param(c, "subject_id"), param(c, "passkey_id")); err != nil {
+	if err := h.Passkeys.Revoke(request.Context(c), principal(c), param(c, "subject_id"), param(c, "passkey_id")); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)

@@ -3,6 +3,8 @@ package api
 import (
 	"fmt"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
@@ -14,7 +16,7 @@ type proofHandlers struct{ Proofs *signing.Service }
 
 // keys publishes the key set. Verifiers may cache it for as long as a key is published before its first use.
 func (h *proofHandlers) keys(c *fiber.Ctx) error {
-	set, err := h.Proofs.Published(requestContext(c))
+	set, err := h.Proofs.Published(request.Context(c))
 	if err != nil {
 		return err
 	}
@@ -27,7 +29,7 @@ func (h *proofHandlers) keys(c *fiber.Ctx) error {
 }
 
 func (h *proofHandlers) status(c *fiber.Ctx) error {
-	s, err := h.Proofs.Status(requestContext(c), principal(c).Store(), param(c, "jti"))
+	s, err := h.Proofs.Status(request.Context(c), principal(c).Store(), param(c, "jti"))
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func (h *proofHandlers) verify(c *fiber.Ctx) error {
 	if in.Resource != nil {
 		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
 	}
-	v, err := h.Proofs.Verify(requestContext(c), principal(c), q)
+	v, err := h.Proofs.Verify(request.Context(c), principal(c), q)
 	if err != nil {
 		return err
 	}

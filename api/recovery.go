@@ -3,6 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
@@ -40,7 +42,7 @@ func (h *recoveryHandlers) begin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Recoveries.Begin(requestContext(c), principal(c), param(c, "subject_id"), body)
+	v, err := h.Recoveries.Begin(request.Context(c), principal(c), param(c, "subject_id"), body)
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func (h *recoveryHandlers) begin(c *fiber.Ctx) error {
 }
 
 func (h *recoveryHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Recoveries.Get(requestContext(c), principal(c).Store(), param(c, "subject_id"))
+	v, err := h.Recoveries.Get(request.Context(c), principal(c).Store(), param(c, "subject_id"))
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,10 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"net/url"
+	"fmt"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
@@ -16,50 +15,41 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
-// The keys of what the chain leaves for the handlers.
+// The keys of the values that the chain passes to the handlers. Package request has those that web pages share.
 const (
 	localPrincipal = "principal"
-	localContext   = "context"
-	localRequestID = "request_id"
-	localTraceID   = "trace_id"
-	localRoute     = "route"
 	localBody      = "body"
 )
 
-// The size of a list's page.
+// The number of items on a page of a list.
 const (
 	defaultLimit = 50
 	maxLimit     = 200
 )
 
-// principal is the caller; the zero value on routes that take no credential.
+// principal returns the caller; the zero value on routes that need no credential.
 func principal(c *fiber.Ctx) identity.Principal {
 	p, _ := c.Locals(localPrincipal).(identity.Principal)
 	return p
 }
 
-// requestContext carries the request's deadline and trace. Fiber's own contexts know neither.
-func requestContext(c *fiber.Ctx) context.Context {
-	if ctx, ok := c.Locals(localContext).(context.Context); ok {
-		return ctx
-	}
-	return context.Background()
-}
-
-// param is a path parameter, copied and decoded by the router.
+// param returns a copy of a path parameter. The router has decoded it.
 func param(c *fiber.Ctx, name string) string { return utils.CopyString(c.Params(name)) }
 
-// query is a query parameter, copied; empty where it is missing.
+// query returns a copy of a query parameter; empty if it is missing.
 func query(c *fiber.Ctx, name string) string { return utils.CopyString(c.Query(name)) }
 
-// decoded is the body as the chain has read it and held against the contract; nil where there is none. Evidence is built from
-// it and not decoded again: it is most of what the service is sent.
+// header returns a copy of a request header, which may outlive the request.
+func header(c *fiber.Ctx, name string) string { return utils.CopyString(c.Get(name)) }
+
+// decoded returns the body as the chain has parsed and validated it; nil if there is none. Evidence, which is most of the
+// traffic, is built from it so that it is parsed only once.
 func decoded(c *fiber.Ctx) map[string]any {
 	body, _ := c.Locals(localBody).(map[string]any)
 	return body
 }
 
-// bind decodes a body that the chain has already held against the contract. No body is the zero value.
+// bind decodes a body that the chain has validated. It returns the zero value if there is no body.
 func bind[T any](c *fiber.Ctx) (T, error) {
 	var v T
 	raw := c.Body()
@@ -69,23 +59,23 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 	if json.Unmarshal(raw, &v) == nil {
 		return v, nil
 	}
-	// JSON Schema takes 1.0 and 1e0 for an integer, and encoding/json does not. Written plainly, they bind; only a body
-	// that holds one pays for it.
-	var again T
+	// JSON Schema accepts 1.0 and 1e0 as integers, encoding/json does not. Re-encoding the parsed body writes them as plain
+	// integers; only bodies that contain one pay for the second pass.
+	var normalized T
 	tree, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: true})
 	if err == nil {
 		raw, err = json.Marshal(tree)
 	}
 	if err == nil {
-		err = json.Unmarshal(raw, &again)
+		err = json.Unmarshal(raw, &normalized)
 	}
 	if err != nil {
-		return again, problem.Invalid([]any{"body"}, "The body does not have the shape of the contract.", "model_type")
+		return normalized, problem.Invalid([]any{"body"}, "The body does not match the contract.", "model_type")
 	}
-	return again, nil
+	return normalized, nil
 }
 
-// page reads limit (1..200, default 50) and cursor.
+// page reads the query parameters limit (1 to 200, default 50) and cursor.
 func page(c *fiber.Ctx) (store.Page, error) {
 	p := store.Page{Limit: defaultLimit, After: query(c, "cursor")}
 	if s := query(c, "limit"); s != "" {
@@ -97,46 +87,44 @@ func page(c *fiber.Ctx) (store.Page, error) {
 	}
 	if p.After != "" {
 		if _, _, err := store.ParseCursor(p.After); err != nil {
-			return p, problem.Invalid([]any{"query", "cursor"}, "cursor is not one that this service gave out.", "cursor_invalid")
+			return p, problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
 		}
 	}
 	return p, nil
 }
 
-// send answers v as JSON.
-func send(c *fiber.Ctx, status int, v any) error {
-	body, err := json.Marshal(v)
+// timeQuery reads an RFC 3339 time from a query parameter; nil if it is missing.
+func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
+	s := query(c, name)
+	if s == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return err
+		return nil, problem.Invalid([]any{"query", name}, name+" must be an RFC 3339 time.", "format")
 	}
-	return sendRaw(c, status, body)
+	t = t.UTC()
+	return &t, nil
 }
 
-// sendRaw answers bytes that are JSON already.
-func sendRaw(c *fiber.Ctx, status int, body []byte) error {
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Status(status).Send(body)
-}
-
-// sendList answers a plain array; next, where not empty, is the cursor of the page after and goes into Link.
-func sendList(c *fiber.Ctx, items any, next string) error {
-	if next != "" {
-		c.Set(fiber.HeaderLink, nextLink(c, next))
+// bodyTime parses an optional RFC 3339 time of a body, truncated to the millisecond precision of responses.
+func bodyTime(s *string, field string) (*time.Time, error) {
+	if s == nil {
+		return nil, nil
 	}
-	return send(c, fiber.StatusOK, items)
+	t, err := time.Parse(time.RFC3339, *s)
+	if err != nil {
+		return nil, problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must be an RFC 3339 time.", field), "format")
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t, nil
 }
 
-// nextLink is the request's own path and query with the cursor replaced (RFC 8288).
-func nextLink(c *fiber.Ctx, cursor string) string {
-	var b strings.Builder
-	b.WriteString("<" + c.Path() + "?")
-	c.Context().QueryArgs().VisitAll(func(k, v []byte) {
-		if string(k) != "cursor" {
-			b.WriteString(escape(string(k)) + "=" + escape(string(v)) + "&")
-		}
-	})
-	b.WriteString("cursor=" + escape(cursor) + `>; rel="next"`)
-	return b.String()
+// versionParam returns the {version} of a path. A value that cannot be a version number is not found.
+func versionParam(c *fiber.Ctx) (int, error) {
+	n, err := strconv.Atoi(param(c, "version"))
+	if err != nil || n < 1 {
+		return 0, problem.NewNotFound()
+	}
+	return n, nil
 }
-
-func escape(s string) string { return url.QueryEscape(s) }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
@@ -55,7 +57,7 @@ func (h *reviewHandlers) list(c *fiber.Ctx) error {
 	if filter.OpenedBefore, err = timeQuery(c, "opened_before"); err != nil {
 		return err
 	}
-	rows, next, err := h.Holds.Queue(requestContext(c), principal(c), filter, pg)
+	rows, next, err := h.Holds.Queue(request.Context(c), principal(c), filter, pg)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ type dueCounts struct {
 }
 
 func (h *reviewHandlers) counts(c *fiber.Ctx) error {
-	n, err := h.Holds.Counts(requestContext(c), principal(c).Store(), query(c, "action"), query(c, "risk_class"))
+	n, err := h.Holds.Counts(request.Context(c), principal(c).Store(), query(c, "action"), query(c, "risk_class"))
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 		return err
 	}
 	reviewer := Reviewer{Holds: h.Holds, Workflows: h.Workflows}
-	done, err := reviewer.Review(requestContext(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
+	done, err := reviewer.Review(request.Context(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
 	switch {
 	case err != nil:
 		return err

@@ -7,12 +7,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Route is one line of the route table. Path is written as in the contract, with {parameters}.
+// Route is one entry of the route table.
 type Route struct {
 	Method    string
-	Path      string
+	Path      string // as in the contract, with {parameters}
 	Operation string // the contract's operationId
 	Access    Access
+	Waits     bool // the handler waits for a workflow, a webhook receiver or an export slot, and counts apart under load
+	Frames    bool // the body is evidence frames: Config.MaxFrameBytes is its limit, and any finite number is accepted
 	Handler   fiber.Handler
 
 	pathParams []string
@@ -25,7 +27,7 @@ const (
 	remove = fiber.MethodDelete
 )
 
-// routes is the whole route table. A test holds it and the contract equal, and walks every line with every kind of
+// routes returns the route table. Tests check that it matches the contract, and call every entry with every kind of
 // credential.
 func (s *server) routes() []Route {
 	return []Route{
@@ -48,14 +50,14 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Handler: s.authorizations.list},
 		{Method: get, Path: "/api/v1/authorizations/{authorization_id}", Operation: "getAuthorization", Access: AccessServer, Handler: s.authorizations.get},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Handler: s.authorizations.outcome},
-		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Handler: s.reviews.review},
+		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Waits: true, Handler: s.reviews.review},
 		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Handler: s.reviews.list},
 		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: AccessServer, Handler: s.reviews.counts},
 
 		{Method: get, Path: "/api/v1/challenges/{challenge_id}", Operation: "getChallenge", Access: AccessServer, Handler: s.challenges.get},
 		{Method: post, Path: "/api/v1/challenges/{challenge_id}/passkey/options", Operation: "challengePasskeyOptions", Access: AccessServer, Handler: s.challenges.passkeyOptions},
-		{Method: post, Path: "/api/v1/challenges/{challenge_id}/complete", Operation: "completeChallenge", Access: AccessServer, Handler: s.challenges.complete},
-		{Method: post, Path: "/api/v1/challenges/{challenge_id}/cancel", Operation: "cancelChallenge", Access: AccessServer, Handler: s.challenges.cancel},
+		{Method: post, Path: "/api/v1/challenges/{challenge_id}/complete", Operation: "completeChallenge", Access: AccessServer, Waits: true, Handler: s.challenges.complete},
+		{Method: post, Path: "/api/v1/challenges/{challenge_id}/cancel", Operation: "cancelChallenge", Access: AccessServer, Waits: true, Handler: s.challenges.cancel},
 		{Method: post, Path: "/api/v1/challenges/{challenge_id}/link", Operation: "createChallengeLink", Access: AccessServer, Handler: s.challenges.link},
 
 		{Method: get, Path: "/api/v1/proofs/{jti}/status", Operation: "getProofStatus", Access: AccessServer, Handler: s.proofs.status},
@@ -67,11 +69,11 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/subjects/{subject_id}", Operation: "getSubject", Access: AccessServer, Handler: s.subjects.get},
 		{Method: remove, Path: "/api/v1/subjects/{subject_id}", Operation: "deleteSubject", Access: AccessServer, Handler: s.subjects.erase},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/adaptation/freeze", Operation: "freezeAdaptation", Access: AccessServer, Handler: s.subjects.freeze},
-		{Method: post, Path: "/api/v1/subjects/{subject_id}/export", Operation: "exportSubject", Access: AccessServer, Handler: s.subjects.export},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/export", Operation: "exportSubject", Access: AccessServer, Waits: true, Handler: s.subjects.export},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/research-consent", Operation: "setResearchConsent", Access: AccessServer, Handler: s.subjects.consent},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: AccessServer, Handler: s.subjects.revoke},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: AccessServer, Handler: s.enrollments.list},
-		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: AccessServer, Handler: s.enrollments.complete},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: AccessServer, Waits: true, Handler: s.enrollments.complete},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: AccessServer, Handler: s.templates.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/templates/rollback", Operation: "rollbackTemplate", Access: AccessServer, Handler: s.templates.rollback},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Handler: s.passkeys.list},
@@ -88,13 +90,13 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/sessions/{session_id}", Operation: "getSession", Access: AccessServer, Handler: s.sessions.get},
 		{Method: get, Path: "/api/v1/sessions/{session_id}/status", Operation: "getSessionStatus", Access: AccessServer, Handler: s.sessions.status},
 		{Method: get, Path: "/api/v1/sessions/{session_id}/assessment", Operation: "getSessionAssessment", Access: AccessServer, Handler: s.sessions.assessment},
-		{Method: post, Path: "/api/v1/sessions/{session_id}/evidence", Operation: "submitEvidence", Access: AccessEvidence, Handler: s.sessions.evidence},
+		{Method: post, Path: "/api/v1/sessions/{session_id}/evidence", Operation: "submitEvidence", Access: AccessEvidence, Frames: true, Handler: s.sessions.evidence},
 		{Method: post, Path: "/api/v1/sessions/{session_id}/end", Operation: "endSession", Access: AccessServer, Handler: s.sessions.end},
 
 		{Method: get, Path: "/api/v1/evaluations", Operation: "listEvaluations", Access: AccessServer, Handler: s.evaluations.list},
 		{Method: post, Path: "/api/v1/evaluations", Operation: "createEvaluation", Access: AccessServer, Handler: s.evaluations.create},
 		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}", Operation: "getEvaluation", Access: AccessServer, Handler: s.evaluations.get},
-		{Method: post, Path: "/api/v1/evaluations/{evaluation_id}/close", Operation: "closeEvaluation", Access: AccessServer, Handler: s.evaluations.close},
+		{Method: post, Path: "/api/v1/evaluations/{evaluation_id}/close", Operation: "closeEvaluation", Access: AccessServer, Waits: true, Handler: s.evaluations.close},
 		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}/report", Operation: "getEvaluationReport", Access: AccessServer, Handler: s.evaluations.report},
 
 		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: AccessServer, Handler: s.activity.list},
@@ -120,10 +122,10 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/enable", Operation: "enableWebhookEndpoint", Access: AccessAdmin, Handler: s.webhooks.enable},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/replay", Operation: "replayWebhookEndpoint", Access: AccessAdmin, Handler: s.webhooks.replay},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/rotate", Operation: "rotateWebhookSecret", Access: AccessAdmin, Handler: s.webhooks.rotate},
-		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/test", Operation: "testWebhookEndpoint", Access: AccessAdmin, Handler: s.webhooks.test},
+		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/test", Operation: "testWebhookEndpoint", Access: AccessAdmin, Waits: true, Handler: s.webhooks.test},
 
 		{Method: post, Path: "/v2/sessions/start", Operation: "legacySessionStart", Access: AccessServer, Handler: s.legacy.start},
-		{Method: post, Path: "/v2/ingest", Operation: "legacyIngest", Access: AccessServer, Handler: s.legacy.ingest},
+		{Method: post, Path: "/v2/ingest", Operation: "legacyIngest", Access: AccessServer, Frames: true, Handler: s.legacy.ingest},
 		{Method: get, Path: "/v2/trust/{session_id}", Operation: "legacyTrust", Access: AccessServer, Handler: s.legacy.trust},
 		{Method: post, Path: "/v2/sessions/end", Operation: "legacySessionEnd", Access: AccessServer, Handler: s.legacy.end},
 		{Method: post, Path: "/enrol", Operation: "legacyEnrol", Access: AccessServer, Handler: s.legacy.enrol},
@@ -132,7 +134,7 @@ func (s *server) routes() []Route {
 	}
 }
 
-// Table answers the route table, for tests.
+// table returns the routes with their path parameters.
 func (s *server) table() []Route {
 	table := s.routes()
 	for i := range table {
@@ -141,7 +143,7 @@ func (s *server) table() []Route {
 	return table
 }
 
-// mount registers every route. Of two paths that match, the one with fewer parameters is registered first.
+// mount registers every route, paths with fewer parameters first: Fiber takes the first path that matches.
 func (s *server) mount(app *fiber.App) {
 	table := s.table()
 	sort.SliceStable(table, func(i, j int) bool { return len(table[i].pathParams) < len(table[j].pathParams) })
@@ -150,10 +152,10 @@ func (s *server) mount(app *fiber.App) {
 		app.Add(r.Method, fiberPath(r.Path), s.handle(r))
 		s.methods[r.Path] = append(s.methods[r.Path], r.Method)
 	}
-	app.Use(s.unknown)
+	app.Use(s.unmatched)
 }
 
-// methodsOf lists the methods that a concrete path knows; empty for an unknown path.
+// methodsOf returns the methods that a concrete path supports, as an Allow header; empty for an unknown path.
 func (s *server) methodsOf(path string) string {
 	for pattern, methods := range s.methods {
 		if matches(pattern, path) {

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"log/slog"
 	"time"
 
@@ -17,17 +15,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// Config is what may be set of the HTTP face.
+// Config configures the HTTP server.
 type Config struct {
-	BaseURL        string        // what the world calls the service, no slash at the end
-	MaxFrameBytes  int           // cap of an evidence body; default 256 KiB
-	RequestTimeout time.Duration // the deadline of a request; default 10 s
-	Version        string        // of the build, for /meta
+	BaseURL        string        // public URL of the service, without a trailing slash
+	MaxFrameBytes  int           // limit of a body of evidence frames; default 256 KiB
+	RequestTimeout time.Duration // deadline of a request; default 10 s
+	Version        string        // version of the build, for /meta
 }
 
-// Deps are the services behind the handlers. All but Pages are required.
+// Pages registers the web pages (package web). It is called once, after the middleware and before the API's routes; what it
+// registers is not part of the contract.
+type Pages func(app *fiber.App)
+
+// Deps are the dependencies of the server. All but Pages and Tracing are required.
 type Deps struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
@@ -37,11 +40,11 @@ type Deps struct {
 	Limiter  *ratelimit.Limiter
 	Metrics  *Metrics
 	Services Services
-	Pages    Pages                // what people open in a browser; may be nil
-	Tracing  trace.TracerProvider // nil: off
+	Pages    Pages                // nil for none
+	Tracing  trace.TracerProvider // nil disables tracing
 }
 
-// server holds what the chain and the handlers share.
+// server is the state that the chain and the handlers share.
 type server struct {
 	config     Config
 	base       context.Context
@@ -62,14 +65,10 @@ type server struct {
 	handlers
 }
 
-// maxHeaders caps request line and headers, as most proxies do. Every connection holds so much for as long as it is open, an
-// event stream's too.
-const maxHeaders = 8 << 10
+// writeTimeout limits how long a client may take to read a response. Streams and exports extend it while they make progress.
+const writeTimeout = 60 * time.Second
 
-// writeWithin bounds how long a client may take to read an answer. Streams and exports set deadlines of their own as they go on.
-const writeWithin = 60 * time.Second
-
-// New builds the application. Requests end when base does.
+// New builds the application. Requests end when base does. It fails only if the embedded contract does not compile.
 func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 	s, err := newServer(base, config, d)
 	if err != nil {
@@ -78,25 +77,25 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 	app := fiber.New(fiber.Config{
 		AppName:               "countersign",
 		DisableStartupMessage: true,
-		Immutable:             true, // values outlive their handler in workflows and logs
+		Immutable:             true, // strings of a request outlive its handler in workflows and logs
 		StrictRouting:         true,
 		CaseSensitive:         true,
 		UnescapePath:          true,
-		BodyLimit:             s.config.MaxFrameBytes + maxBody, // beyond it nothing is read; below, the chain answers in words
+		BodyLimit:             s.config.MaxFrameBytes + maxBody, // above the chain's own limits, whose problems say more
 		ReadTimeout:           30 * time.Second,
-		WriteTimeout:          writeWithin,
+		WriteTimeout:          writeTimeout,
 		IdleTimeout:           2 * time.Minute,
-		ReadBufferSize:        maxHeaders,
-		ErrorHandler:          s.answerError,
+		ReadBufferSize:        request.MaxHeaderBytes,
+		ErrorHandler:          s.writeProblem,
 	})
 	app.Use(s.observe)
-	app.Use(s.plainly)
+	app.Use(s.rejectAmbiguousFraming)
 	app.Use(s.crossOrigin)
 	if d.Pages != nil {
 		d.Pages(app)
 	}
 	s.mount(app)
-	s.answerOddMethods(app)
+	s.handleUnknownMethods(app)
 	return app, nil
 }
 
@@ -125,10 +124,4 @@ func newServer(base context.Context, config Config, d Deps) (*server, error) {
 	}
 	s.handlers = newHandlers(s, d)
 	return s, nil
-}
-
-func newTraceID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
-	return hex.EncodeToString(b[:])
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -51,7 +53,7 @@ func (h *sessionHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Sessions.Start(requestContext(c), principal(c), in.Subject, in.DeviceClass)
+	v, err := h.Sessions.Start(request.Context(c), principal(c), in.Subject, in.DeviceClass)
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func (h *sessionHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Sessions.List(requestContext(c), principal(c).Store(), query(c, "subject"), models.SessionStatus(query(c, "status")), pg)
+	rows, next, err := h.Sessions.List(request.Context(c), principal(c).Store(), query(c, "subject"), models.SessionStatus(query(c, "status")), pg)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (h *sessionHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *sessionHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Sessions.Get(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	v, err := h.Sessions.Get(request.Context(c), principal(c).Store(), param(c, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (h *sessionHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *sessionHandlers) status(c *fiber.Ctx) error {
-	v, err := h.Sessions.Get(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	v, err := h.Sessions.Get(request.Context(c), principal(c).Store(), param(c, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -95,11 +97,11 @@ func (h *sessionHandlers) status(c *fiber.Ctx) error {
 		ActiveSeconds   float64  `json:"active_seconds"`
 		Modalities      []string `json:"modalities_present"`
 		EnrollmentReady bool     `json:"enrollment_ready"`
-	}{viewSession(v), s.Coverage, s.EvidenceWindows, s.ActiveSeconds, listed(s.Modalities), s.EnrollmentReady})
+	}{viewSession(v), s.Coverage, s.EvidenceWindows, s.ActiveSeconds, nonNil(s.Modalities), s.EnrollmentReady})
 }
 
 func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
-	profile, err := h.Sessions.Assess(requestContext(c), principal(c).Store(), param(c, "session_id"))
+	profile, err := h.Sessions.Assess(request.Context(c), principal(c).Store(), param(c, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
 func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	in := submitted(decoded(c))
 	in.ResearchOptin = in.ResearchOptin || c.Get(researchHeader) == "true"
-	ack, err := h.Sessions.Evidence(requestContext(c), principal(c), param(c, "session_id"), in)
+	ack, err := h.Sessions.Evidence(request.Context(c), principal(c), param(c, "session_id"), in)
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func number(value any) *float64 {
 }
 
 func (h *sessionHandlers) end(c *fiber.Ctx) error {
-	v, err := h.Sessions.End(requestContext(c), principal(c), param(c, "session_id"))
+	v, err := h.Sessions.End(request.Context(c), principal(c), param(c, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ type refusedSession struct {
 func viewEnrollment(v enrollment.View) enrollmentView {
 	out := enrollmentView{
 		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: v.Status, WindowsAccepted: v.WindowsAccepted,
-		CreatedAt: apitime.Time(v.CreatedAt), Limitations: listed(v.Limitations), RefusedSessions: []refusedSession{},
+		CreatedAt: apitime.Time(v.CreatedAt), Limitations: nonNil(v.Limitations), RefusedSessions: []refusedSession{},
 	}
 	for _, id := range v.RefusedSessions {
 		out.RefusedSessions = append(out.RefusedSessions, refusedSession{id, scoring.ReasonInconsistent})
@@ -197,13 +199,13 @@ func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Enrollments.Begin(requestContext(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
+	v, err := h.Enrollments.Begin(request.Context(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
 	if err != nil {
 		return err
 	}
 	if v.Status == models.EnrollmentPending {
-		_, failed := h.Workflows.AwaitEnrollment(requestContext(c), enrollment.WorkflowInput{Enrollment: v.ID, Environment: v.EnvironmentID})
-		if v, err = h.Enrollments.Get(requestContext(c), v.ID, v.Subject); err != nil {
+		_, failed := h.Workflows.AwaitEnrollment(request.Context(c), enrollment.WorkflowInput{Enrollment: v.ID, Environment: v.EnvironmentID})
+		if v, err = h.Enrollments.Get(request.Context(c), v.ID, v.Subject); err != nil {
 			return err
 		}
 		if failed != nil && v.Status == models.EnrollmentPending {
@@ -218,7 +220,7 @@ func (h *enrollmentHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Enrollments.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), pg)
+	rows, next, err := h.Enrollments.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), pg)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
@@ -57,11 +53,4 @@ func (r Reviewer) Review(ctx context.Context, p identity.Principal, id, resoluti
 // settled the hold, by a step whose answer the run has lost.
 func reviewOver(err error) bool {
 	return errors.Is(err, workflows.ErrClosed) || problem.Is(err, problem.ReviewExpired) || problem.Is(err, problem.ReviewResolved)
-}
-
-// Follow answers the event stream of the caller's environment under a key by which it can be ended (stream.Hub). It ends by
-// itself after life; a client that may go on connects again.
-func Follow(c *fiber.Ctx, hub *stream.Hub, p identity.Principal, key string, f stream.Filter, life time.Duration) error {
-	h := &streamHandlers{Hub: hub}
-	return h.open(c, p, key, f, life)
 }

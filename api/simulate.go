@@ -3,6 +3,8 @@ package api
 import (
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -36,12 +38,12 @@ func (h *simulationHandlers) run(c *fiber.Ctx) error {
 		in.Last = defaultReplay
 	}
 	p := principal(c)
-	v, err := h.Actions.Version(requestContext(c), p.Store(), param(c, "action_id"), version)
+	v, err := h.Actions.Version(request.Context(c), p.Store(), param(c, "action_id"), version)
 	if err != nil {
 		return err
 	}
 	window := authorization.Window{Last: in.Last, Since: in.Since, Until: in.Until}
-	simulation, err := h.Authorizations.Simulate(requestContext(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
+	simulation, err := h.Authorizations.Simulate(request.Context(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -60,7 +62,7 @@ func (h *subjectHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Subjects.Create(requestContext(c), principal(c), body.ID)
+	v, err := h.Subjects.Create(request.Context(c), principal(c), body.ID)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (h *subjectHandlers) list(c *fiber.Ctx) error {
 		return err
 	}
 	filter := store.SubjectFilter{Status: query(c, "status"), Enrollment: query(c, "enrollment")}
-	rows, next, err := h.Subjects.List(requestContext(c), principal(c).Store(), filter, p)
+	rows, next, err := h.Subjects.List(request.Context(c), principal(c).Store(), filter, p)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (h *subjectHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *subjectHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Subjects.Get(requestContext(c), principal(c).Store(), param(c, "subject_id"))
+	v, err := h.Subjects.Get(request.Context(c), principal(c).Store(), param(c, "subject_id"))
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (h *subjectHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *subjectHandlers) erase(c *fiber.Ctx) error {
-	r, err := h.Subjects.Erase(requestContext(c), principal(c), param(c, "subject_id"))
+	r, err := h.Subjects.Erase(request.Context(c), principal(c), param(c, "subject_id"))
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (h *subjectHandlers) freeze(c *fiber.Ctx) error {
 		return err
 	}
 	frozen := body.Frozen == nil || *body.Frozen
-	v, err := h.Subjects.Freeze(requestContext(c), principal(c), param(c, "subject_id"), frozen, body.Reason)
+	v, err := h.Subjects.Freeze(request.Context(c), principal(c), param(c, "subject_id"), frozen, body.Reason)
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Subjects.Revoke(requestContext(c), principal(c), param(c, "subject_id"), body.Reason)
+	v, err := h.Subjects.Revoke(request.Context(c), principal(c), param(c, "subject_id"), body.Reason)
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
 }
 
 func (h *subjectHandlers) export(c *fiber.Ctx) error {
-	e, err := h.Subjects.Export(requestContext(c), principal(c), param(c, "subject_id"))
+	e, err := h.Subjects.Export(request.Context(c), principal(c), param(c, "subject_id"))
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func (h *subjectHandlers) consent(c *fiber.Ctx) error {
 		return err
 	}
 	id := param(c, "subject_id")
-	r, err := h.Subjects.SetConsent(requestContext(c), principal(c), id, body.Consented)
+	r, err := h.Subjects.SetConsent(request.Context(c), principal(c), id, body.Consented)
 	if err != nil {
 		return err
 	}

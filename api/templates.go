@@ -3,6 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
@@ -30,7 +32,7 @@ type templateView struct {
 func viewTemplate(t models.Template) templateView {
 	return templateView{
 		ID: t.ID, Modality: t.Modality, DeviceClass: t.DeviceClass, Version: t.Version, Status: string(t.Status), Origin: string(t.Origin),
-		ModelVersion: t.ModelVersion, Provisional: t.Provisional, Limitations: listed(t.Limitations),
+		ModelVersion: t.ModelVersion, Provisional: t.Provisional, Limitations: nonNil(t.Limitations),
 		CreatedAt: apitime.Time(t.CreatedAt), UpdatedAt: apitime.Time(t.UpdatedAt),
 	}
 }
@@ -40,7 +42,7 @@ func (h *templateHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Templates.List(requestContext(c), principal(c).Store(), param(c, "subject_id"), pg)
+	rows, next, err := h.Templates.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), pg)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (h *templateHandlers) rollback(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Templates.Rollback(requestContext(c), principal(c), param(c, "subject_id"),
+	t, err := h.Templates.Rollback(request.Context(c), principal(c), param(c, "subject_id"),
 		template.Rollback{Modality: in.Modality, Device: in.DeviceClass, Version: in.Version})
 	if err != nil {
 		return err

@@ -2,9 +2,13 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -13,9 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
-// traced begins the span of a request and answers its trace id. The caller's traceparent is continued. With tracing off
-// the caller's trace id is kept, or a fresh one made.
-func (s *server) traced(ctx context.Context, c *fiber.Ctx) (context.Context, trace.Span, string) {
+// startSpan starts the span of a request as a child of the caller's traceparent and returns its trace id. With tracing off
+// there is no span, and the trace id is the caller's or a new one.
+func (s *server) startSpan(ctx context.Context, c *fiber.Ctx) (context.Context, trace.Span, string) {
 	parent := c.Get("traceparent")
 	if tracing.Off(s.tracing) {
 		return ctx, trace.SpanFromContext(ctx), traceID(parent)
@@ -25,8 +29,8 @@ func (s *server) traced(ctx context.Context, c *fiber.Ctx) (context.Context, tra
 	return ctx, span, span.SpanContext().TraceID().String()
 }
 
-// finish names the span by the operation and ends it. Paths, which may hold a subject's id, are not told.
-func finish(span trace.Span, route, method, code string, status int) {
+// endSpan names the span by the operation and ends it. The path is not recorded: it may contain a subject's id.
+func endSpan(span trace.Span, route, method, code string, status int) {
 	if span.IsRecording() {
 		if route != "" {
 			span.SetName(route)
@@ -40,4 +44,25 @@ func finish(span trace.Span, route, method, code string, status int) {
 		}
 	}
 	span.End()
+}
+
+// traceID returns the trace id of a W3C traceparent header; a new one if the header is missing or invalid.
+func traceID(traceparent string) string {
+	parts := strings.Split(traceparent, "-")
+	if len(parts) == 4 && len(parts[1]) == 32 && isLowerHex(parts[1]) && strings.Trim(parts[1], "0") != "" {
+		return utils.CopyString(parts[1])
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never returns an error
+	return hex.EncodeToString(b[:])
+}
+
+func isLowerHex(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'; !hex {
+			return false
+		}
+	}
+	return true
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -52,7 +54,7 @@ func (h *webhookHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	e, secret, err := h.Endpoints.Create(requestContext(c), principal(c), webhook.Draft{URL: body.URL, Events: body.Events, Description: body.Description})
+	e, secret, err := h.Endpoints.Create(request.Context(c), principal(c), webhook.Draft{URL: body.URL, Events: body.Events, Description: body.Description})
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (h *webhookHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Endpoints.List(requestContext(c), principal(c), pg)
+	rows, next, err := h.Endpoints.List(request.Context(c), principal(c), pg)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (h *webhookHandlers) list(c *fiber.Ctx) error {
 
 func (h *webhookHandlers) get(c *fiber.Ctx) error {
 	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Get(requestContext(c), principal(c), id)
+		return h.Endpoints.Get(request.Context(c), principal(c), id)
 	})
 }
 
@@ -93,7 +95,7 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Update(requestContext(c), principal(c), id,
+		return h.Endpoints.Update(request.Context(c), principal(c), id,
 			webhook.Patch{URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status})
 	})
 }
@@ -110,7 +112,7 @@ func (n *nullableString) UnmarshalJSON(raw []byte) error {
 }
 
 func (h *webhookHandlers) remove(c *fiber.Ctx) error {
-	if err := h.Endpoints.Delete(requestContext(c), principal(c), param(c, "endpoint_id")); err != nil {
+	if err := h.Endpoints.Delete(request.Context(c), principal(c), param(c, "endpoint_id")); err != nil {
 		return err
 	}
 	return c.SendStatus(http.StatusNoContent)
@@ -130,7 +132,7 @@ func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
 	if body.OverlapSeconds != nil {
 		overlap = time.Duration(*body.OverlapSeconds) * time.Second
 	}
-	e, secret, err := h.Endpoints.Rotate(requestContext(c), principal(c), param(c, "endpoint_id"), overlap)
+	e, secret, err := h.Endpoints.Rotate(request.Context(c), principal(c), param(c, "endpoint_id"), overlap)
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
 
 func (h *webhookHandlers) enable(c *fiber.Ctx) error {
 	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Enable(requestContext(c), principal(c), id)
+		return h.Endpoints.Enable(request.Context(c), principal(c), id)
 	})
 }
 
@@ -160,7 +162,7 @@ type endpointTest struct {
 }
 
 func (h *webhookHandlers) test(c *fiber.Ctx) error {
-	r, err := h.Endpoints.Test(requestContext(c), principal(c), param(c, "endpoint_id"))
+	r, err := h.Endpoints.Test(request.Context(c), principal(c), param(c, "endpoint_id"))
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func (h *webhookHandlers) replay(c *fiber.Ctx) error {
 		return problem.Invalid([]any{"body", "until"}, "until must be after since.", "range")
 	}
 	id := param(c, "endpoint_id")
-	n, err := h.Endpoints.Replay(requestContext(c), principal(c), id,
+	n, err := h.Endpoints.Replay(request.Context(c), principal(c), id,
 		webhook.Replay{Status: body.Status, Event: body.Event, Since: body.Since, Until: body.Until})
 	if err != nil {
 		return err
@@ -224,7 +226,7 @@ func (h *webhookHandlers) attempts(c *fiber.Ctx) error {
 		return err
 	}
 	id := param(c, "endpoint_id")
-	rows, next, err := h.Endpoints.Attempts(requestContext(c), principal(c), id, f, pg)
+	rows, next, err := h.Endpoints.Attempts(request.Context(c), principal(c), id, f, pg)
 	if err != nil {
 		return err
 	}

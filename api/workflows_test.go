@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/request"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
@@ -98,7 +100,7 @@ func setupRuns(t *testing.T) *runsBundle {
 	b.evaluations = &evaluation.Service{Store: st, Clock: b.clock}
 	b.runs = &directRuns{b: b}
 	b.app = fiber.New(fiber.Config{Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
-		p := toProblem(err)
+		p := request.ProblemOf(err)
 		return c.Status(problem.Of(p.Code).Status).JSON(fiber.Map{"code": p.Code})
 	}})
 	b.app.Use(func(c *fiber.Ctx) error {

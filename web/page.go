@@ -11,8 +11,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 //go:embed all:templates
@@ -104,7 +104,7 @@ func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
 		return errors.New("there is no template " + p.Template)
 	}
 	var b bytes.Buffer // a template that fails half way must not have answered half a page
-	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: api.RequestID(c)}
+	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: request.ID(c)}
 	if err := page.ExecuteTemplate(&b, "base.html", data); err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ type failure struct {
 
 // fail answers the error page. What is no problem of the domain tells nothing but the request id.
 func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
-	p := api.ProblemOf(err)
+	p := request.ProblemOf(err)
 	status := problem.Of(p.Code).Status
 	if status >= http.StatusInternalServerError {
-		s.config.Log.ErrorContext(api.RequestContext(c), "page failed", "request_id", api.RequestID(c), "error", err.Error())
+		s.config.Log.ErrorContext(request.Context(c), "page failed", "request_id", request.ID(c), "error", err.Error())
 	}
-	api.NameProblem(c, p)
-	f := failure{Status: status, Heading: heading(status), Detail: p.Detail, RequestID: api.RequestID(c)}
+	request.SetProblemCode(c, p.Code)
+	f := failure{Status: status, Heading: heading(status), Detail: p.Detail, RequestID: request.ID(c)}
 	if status == http.StatusNotFound {
 		f.Detail = "There is nothing at this address. It may have been mistyped, or what was here is gone."
 	}

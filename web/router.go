@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // Router registers the routes of one section. Paths are Fiber's, from the root of the service. The name is what logs and
@@ -106,7 +106,7 @@ func (r *Router) AssetURL(name string) (string, error) { return r.site.assets.ur
 // handle puts the chain of a page's route together.
 func (s *Site) handle(sec *section, name string, handler fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		api.NameRoute(c, name)
+		request.SetRoute(c, name)
 		s.harden(c)
 		err := handler(c)
 		if err == nil || !wantsPage(c) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // violationPath takes a browser's reports of what the content security policy stopped.
@@ -104,7 +104,7 @@ func (s *Site) favicon(c *fiber.Ctx) error {
 }
 
 func (s *Site) violation(c *fiber.Ctx) error {
-	api.NameRoute(c, "page_violation")
+	request.SetRoute(c, "page_violation")
 	s.config.OnViolation(append([]byte{}, c.Body()...))
 	return c.SendStatus(fiber.StatusNoContent)
 }

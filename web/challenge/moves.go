@@ -6,10 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -54,7 +54,7 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	options, err := p.Challenges.Options(api.RequestContext(c), v.Scope(), v.ID)
+	options, err := p.Challenges.Options(request.Context(c), v.Scope(), v.ID)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -66,7 +66,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	receipt, err := p.Moves.Complete(api.RequestContext(c), principal(c, v), v.ID, in.Method, in.Assertion)
+	receipt, err := p.Moves.Complete(request.Context(c), principal(c, v), v.ID, in.Method, in.Assertion)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -78,7 +78,7 @@ func (p *pages) cancel(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	status, err := p.Moves.Cancel(api.RequestContext(c), principal(c, v), v.ID)
+	status, err := p.Moves.Cancel(request.Context(c), principal(c, v), v.ID)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -93,14 +93,14 @@ func (p *pages) stands(c *fiber.Ctx, v challenge.Visit, s standing) error {
 
 // refuse answers a refusal with where the challenge stands after it; what is no refusal stays an error.
 func (p *pages) refuse(c *fiber.Ctx, in sent, before challenge.Visit, err error) error {
-	refused := api.ProblemOf(err)
+	refused := request.ProblemOf(err)
 	switch {
 	case before.ID == "" && refused.Code == problem.NotFound:
 		return p.router.JSON(c, http.StatusOK, standing{State: stateGone})
 	case before.ID == "", !ofThePerson(refused.Code):
 		return err
 	}
-	api.NameProblem(c, refused)
+	request.SetProblemCode(c, refused.Code)
 	now, err := p.visit(c, in.Ticket)
 	if err != nil {
 		return p.refuse(c, in, challenge.Visit{}, err)

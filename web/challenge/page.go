@@ -17,11 +17,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -72,7 +72,7 @@ func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 	if !ticketForm.MatchString(ticket) {
 		return challenge.Visit{}, problem.NewNotFound()
 	}
-	v, err := p.Challenges.ByTicket(api.RequestContext(c), ticket)
+	v, err := p.Challenges.ByTicket(request.Context(c), ticket)
 	if err == nil && v.ID != c.Params("challenge") {
 		return challenge.Visit{}, problem.NewNotFound()
 	}
@@ -83,7 +83,7 @@ func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 	return identity.Principal{
 		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "challenge",
-		RequestID: api.RequestID(c), TraceID: api.TraceID(c),
+		RequestID: request.ID(c), TraceID: request.TraceID(c),
 	}
 }
 
@@ -118,7 +118,7 @@ type display struct {
 
 // open is the same page for everybody: it sends the ticket of the fragment and gets the page of the challenge (show).
 func (p *pages) open(c *fiber.Ctx) error {
-	framers, err := p.Challenges.Framers(api.RequestContext(c), c.Params("challenge"))
+	framers, err := p.Challenges.Framers(request.Context(c), c.Params("challenge"))
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+	"github.com/countersign-dev/countersign/internal/transport/sse"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -283,7 +284,7 @@ func (c *console) resolve(v *visit) error {
 	}
 	done, err := c.Reviewer.Review(v.ctx, v.principal(), v.param("id"), resolution, given)
 	if p := problem.As(err); p != nil && p.Code != problem.NotFound && p.Code != problem.NotHeld {
-		api.NameProblem(v.Ctx, p)
+		request.SetProblemCode(v.Ctx, p.Code)
 		return c.showReview(v, problem.Of(p.Code).Status, refusedReview(p), note)
 	}
 	if err != nil {
@@ -319,5 +320,6 @@ func refusedReview(p *problem.Error) *notice {
 // stream follows what the desk shows. It ends with the session: a person who is still there comes back by themselves.
 func (c *console) stream(v *visit) error {
 	life := v.session.IdleAt.Sub(c.Clock.Now())
-	return api.Follow(v.Ctx, c.Hub, v.principal(), v.session.ID, stream.Filter{Type: "hold.*"}, life)
+	streams := &sse.Server{Hub: c.Hub}
+	return streams.Serve(v.Ctx, sse.Subscription{Principal: v.principal(), Key: v.session.ID, Filter: stream.Filter{Type: "hold.*"}, Life: life})
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -68,7 +68,7 @@ func (c *console) signIn(v *visit) error {
 	if err != nil {
 		return err
 	}
-	opened, err := c.People.SignIn(v.ctx, in.Credential, api.RequestID(v.Ctx))
+	opened, err := c.People.SignIn(v.ctx, in.Credential, request.ID(v.Ctx))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *console) signOut(v *visit) error {
 	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.FromPerson)
 	switch {
 	case err == nil:
-		if err := c.People.SignOut(v.ctx, session, api.RequestID(v.Ctx)); err != nil {
+		if err := c.People.SignOut(v.ctx, session, request.ID(v.Ctx)); err != nil {
 			return err
 		}
 	case !problem.Is(err, problem.Unauthenticated):
@@ -148,7 +148,7 @@ func (c *console) join(v *visit) error {
 	if err != nil {
 		return err
 	}
-	opened, err := c.People.AcceptInvitation(v.ctx, in.Token, in.Credential, api.RequestID(v.Ctx))
+	opened, err := c.People.AcceptInvitation(v.ctx, in.Token, in.Credential, request.ID(v.Ctx))
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (c *console) confirm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.People.Confirm(v.ctx, v.session, v.grant.Environment.ID, in.Credential, api.RequestID(v.Ctx)); err != nil {
+	if err := c.People.Confirm(v.ctx, v.session, v.grant.Environment.ID, in.Credential, request.ID(v.Ctx)); err != nil {
 		return err
 	}
 	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})

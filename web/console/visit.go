@@ -11,11 +11,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -36,7 +36,7 @@ var errUnconfirmed = problem.New(problem.Forbidden, "Confirm this change with yo
 // tenant's, or which is not there, is one and the same 404.
 func (c *console) guard(l line) fiber.Handler {
 	return func(f *fiber.Ctx) error {
-		v := &visit{Ctx: f, console: c, ctx: api.RequestContext(f)}
+		v := &visit{Ctx: f, console: c, ctx: request.Context(f)}
 		if err := c.admit(v, l); err != nil {
 			return v.refuse(err)
 		}
@@ -83,7 +83,7 @@ func (c *console) admit(v *visit, l line) error {
 // refuse answers an error: a person who is not signed in is shown the way, a script gets the problem, and everybody else a
 // page that keeps the console around it.
 func (v *visit) refuse(err error) error {
-	p := api.ProblemOf(err)
+	p := request.ProblemOf(err)
 	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) != fiber.MIMETextHTML {
 		return err
 	}
@@ -93,8 +93,8 @@ func (v *visit) refuse(err error) error {
 	if v.grant.Environment.ID == "" || problem.Of(p.Code).Status >= http.StatusInternalServerError {
 		return err // the site's own page; it logs what went wrong
 	}
-	api.NameProblem(v.Ctx, p)
-	return v.page(problem.Of(p.Code).Status, "problem.html", title(p), "", refusal{Title: title(p), Detail: p.Detail, Code: string(p.Code), RequestID: api.RequestID(v.Ctx)})
+	request.SetProblemCode(v.Ctx, p.Code)
+	return v.page(problem.Of(p.Code).Status, "problem.html", title(p), "", refusal{Title: title(p), Detail: p.Detail, Code: string(p.Code), RequestID: request.ID(v.Ctx)})
 }
 
 // refusal is what the page of a refused request shows.
@@ -142,7 +142,7 @@ func (v *visit) principal() identity.Principal {
 	env := v.grant.Environment
 	return identity.Principal{
 		TenantID: env.TenantID, EnvironmentID: env.ID, Kind: env.Kind, Person: v.session.Person.ID,
-		RequestID: api.RequestID(v.Ctx), TraceID: api.TraceID(v.Ctx),
+		RequestID: request.ID(v.Ctx), TraceID: request.TraceID(v.Ctx),
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -66,8 +66,8 @@ func (p *pages) show(c *fiber.Ctx) error {
 	})
 }
 
-// request is what the script sends.
-type request struct {
+// scriptRequest is the body of every request of the script.
+type scriptRequest struct {
 	Grant      string          `json:"grant"`
 	ReturnURL  string          `json:"return_url"`
 	Credential json.RawMessage `json:"credential"`
@@ -88,15 +88,15 @@ type standing struct {
 }
 
 // visit reads the request and looks its grant up. A grant that opens nothing is answered here.
-func (p *pages) visit(c *fiber.Ctx) (request, passkey.GrantInfo, error) {
-	in, err := web.Bind[request](c, maxBody)
+func (p *pages) visit(c *fiber.Ctx) (scriptRequest, passkey.GrantInfo, error) {
+	in, err := web.Bind[scriptRequest](c, maxBody)
 	if err != nil {
 		return in, passkey.GrantInfo{}, err
 	}
 	if len(in.Grant) < 32 || len(in.Grant) > 256 {
-		return in, passkey.GrantInfo{}, problem.New(problem.GrantInvalid, "The grant has not the form of one.")
+		return in, passkey.GrantInfo{}, problem.New(problem.GrantInvalid, "The registration grant is malformed.")
 	}
-	v, err := p.Passkeys.ByGrant(api.RequestContext(c), in.Grant)
+	v, err := p.Passkeys.ByGrant(request.Context(c), in.Grant)
 	return in, v, err
 }
 
@@ -120,7 +120,7 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, err)
 	}
-	options, err := p.Passkeys.Options(api.RequestContext(c), principal(c, v), v.Subject, in.Grant)
+	options, err := p.Passkeys.Options(request.Context(c), principal(c, v), v.Subject, in.Grant)
 	if err != nil {
 		return p.refuse(c, err)
 	}
@@ -132,7 +132,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, err)
 	}
-	row, err := p.Passkeys.Complete(api.RequestContext(c), principal(c, v), v.Subject, in.Grant, in.Credential)
+	row, err := p.Passkeys.Complete(request.Context(c), principal(c, v), v.Subject, in.Grant, in.Credential)
 	if err != nil {
 		return p.refuse(c, err)
 	}
@@ -146,13 +146,13 @@ func (p *pages) complete(c *fiber.Ctx) error {
 func principal(c *fiber.Ctx, v passkey.GrantInfo) identity.Principal {
 	return identity.Principal{
 		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "register",
-		RequestID: api.RequestID(c), TraceID: api.TraceID(c),
+		RequestID: request.ID(c), TraceID: request.TraceID(c),
 	}
 }
 
 // refuse answers what the person can do something about; what is no refusal stays an error.
 func (p *pages) refuse(c *fiber.Ctx, err error) error {
-	refused := api.ProblemOf(err)
+	refused := request.ProblemOf(err)
 	out := standing{State: stateOpen, Refusal: string(refused.Code)}
 	switch refused.Code {
 	case problem.GrantInvalid, problem.SubjectRevoked, problem.NotFound:
@@ -166,6 +166,6 @@ func (p *pages) refuse(c *fiber.Ctx, err error) error {
 	default:
 		return err
 	}
-	api.NameProblem(c, refused)
+	request.SetProblemCode(c, refused.Code)
 	return p.router.JSON(c, http.StatusOK, out)
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,7 +30,7 @@ func (p *Page) session(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	if in.Previous != "" {
 		if _, err := p.own(ctx, v, in.Previous); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (p *Page) state(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, id := api.RequestContext(c), c.Query("session")
+	ctx, id := request.Context(c), c.Query("session")
 	out := map[string]any{"subject": v.subject.ExternalID, "enrollment": v.subject.Enrollment}
 	if id != "" {
 		s, err := p.own(ctx, v, id)
@@ -80,7 +80,7 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	e, err := p.Enrollments.Begin(ctx, v.Principal, v.subject.ExternalID, session, false)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if in.N < 0 || in.N >= most {
 		return problem.New(problem.BadRequest, fmt.Sprintf("n must be 0 to %d.", most-1))
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	if _, err := p.own(ctx, v, in.Session); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -29,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -118,20 +118,20 @@ func (p *Page) show(c *fiber.Ctx) error {
 
 // principal is the server key that the page asks by.
 func (p *Page) principal(c *fiber.Ctx) (identity.Principal, error) {
-	who, err := p.Identity.Authenticate(api.RequestContext(c), p.Key)
+	who, err := p.Identity.Authenticate(request.Context(c), p.Key)
 	if err != nil {
 		return who, err
 	}
 	if who.Kind != models.Sandbox {
 		return who, problem.New(problem.SandboxOnly, "This page is for sandboxes.")
 	}
-	who.Page, who.RequestID, who.TraceID = "try", api.RequestID(c), api.TraceID(c)
+	who.Page, who.RequestID, who.TraceID = "try", request.ID(c), request.TraceID(c)
 	return who, nil
 }
 
 // take counts a request against the quota of the address it comes from.
 func (p *Page) take(c *fiber.Ctx, what string, limit int) error {
-	d, err := p.Limiter.Take(api.RequestContext(c), "try:"+what+":"+c.IP(), limit)
+	d, err := p.Limiter.Take(request.Context(c), "try:"+what+":"+c.IP(), limit)
 	if err != nil || d.Allowed {
 		return nil //nolint:nilerr // a limiter that is away refuses nobody
 	}

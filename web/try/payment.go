@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -17,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -78,7 +78,7 @@ func (p *Page) pay(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	if err := p.offer(ctx, v.Principal); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (p *Page) decision(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, id := api.RequestContext(c), c.Query("id")
+	ctx, id := request.Context(c), c.Query("id")
 	filter := store.TraceFilter{Subject: v.subject.ExternalID, Action: actionKey}
 	list, _, err := p.Authorizations.List(ctx, v.Store(), filter, store.Page{Limit: 10})
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Page) decision(c *fiber.Ctx) error {
 }
 
 func (p *Page) answer(c *fiber.Ctx, v visitor, id string, asked any) error {
-	trace, err := p.Authorizations.Get(api.RequestContext(c), v.Store(), id)
+	trace, err := p.Authorizations.Get(request.Context(c), v.Store(), id)
 	if err == nil && trace.Subject != v.subject.ExternalID {
 		err = problem.NewNotFound()
 	}
@@ -138,7 +138,7 @@ func (p *Page) confirm(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	trace, err := p.Authorizations.Get(ctx, v.Store(), in.Authorization)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *Page) verify(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := api.RequestContext(c)
+	ctx := request.Context(c)
 	question := signing.Question{Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID}
 	verified, err := p.Proofs.Verify(ctx, v.Principal, question)
 	if err != nil {

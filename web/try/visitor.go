@@ -11,11 +11,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -49,7 +49,7 @@ func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	if err != nil || !p.Keys.VerifyMAC(macPurpose, given, []byte(id)) {
 		return visitor{}, problem.New(problem.Unauthenticated, "Begin first.")
 	}
-	row, err := subject.RequireActive(p.Store.Get(api.RequestContext(c), who.Store(), id))
+	row, err := subject.RequireActive(p.Store.Get(request.Context(c), who.Store(), id))
 	if err != nil {
 		return visitor{}, err
 	}
@@ -81,7 +81,7 @@ func (p *Page) inSession(c *fiber.Ctx) (visitor, string, error) {
 		Session string `json:"session"`
 	}](p, c)
 	if err == nil {
-		_, err = p.own(api.RequestContext(c), v, in.Session)
+		_, err = p.own(request.Context(c), v, in.Session)
 	}
 	return v, in.Session, err
 }
@@ -98,7 +98,7 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.Subjects.Create(api.RequestContext(c), who, prefix+strings.ToLower(rand.Text()))
+	made, err := p.Subjects.Create(request.Context(c), who, prefix+strings.ToLower(rand.Text()))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (p *Page) forget(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := p.Subjects.Erase(api.RequestContext(c), v.Principal, v.subject.ExternalID)
+	receipt, err := p.Subjects.Erase(request.Context(c), v.Principal, v.subject.ExternalID)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (p *Page) token(c *fiber.Ctx) error {
 	if origin == "" {
 		return problem.New(problem.BadRequest, "The request has no Origin.")
 	}
-	key, t, err := p.Identity.ClientToken(api.RequestContext(c), v.Principal, identity.TokenRequest{
+	key, t, err := p.Identity.ClientToken(request.Context(c), v.Principal, identity.TokenRequest{
 		Subject: v.subject, Origin: origin, TTL: tokenLife, Session: in.Session, Purposes: []string{in.Purpose},
 	})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.temporal.io/sdk/client"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
+	"github.com/countersign-dev/countersign/internal/transport/linger"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -171,7 +171,7 @@ func (p *Process) StartAPI(ctx context.Context, failed chan<- error, listeners .
 }
 
 func (p *Process) answer(app *fiber.App, l net.Listener, failed chan<- error) {
-	if err := app.Listener(api.Lingering(l)); err != nil {
+	if err := app.Listener(linger.NewListener(l)); err != nil {
 		failed <- fmt.Errorf("the API at %s ended: %w", l.Addr(), err)
 	}
 }

@@ -27,7 +27,7 @@ func failing(t *testing.T, fail func() error) (*fiber.App, *strings.Builder) {
 		Log: slog.New(slog.NewTextHandler(log, nil)), Metrics: NewMetrics(prometheus.NewRegistry()),
 	})
 	require.NoError(t, err)
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: s.answerError})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: s.writeProblem})
 	app.Use(s.observe)
 	app.Get("/", func(*fiber.Ctx) error { return fail() })
 	return app, log

@@ -1,4 +1,4 @@
-package api
+package sse
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// open connects for an environment and answers with the response's status and what closes the connection.
+// open connects for an environment and returns the status and a function that closes the connection.
 func (b *streamBundle) open(environment string) (status int, hangUp func()) {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url, nil)
@@ -32,9 +32,9 @@ func (b *streamBundle) open(environment string) (status int, hangUp func()) {
 	return res.StatusCode, hangUp
 }
 
-func TestOneEnvironmentTakesNoMoreThanItsShareOfStreams(t *testing.T) {
+func TestServeLimitsStreamsOfAnEnvironmentAndOfTheProcess(t *testing.T) {
 	t.Parallel()
-	b := setupStreams(t, &streamHandlers{Heartbeat: 20 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond, MaxEach: 3, Max: 5})
+	b := setupStreams(t, &Server{Heartbeat: 20 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond, MaxEach: 3, Max: 5})
 	var hangUp func()
 	for range 3 {
 		var status int
@@ -42,13 +42,13 @@ func TestOneEnvironmentTakesNoMoreThanItsShareOfStreams(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 	}
 	status, _ := b.open("env_1")
-	require.Equal(t, http.StatusTeapot, status, "its share is used up")
+	require.Equal(t, http.StatusTeapot, status, "the environment has used up its share")
 	_, err := b.hub.Subscribe(t.Context(), b.scope, "crd_1", stream.Filter{}, "")
 	require.ErrorIs(t, err, stream.ErrShare)
 	require.Equal(t, http.StatusTooManyRequests, problem.Of(problem.TooManyStreams).Status)
 	for range 2 {
 		status, _ = b.open("env_2")
-		require.Equal(t, http.StatusOK, status, "and nobody else's")
+		require.Equal(t, http.StatusOK, status, "another environment has a share of its own")
 	}
 	status, _ = b.open("env_3")
 	require.Equal(t, http.StatusTeapot, status, "the process is full")
@@ -56,14 +56,13 @@ func TestOneEnvironmentTakesNoMoreThanItsShareOfStreams(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _ := b.open("env_1")
 		return status == http.StatusOK
-	}, 20*time.Second, 10*time.Millisecond, "a stream that ends makes room")
+	}, 20*time.Second, 10*time.Millisecond, "a stream that ends frees its slot")
 }
 
-// A client that reads nothing is cut once what it was sent has filled the way to it; until then nothing is kept for it but
-// what its connection holds.
-func TestAClientThatReadsNothingIsCut(t *testing.T) {
+// The client's connection is cut once the socket buffers are full; until then the server buffers nothing for it.
+func TestServeCutsAClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	b := setupStreams(t, &streamHandlers{Heartbeat: 20 * time.Millisecond, Patience: 200 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond})
+	b := setupStreams(t, &Server{Heartbeat: 20 * time.Millisecond, Patience: 200 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond})
 	at, err := url.Parse(b.url)
 	require.NoError(t, err)
 	conn, err := net.Dial("tcp", at.Host)
@@ -80,11 +79,11 @@ func TestAClientThatReadsNothingIsCut(t *testing.T) {
 	require.Eventually(t, func() bool { return b.hub.Count() == 0 }, 20*time.Second, 10*time.Millisecond)
 }
 
-// BenchmarkStreamsOverHTTP measures 1,000 streams on real connections, at 20 events a second: the time from an event's
-// transaction to the line at each client, and the memory of both ends, which share the process. One iteration is one event.
-func BenchmarkStreamsOverHTTP(b *testing.B) {
+// BenchmarkServe measures 1,000 streams on real connections at 20 events a second: the time from an event's transaction to
+// the line at each client, and the memory of server and clients, which share the process. One iteration is one event.
+func BenchmarkServe(b *testing.B) {
 	const streams = 1000
-	s := setupStreams(b, &streamHandlers{Heartbeat: time.Minute}, stream.Options{MaxEach: streams})
+	s := setupStreams(b, &Server{Heartbeat: time.Minute}, stream.Options{MaxEach: streams})
 	var mu sync.Mutex
 	due := map[string]time.Time{}
 	var took []time.Duration

@@ -6,28 +6,28 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
-// maxBody caps every body but an evidence frame's; the largest legitimate one is a WebAuthn registration.
+// maxBody limits the body, in bytes, of every operation but those that take evidence frames. The largest legitimate one is a
+// WebAuthn registration.
 const maxBody = 64 << 10
 
-// bodyCheck holds the body of one route against the contract, cheapest check first: size, content type, JSON text,
-// schema. A route that takes no body takes an empty one or {}.
+// bodyCheck checks the body of one route against the contract, cheapest check first: size, content type, JSON syntax, schema.
+// A route without a body accepts an empty one or {}.
 func (s *server) bodyCheck(r Route) fiber.Handler {
 	limit := maxBody
-	if r.Operation == "submitEvidence" || r.Operation == "legacyIngest" {
+	if r.Frames {
 		limit = s.config.MaxFrameBytes
 	}
 	op := s.operations[r.Operation]
 	return func(c *fiber.Ctx) error {
 		raw := c.Body()
 		if len(raw) > limit {
-			return problem.Newf(problem.BodyTooLarge, "The body may have %d bytes and has %d.", limit, len(raw))
+			return problem.Newf(problem.BodyTooLarge, "The body has %d bytes; the limit is %d.", len(raw), limit)
 		}
 		if len(raw) == 0 {
 			if op.BodyRequired {
@@ -39,9 +39,9 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 			return nil
 		}
 		if !isJSON(c.Get(fiber.HeaderContentType)) {
-			return problem.New(problem.UnsupportedMedia, "Send the body as Content-Type: application/json.")
+			return problem.New(problem.UnsupportedMedia, "Content-Type must be application/json.")
 		}
-		value, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: r.Operation == "submitEvidence" || r.Operation == "legacyIngest"})
+		value, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: r.Frames})
 		if err != nil {
 			return malformed(err)
 		}
@@ -50,6 +50,7 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 	}
 }
 
+// isJSON accepts application/json with no charset or utf-8.
 func isJSON(contentType string) bool {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != fiber.MIMEApplicationJSON {
@@ -59,6 +60,7 @@ func isJSON(contentType string) bool {
 	return !given || strings.EqualFold(charset, "utf-8")
 }
 
+// malformed maps an error of strictjson: a value out of range is a 422 that names the field, broken syntax a 400.
 func malformed(err error) error {
 	var value *strictjson.ValueError
 	if errors.As(err, &value) {
@@ -67,6 +69,7 @@ func malformed(err error) error {
 	return problem.New(problem.MalformedJSON, err.Error())
 }
 
+// violations returns a 422 with every violation; nil if there are none.
 func violations(found []openapi.Violation) error {
 	if len(found) == 0 {
 		return nil
@@ -78,7 +81,7 @@ func violations(found []openapi.Violation) error {
 	return problem.InvalidFields(fields)
 }
 
-// checkParams holds path and query against the contract.
+// checkParams checks the path and query parameters against the contract.
 func (s *server) checkParams(c *fiber.Ctx, r Route) error {
 	names := r.pathParams
 	args := c.Context().QueryArgs()
@@ -99,6 +102,3 @@ func (s *server) checkParams(c *fiber.Ctx, r Route) error {
 	})
 	return violations(s.contract.ValidateParams(r.Operation, path, query))
 }
-
-// copied is a header's value that may outlive the request.
-func copied(c *fiber.Ctx, header string) string { return utils.CopyString(c.Get(header)) }

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/utils"
+
+	"github.com/countersign-dev/countersign/internal/platform/admission"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+)
+
+// The limits on concurrent requests: in all, of one tenant, and waiting in the queue.
+//
+// A process has about 16 database connections. Requests beyond a few times that number only wait for a connection and would
+// time out at random when Postgres is slow. Requests that wait for something else (Route.Waits) occupy no connection and
+// have a gate of their own, so that a slow Temporal does not keep decisions out. One tenant may take half of the slots: more
+// would leave fewer to the others and make them wait longer for a connection. An unknown credential is looked up before its
+// tenant is known, within the bounds of internal/account/identity.
+const (
+	maxWorking          = 64
+	maxWorkingPerTenant = 32
+	maxWorkingQueue     = 256
+	maxWaiting          = 256
+	maxWaitingPerTenant = 128
+	maxWaitingQueue     = 1024
+	maxQueueTime        = 2 * time.Second
+)
+
+// gates limit the concurrent requests of the process.
+type gates struct {
+	working *admission.Gate
+	waiting *admission.Gate // for routes with Waits
+}
+
+func newGates() gates {
+	return gates{
+		working: admission.New(maxWorking, maxWorkingPerTenant, maxWorkingQueue),
+		waiting: admission.New(maxWaiting, maxWaitingPerTenant, maxWaitingQueue),
+	}
+}
+
+// shedding puts a gate in front of the rest of the chain. Routes that need no credential (keys, documents) always pass.
+func (s *server) shedding(r Route, next fiber.Handler) fiber.Handler {
+	if r.Access == AccessOpen {
+		return next
+	}
+	g := s.gates.working
+	if r.Waits {
+		g = s.gates.waiting
+	}
+	return func(c *fiber.Ctx) error {
+		tenant, err := s.tenantOf(c)
+		if err != nil {
+			return err
+		}
+		if err := s.enter(request.Context(c), g, tenant); err != nil {
+			return err
+		}
+		defer g.Leave(tenant)
+		return next(c)
+	}
+}
+
+func (s *server) enter(ctx context.Context, g *admission.Gate, tenant string) error {
+	err := g.Enter(ctx, tenant, maxQueueTime)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, admission.ErrShare):
+		s.metrics.overShare.Inc()
+	}
+	s.metrics.shed.Inc()
+	return problem.NewUnavailable("The service is overloaded. Nothing was changed; retry after the Retry-After header.", nil)
+}
+
+// tenantOf returns the tenant whose share the request counts against. It authenticates a credential that is not cached.
+func (s *server) tenantOf(c *fiber.Ctx) (string, error) {
+	key, err := bearer(c)
+	if err != nil {
+		return "", err
+	}
+	if tenant, known := s.identity.TenantOf(key); known {
+		return tenant, nil
+	}
+	p, err := s.identity.Authenticate(request.Context(c), utils.CopyString(key))
+	return p.TenantID, err
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/linger"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+)
+
+const problemJSON = "application/problem+json"
+
+// problemBody is a problem document (RFC 9457). Type is the path of the code's documentation on this service.
+type problemBody struct {
+	Type      string       `json:"type"`
+	Title     string       `json:"title"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail"`
+	Code      problem.Code `json:"code"`
+	RequestID string       `json:"request_id"`
+}
+
+// validationBody is the body of a 422: a list of fields in place of a problem document, as the contract defines it.
+type validationBody struct {
+	Detail []problem.Field `json:"detail"`
+}
+
+// writeProblem writes the response for an error of the chain or of a handler. It is the only place that does. The cause of an
+// error that is not a problem of the domain goes to the log only.
+func (s *server) writeProblem(c *fiber.Ctx, err error) error {
+	if request.ID(c) == "" {
+		s.identify(c) // a request that cannot be parsed gets here without having passed the chain
+		if !errors.Is(err, fiber.ErrRequestTimeout) {
+			linger.MarkUnread(c) // not for a client that was too slow: it has had its time
+		}
+	}
+	p := request.ProblemOf(err)
+	kind := problem.Of(p.Code)
+	if kind.Status >= http.StatusInternalServerError {
+		s.log.LogAttrs(request.Context(c), slog.LevelError, "request failed",
+			slog.String("request_id", request.ID(c)), slog.String("route", request.Route(c)), slog.String("error", err.Error()))
+	}
+	request.SetProblemCode(c, p.Code)
+	if p.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if p.Code == problem.Unprocessable {
+		return send(c, kind.Status, validationBody{Detail: p.Fields})
+	}
+	if p.Code == problem.Unauthenticated {
+		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="countersign"`)
+	}
+	body := problemBody{
+		Type: "/docs/errors#" + string(p.Code), Title: kind.Title, Status: kind.Status, Detail: p.Detail, Code: p.Code,
+		RequestID: request.ID(c),
+	}
+	if err := send(c, kind.Status, body); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, problemJSON)
+	return nil
+}

@@ -1,0 +1,92 @@
+// Package linger closes connections without losing the response when a request is answered before it was read to its end.
+//
+// A connection that is closed while its client still sends is reset, and the reset overtakes the response: the client
+// reports a broken connection instead of, say, 413. The package therefore reads and discards what still arrives before it
+// closes (lingering close, RFC 9112 section 9.6), bounded by bytes, by time and by the number of connections. It does not
+// parse HTTP.
+package linger
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// The bounds of a lingering close.
+const (
+	maxBytes       = 8 << 20
+	maxDuration    = 10 * time.Second
+	maxIdle        = 2 * time.Second // without receiving a byte
+	maxConnections = 256             // at the same time; further ones are closed at once
+)
+
+// NewListener returns a listener whose connections linger on Close if MarkUnread was called for them.
+func NewListener(l net.Listener) net.Listener {
+	return &listener{Listener: l, slots: make(chan struct{}, maxConnections)}
+}
+
+// MarkUnread records that the request is answered before it was read to its end, so that its connection lingers on close.
+func MarkUnread(c *fiber.Ctx) {
+	if conn, ok := c.Context().Conn().(*conn); ok {
+		conn.unread.Store(true)
+	}
+}
+
+type listener struct {
+	net.Listener
+	slots chan struct{}
+}
+
+// Accept waits for the next connection and wraps it.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, slots: l.slots}, nil
+}
+
+type conn struct {
+	net.Conn
+	slots  chan struct{}
+	unread atomic.Bool
+}
+
+// Close closes the connection. If the request was not read to its end and a slot is free, it drains the connection first.
+func (c *conn) Close() error {
+	if c.unread.Swap(false) {
+		select {
+		case c.slots <- struct{}{}:
+			c.drain()
+			<-c.slots
+		default:
+		}
+	}
+	return c.Conn.Close()
+}
+
+// drain closes the writing half and reads until the client closes too, or a bound is reached.
+func (c *conn) drain() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	end := time.Now().Add(maxDuration) //nolint:forbidigo // a socket's deadline
+	buffer := make([]byte, 16<<10)
+	for left := maxBytes; left > 0; {
+		deadline := time.Now().Add(maxIdle) //nolint:forbidigo // a socket's deadline
+		if deadline.After(end) {
+			deadline = end
+		}
+		if c.SetReadDeadline(deadline) != nil {
+			return
+		}
+		n, err := c.Read(buffer)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}

@@ -1,0 +1,146 @@
+// Package sse serves the event stream of an environment as server-sent events (WHATWG HTML section 9.2).
+//
+// It subscribes to the hub, writes messages and heartbeats, and ends streams that are too old or whose client stops reading.
+// It may not select or authorize events: the hub filters them, and the caller has been authenticated before.
+package sse
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+)
+
+// MaxLife is the longest life of a stream, whatever its credential. A client that may still follow connects again.
+const MaxLife = time.Hour
+
+const (
+	// defaultHeartbeat is below the idle timeout of common proxies (60 s).
+	defaultHeartbeat = 15 * time.Second
+	// defaultPatience is how long a client may leave sent bytes unread before its stream is cut.
+	defaultPatience = 30 * time.Second
+	// readTimeout limits one read of the event log for a stream that catches up.
+	readTimeout = 10 * time.Second
+	// shareRetry is the Retry-After for an environment that has used up its share of streams.
+	shareRetry = 30 * time.Second
+	// retryHint tells a client how many milliseconds to wait before it connects again.
+	retryHint = "retry: 2000\n\n"
+)
+
+// Server opens streams. The zero values of the durations are their defaults.
+type Server struct {
+	Hub       *stream.Hub
+	Identity  *identity.Service // revalidates API keys while a stream is open; nil if streams are opened without a key
+	Heartbeat time.Duration     // interval of comments on a silent stream; default 15 s
+	Patience  time.Duration     // how long a client may leave sent bytes unread; default 30 s
+	Life      time.Duration     // the longest life of a stream; default MaxLife
+}
+
+// Subscription names the events of one stream and its end.
+type Subscription struct {
+	Principal identity.Principal
+	Key       string // credential or session id by which the hub ends the stream on revocation
+	Filter    stream.Filter
+	Life      time.Duration // at most Server.Life
+}
+
+// Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It returns
+// problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping,
+// and problem.Unauthenticated if the key was revoked meanwhile.
+func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
+	ctx := request.Context(c)
+	sub, err := s.Hub.Subscribe(ctx, in.Principal.Store(), in.Key, in.Filter, string(c.Request().Header.Peek("Last-Event-ID")))
+	switch {
+	case errors.Is(err, stream.ErrShare):
+		return &problem.Error{
+			Code: problem.TooManyStreams, RetryAfter: shareRetry,
+			Detail: "The environment has reached its limit of open event streams. Close one, or read GET /api/v1/activity.",
+		}
+	case errors.Is(err, stream.ErrFull), errors.Is(err, stream.ErrEnded):
+		return problem.NewUnavailable("No further event stream can be opened. Retry after the Retry-After header.", err)
+	case err != nil:
+		return err
+	}
+	if in.Principal.KeyID() != "" && !sub.Hold(ctx, s.holder(in.Principal)) {
+		return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+	}
+	c.Set(fiber.HeaderContentType, "text/event-stream")
+	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
+	// The request's context ends when the handler returns; the stream lasts until its subscription or connection ends.
+	w := writer{conn: c.Context().Conn(), heartbeat: or(s.Heartbeat, defaultHeartbeat), patience: or(s.Patience, defaultPatience)}
+	life := min(in.Life, or(s.Life, MaxLife))
+	c.Context().SetBodyStreamWriter(func(out *bufio.Writer) {
+		defer sub.Close()
+		defer time.AfterFunc(life, sub.Close).Stop()
+		w.run(out, sub)
+	})
+	return nil
+}
+
+// holder lets the hub check that the caller's key is still as it was when the stream began.
+func (s *Server) holder(p identity.Principal) stream.Holder {
+	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return s.Identity.StillValid(ctx, p) }}
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// writer writes one stream to one connection.
+type writer struct {
+	conn                net.Conn
+	heartbeat, patience time.Duration
+}
+
+// run sends messages and heartbeats until the subscription ends or the client stops reading.
+func (s writer) run(w *bufio.Writer, sub *stream.Subscription) {
+	if _, err := w.WriteString(retryHint); err != nil {
+		return
+	}
+	for {
+		if err := s.conn.SetWriteDeadline(time.Now().Add(s.heartbeat + s.patience)); err != nil { //nolint:forbidigo // a socket's deadline
+			return
+		}
+		if err := w.Flush(); err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.heartbeat+readTimeout)
+		m, ok, err := sub.Next(ctx, s.heartbeat)
+		cancel()
+		if err != nil {
+			_, _ = w.WriteString(retryHint) // the client connects again after this time
+			_ = w.Flush()
+			return
+		}
+		if !ok {
+			_, err = w.WriteString(": heartbeat\n\n")
+		} else {
+			err = writeMessage(w, m)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// writeMessage writes one event. Its data is JSON without line breaks, so a single data line is enough.
+func writeMessage(w *bufio.Writer, m stream.Message) error {
+	if m.ID != "" {
+		_, _ = w.WriteString("id: " + m.ID + "\n")
+	}
+	_, _ = w.WriteString("event: " + m.Type + "\ndata: ")
+	_, _ = w.Write(m.Data)
+	_, err := w.WriteString("\n\n") // bufio returns the first error of all writes
+	return err
+}

@@ -1,0 +1,155 @@
+package sse
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+)
+
+// streamBundle is a server of streams behind a real connection, for a fixed caller.
+type streamBundle struct {
+	t     testing.TB
+	st    *store.Store
+	scope store.Scope
+	url   string
+	stop  context.CancelFunc
+	hub   *stream.Hub
+}
+
+func setupStream(t testing.TB, beat time.Duration) *streamBundle {
+	t.Helper()
+	return setupStreams(t, &Server{Heartbeat: beat}, stream.Options{Every: 5 * time.Millisecond})
+}
+
+func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
+	t.Helper()
+	b := &streamBundle{t: t, st: testenv.Store(t), scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}}
+	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
+	b.hub, s.Hub = hub, hub
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); hub.Run(ctx) }()
+	b.stop = func() { cancel(); <-ended }
+	t.Cleanup(b.stop)
+
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
+		return c.Status(http.StatusTeapot).SendString(err.Error())
+	}})
+	app.Get("/stream", func(c *fiber.Ctx) error {
+		env := c.Get("X-Environment", "env_1")
+		return s.Serve(c, Subscription{
+			Principal: identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: env}, Key: "crd_1", Life: MaxLife,
+			Filter: stream.Filter{Type: c.Query("type"), Subject: c.Query("subject"), Action: c.Query("action")},
+		})
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = app.Listener(l) }()
+	t.Cleanup(func() { _ = app.ShutdownWithTimeout(time.Second) })
+	b.url = "http://" + l.Addr().String() + "/stream"
+	return b
+}
+
+func (b *streamBundle) append(subject string) string {
+	b.t.Helper()
+	row, err := events.Row(events.Entry{Scope: b.scope, Type: events.SubjectCreated, At: clock.System().Now(), Subject: subject, SubjectUID: "sub_1",
+		Actor: "credential:crd_1"})
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
+	return row.ID
+}
+
+// connect opens a stream and returns a reader of its blocks, which blank lines separate; "end" after the last.
+func (b *streamBundle) connect(query, last string) (next func() string, res *http.Response) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+query, nil)
+	require.NoError(b.t, err)
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	res, err = http.DefaultClient.Do(req)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	return func() string {
+		var block []string
+		for lines.Scan() {
+			if lines.Text() == "" {
+				return strings.Join(block, "\n")
+			}
+			block = append(block, lines.Text())
+		}
+		return "end"
+	}, res
+}
+
+func TestServeWritesAndResumesServerSentEvents(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, time.Minute)
+	next, res := b.connect("?type=subject.*&subject=one", "")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	require.Equal(t, "retry: 2000", next())
+	b.append("two")
+	id := b.append("one")
+	block := strings.Split(next(), "\n")
+	require.Len(t, block, 3)
+	require.Equal(t, "id: "+id, block[0])
+	require.Equal(t, "event: subject.created", block[1])
+	var shown events.Activity
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(block[2], "data: ")), &shown))
+	require.Equal(t, id, shown.ID)
+
+	later := b.append("one")
+	resumed, _ := b.connect("?subject=one", id)
+	resumed()
+	require.Contains(t, resumed(), "id: "+later)
+}
+
+func TestServeWritesHeartbeatsAndEndsWithTheHub(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, 20*time.Millisecond)
+	next, _ := b.connect("", "")
+	next()
+	require.Equal(t, ": heartbeat", next())
+	require.Equal(t, ": heartbeat", next())
+	b.stop()
+	require.Eventually(t, func() bool { return next() == "end" }, 20*time.Second, time.Millisecond, "a hub that stops ends its streams")
+	_, res := b.connect("", "")
+	require.Equal(t, http.StatusTeapot, res.StatusCode, "a stopped hub opens no streams")
+}
+
+func TestServeSendsResyncForAnUnknownLastEventID(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, time.Minute)
+	next, _ := b.connect("", "evt_01jqx3k5v8e2sbyk0c4m7t9wzd")
+	next()
+	require.True(t, strings.HasPrefix(next(), "event: resync\ndata: "))
+}
+
+func TestServeEndsAStreamAfterItsLifeWithARetryHint(t *testing.T) {
+	t.Parallel()
+	b := setupStreams(t, &Server{Heartbeat: time.Minute, Life: 50 * time.Millisecond}, stream.Options{Every: 5 * time.Millisecond})
+	next, res := b.connect("", "")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "retry: 2000", next())
+	require.Equal(t, "retry: 2000", next(), "before the end")
+	require.Equal(t, "end", next())
+	require.Equal(t, time.Hour, MaxLife)
+}
