@@ -16,9 +16,9 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// On a disk that is full nothing is decided and everybody is told to come again; with room again all that was answered is
-// there. It wants a small file system of its own, which only root may mount.
-func TestAFullDiskIsAway(t *testing.T) {
+// On a full disk every decision returns 503 with Retry-After. Once there is room again, every decision that was returned is still
+// stored. The test needs a small file system of its own, which only root may mount.
+func TestServiceIsUnavailableOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
@@ -26,7 +26,7 @@ func TestAFullDiskIsAway(t *testing.T) {
 	disk := filepath.Join(dir, "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=160m,mode=0755"); err != nil {
-		t.Skip("no file system may be mounted here:", err)
+		t.Skip("mounting a file system is not permitted:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	binary := built(t, dir)
@@ -44,8 +44,8 @@ func TestAFullDiskIsAway(t *testing.T) {
 	require.NoError(t, err)
 	raw := harness.NewRawClient(r.API.URL, tenant.Server, 30*time.Second)
 
-	answered := map[string]bool{}
-	ask := func() int {
+	decided := map[string]bool{}
+	authorize := func() int {
 		key := rand.Text()
 		a, err := raw.Do("POST", "/api/v1/authorize", map[string]any{
 			"subject": "person", "action": "payment.release", "resource": map[string]string{"type": "resource", "id": key},
@@ -56,15 +56,15 @@ func TestAFullDiskIsAway(t *testing.T) {
 		case http.StatusOK:
 			var got struct{ ID string }
 			require.NoError(t, json.Unmarshal(a.Body, &got))
-			answered[got.ID] = true
+			decided[got.ID] = true
 		case http.StatusServiceUnavailable:
 			require.NotEmpty(t, a.RetryAfter)
 		default:
-			require.Fail(t, "neither decided nor away", "%d %s", a.Status, a.Body)
+			require.Fail(t, "neither a decision nor unavailable", "%d %s", a.Status, a.Body)
 		}
 		return a.Status
 	}
-	require.Equal(t, http.StatusOK, ask())
+	require.Equal(t, http.StatusOK, authorize())
 
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
@@ -75,14 +75,14 @@ func TestAFullDiskIsAway(t *testing.T) {
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.NoError(t, f.Close())
-	require.Eventually(t, func() bool { return ask() == http.StatusServiceUnavailable }, 2*time.Minute, time.Millisecond, "the disk is full")
+	require.Eventually(t, func() bool { return authorize() == http.StatusServiceUnavailable }, 2*time.Minute, time.Millisecond, "the disk is full")
 
 	require.NoError(t, os.Remove(filler))
-	if !r.Postgres.Running() { // it ends where it cannot write its log; whoever runs it starts it again
+	if !r.Postgres.Running() { // it ends if it cannot write its log; in production a supervisor starts it again
 		require.NoError(t, r.Postgres.Start(t.Context()))
 	}
-	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, 50*time.Millisecond, "there is room again")
-	for id := range answered {
+	require.Eventually(t, func() bool { return authorize() == http.StatusOK }, time.Minute, 50*time.Millisecond, "there is room again")
+	for id := range decided {
 		_, err := sdk.GetAuthorization(t.Context(), id)
 		require.NoError(t, err)
 	}

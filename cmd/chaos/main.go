@@ -1,5 +1,5 @@
-// Command chaos breaks the built service under load and checks that nothing answered is lost, nothing is applied twice and
-// every open thing ends: make chaos. Its exit code says whether every promise was kept.
+// Command chaos injects faults into the built service under load (make chaos). It checks that no acknowledged change is lost, no
+// change is applied twice, and every challenge, hold and delivery ends. Its exit code is 1 if a check failed.
 package main
 
 import (
@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -22,24 +20,14 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make chaos:", err)
-		os.Exit(1)
-	}
-}
+func main() { harness.Main("make chaos", run) }
 
 func run(ctx context.Context) error {
-	o := chaos.Options{Out: os.Stdout, Runs: runs, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
-	seed := flag.Uint64("seed", 0, "what is broken when follows from it; 0 is another each time")
-	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long things are broken")
-	flag.IntVar(&o.Clients, "clients", 12, "relying parties at work")
-	flag.StringVar(&o.Rig.Dir, "dir", ".data/chaos", "`folder` of the servers' data and logs; the data is removed at the end")
-	flag.StringVar(&o.Rig.Binary, "countersign", "bin/countersign", "`path` of the binary")
-	flag.StringVar(&o.Rig.Devstack, "devstack", "bin/devstack", "`path` of the devstack binary")
+	o := chaos.Options{Out: os.Stdout, CountWorkflows: countWorkflows, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
+	o.Rig.Flags(flag.CommandLine, ".data/chaos")
+	seed := flag.Uint64("seed", 0, "seed of the order and the times of the faults; 0 draws one")
+	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long faults are injected")
+	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
 	flag.Parse()
 	if o.Seed = *seed; o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano() % 1_000_000) //nolint:forbidigo // any number will do
@@ -56,29 +44,30 @@ func report(seed uint64, r chaos.Result) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		fmt.Printf("  %3d  %s\n", r.Faults[name], name)
 	}
-	fmt.Println("answers:")
-	for _, status := range slices.Sorted(maps.Keys(r.Answers)) {
-		fmt.Printf("  %6d  %d\n", r.Answers[status], status)
+	fmt.Println("responses by status:")
+	for _, status := range slices.Sorted(maps.Keys(r.Responses)) {
+		fmt.Printf("  %6d  %d\n", r.Responses[status], status)
 	}
 	f := r.Facts
 	fmt.Printf("%d decisions, %d proofs, %d challenges, %d holds, %d frames, %d events, %d received\n",
 		len(f.Decisions), len(f.Proofs), len(f.Challenges), len(f.Holds), len(f.Frames), len(f.Events), len(f.Received))
-	for i, sentence := range r.Broken {
+	for i, violation := range r.Violations {
 		if i == 50 {
-			fmt.Printf("and %d more\n", len(r.Broken)-i)
+			fmt.Printf("and %d more\n", len(r.Violations)-i)
 			break
 		}
-		fmt.Println("BROKEN:", sentence)
+		fmt.Println("VIOLATED:", violation)
 	}
-	if len(r.Broken) > 0 {
-		return fmt.Errorf("%d promises were broken; SEED=%d breaks the same things again", len(r.Broken), seed)
+	if len(r.Violations) > 0 {
+		return fmt.Errorf("%d checks failed; SEED=%d injects the same faults", len(r.Violations), seed)
 	}
-	fmt.Println("nothing answered was lost, nothing was applied twice, every open thing ended")
+	fmt.Println("no acknowledged change was lost, none was applied twice, and everything ended")
 	return nil
 }
 
-// states are the ends of runs that matter: every challenge and hold has to end, and end well.
-var states = map[string]string{
+// workflowStates are the queries that countWorkflows counts by. Every workflow run of a challenge or hold must complete; runs of
+// other types may be in progress.
+var workflowStates = map[string]string{
 	"running":    "ExecutionStatus = 'Running' and WorkflowType in ('challenge', 'hold')",
 	"failed":     "ExecutionStatus = 'Failed'",
 	"timed out":  "ExecutionStatus = 'TimedOut'",
@@ -86,15 +75,15 @@ var states = map[string]string{
 	"completed":  "ExecutionStatus = 'Completed'",
 }
 
-// runs counts workflows by state.
-func runs(ctx context.Context, address string) (map[string]int, error) {
+// countWorkflows returns the number of workflow runs by state.
+func countWorkflows(ctx context.Context, address string) (map[string]int, error) {
 	c, err := client.DialContext(ctx, client.Options{HostPort: address, Namespace: workflows.Namespace, Logger: quietLog{}})
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	out := map[string]int{}
-	for state, query := range states {
+	for state, query := range workflowStates {
 		n, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 		if err != nil {
 			return nil, errors.Join(errors.New(state), err)
@@ -104,17 +93,17 @@ func runs(ctx context.Context, address string) (map[string]int, error) {
 	return out, nil
 }
 
-// quietLog keeps the client from printing.
+// quietLog drops the client's log lines. Errors are returned as well.
 type quietLog struct{}
 
-// Debug, Info, Warn and Error drop what they are told: an error is returned as well.
+// Debug implements log.Logger.
 func (quietLog) Debug(string, ...any) {}
 
-// Info drops.
+// Info implements log.Logger.
 func (quietLog) Info(string, ...any) {}
 
-// Warn drops.
+// Warn implements log.Logger.
 func (quietLog) Warn(string, ...any) {}
 
-// Error drops.
+// Error implements log.Logger.
 func (quietLog) Error(string, ...any) {}

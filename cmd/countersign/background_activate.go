@@ -258,21 +258,6 @@ func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
 	return service.Assessor.Model(), err
 }
 
-// onDatabase is a command that needs the database and nothing else.
-func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, args []string) error) *cobra.Command {
-	var s settings
-	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
-		c, err := openCLI(cmd.Context(), &s)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return run(cmd, c, args)
-	}}
-	bind(cmd, s.database(), s.master(), s.public())
-	return cmd
-}
-
 func backgroundListCommand() *cobra.Command {
 	return onDatabase("list", "List the backgrounds that are or were in force", cobra.NoArgs, func(cmd *cobra.Command, c *core, _ []string) error {
 		rows, err := c.Store.Backgrounds().List(cmd.Context())

@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// core is what commands work with.
+// core is the part of the service that commands at a terminal use.
 type core = wiring.Core
 
-// openCLI is the core for a command at a terminal: it logs nothing, and requires the schema of this binary and the master keys
-// of the database.
+// openCLI opens the core without a log. It returns an error unless the database has this binary's schema and was sealed with the
+// configured master keys. The caller closes the core.
 func openCLI(ctx context.Context, s *settings) (*core, error) {
 	c, err := connectCLI(ctx, s)
 	if err != nil {
@@ -24,7 +30,7 @@ func openCLI(ctx context.Context, s *settings) (*core, error) {
 	return c, nil
 }
 
-// connectCLI is openCLI without the comparison with the database.
+// connectCLI is openCLI without the check of schema and master keys.
 func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	if err := s.needDatabase(); err != nil {
 		return nil, err
@@ -42,4 +48,78 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	return wiring.Open(ctx, wiring.Settings{
 		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, MaxConns: 4,
 	})
+}
+
+// onDatabase makes a command that runs with an open core.
+func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, args []string) error) *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		c, err := openCLI(cmd.Context(), &s)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return run(cmd, c, args)
+	}}
+	bind(cmd, s.database(), s.master(), s.public())
+	return cmd
+}
+
+// onEnvironment makes a command that runs on the environment that --environment names.
+func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error) *cobra.Command {
+	var s settings
+	var environment string
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		c, err := openCLI(cmd.Context(), &s)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		scope, err := scopeOf(cmd, c, environment)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, scope, args)
+	}}
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
+	bind(cmd, s.database(), s.master(), s.public())
+	return cmd
+}
+
+// scopeOf finds an environment by its id alone. The command line has no tenant to restrict it to.
+func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, error) {
+	if err := needEnvironment(environment); err != nil {
+		return store.Scope{}, err
+	}
+	envs, err := c.Store.Environments().List(cmd.Context(), "")
+	if err != nil {
+		return store.Scope{}, err
+	}
+	for _, e := range envs {
+		if e.ID == environment {
+			return store.Scope{Tenant: e.TenantID, Environment: e.ID}, nil
+		}
+	}
+	return store.Scope{}, usage("there is no environment %q: countersign tenant list shows them", environment)
+}
+
+// needEnvironment returns an error if the flag is missing.
+func needEnvironment(environment string) error {
+	if environment == "" {
+		return usage("--environment is not set: give the id of an environment (env_...); countersign tenant list shows them")
+	}
+	return nil
+}
+
+// actor is the name of the command in the audit log.
+func actor(cmd *cobra.Command) string { return "cli:" + cmd.CommandPath()[len("countersign "):] }
+
+// table prints aligned columns.
+func table(out io.Writer, header string, rows func(io.Writer) error) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, header)
+	if err := rows(w); err != nil {
+		return err
+	}
+	return w.Flush()
 }

@@ -20,27 +20,6 @@ func credentialCommand() *cobra.Command {
 	return cmd
 }
 
-// onEnvironment is a command that works on the environment named by --environment.
-func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error) *cobra.Command {
-	var s settings
-	var environment string
-	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
-		c, err := openCLI(cmd.Context(), &s)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		scope, err := scopeOf(cmd, c, environment)
-		if err != nil {
-			return err
-		}
-		return run(cmd, c, scope, args)
-	}}
-	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
-	bind(cmd, s.database(), s.master(), s.public())
-	return cmd
-}
-
 func credentialCreateCommand() *cobra.Command {
 	var scope, name string
 	var limit int

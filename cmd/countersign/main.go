@@ -1,6 +1,3 @@
-// Command countersign is the whole service in one binary: the API, the worker, the jobs around them, and dev, which runs
-// everything on one machine. The package reads flags and the environment, puts the parts together, and prints; it holds
-// no rule of the service.
 package main
 
 import (
@@ -17,12 +14,12 @@ import (
 // version is set by the linker.
 var version = "unknown"
 
-// errUsage marks an error in the command line itself: exit code 2.
+// errUsage marks errors of the command line or the settings, which end with exit code 2.
 var errUsage = errors.New("usage")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The handler is taken away as soon as the first signal arrived, so that a second one ends the process at once.
+	// The first signal removes the handler, so that a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	err := root().ExecuteContext(ctx)
 	stop()
@@ -39,7 +36,7 @@ func main() {
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "countersign",
-		Short:         "Decides whether the person at the keyboard is the one who enrolled, and signs a proof of it",
+		Short:         "Decide whether the person at the keyboard is the one who enrolled, and sign a proof of it",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -53,7 +50,7 @@ func root() *cobra.Command {
 	return cmd
 }
 
-// usageError is an error in the command line.
+// usageError is an error of the command line or the settings.
 type usageError struct{ text string }
 
 func (e usageError) Error() string        { return e.text }

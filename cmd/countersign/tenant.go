@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -101,42 +100,4 @@ func environmentIDs(cmd *cobra.Command, c *core, tenant string) (map[models.Envi
 		ids[e.Kind] = e.ID
 	}
 	return ids, err
-}
-
-// scopeOf finds the environment by its id alone: at the command line there is no caller to be kept out.
-func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, error) {
-	if err := needEnvironment(environment); err != nil {
-		return store.Scope{}, err
-	}
-	envs, err := c.Store.Environments().List(cmd.Context(), "")
-	if err != nil {
-		return store.Scope{}, err
-	}
-	for _, e := range envs {
-		if e.ID == environment {
-			return store.Scope{Tenant: e.TenantID, Environment: e.ID}, nil
-		}
-	}
-	return store.Scope{}, usage("there is no environment %q: countersign tenant list shows them", environment)
-}
-
-// needEnvironment refuses to go on without the flag.
-func needEnvironment(environment string) error {
-	if environment == "" {
-		return usage("--environment is not set: give the id of an environment (env_...); countersign tenant list shows them")
-	}
-	return nil
-}
-
-// actor names the command in the audit log.
-func actor(cmd *cobra.Command) string { return "cli:" + cmd.CommandPath()[len("countersign "):] }
-
-// table prints aligned columns.
-func table(out io.Writer, header string, rows func(io.Writer) error) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, header)
-	if err := rows(w); err != nil {
-		return err
-	}
-	return w.Flush()
 }

@@ -28,16 +28,16 @@ type Options struct {
 	Lasts   time.Duration
 	Clients int
 	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
-	Runs func(ctx context.Context, address string) (map[string]int, error)
-	Out  io.Writer
+	CountWorkflows func(ctx context.Context, address string) (map[string]int, error)
+	Out            io.Writer
 }
 
 // Result is what was done and what was found.
 type Result struct {
-	Faults  map[string]int
-	Answers map[int]int // by status; 0 is none for as long as a client insists
-	Facts   Facts
-	Broken  []string // promises
+	Faults     map[string]int
+	Responses  map[int]int // by status; 0 is none for as long as a client insists
+	Facts      Facts
+	Violations []string // promises
 }
 
 // setupTimeout bounds a request that prepares a benchmark run, before or between faults.
@@ -71,7 +71,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Faults: d.done, Answers: w.journal.Answers, Facts: facts, Broken: Check(w.journal, facts)}, nil
+	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Violations: Check(w.journal, facts)}, nil
 }
 
 // world is a run's servers and clients.
@@ -216,7 +216,7 @@ func (w *world) facts(ctx context.Context) (Facts, error) {
 		return f, err
 	}
 	f.Received = w.receiver.received()
-	if f.Runs, err = w.Runs(ctx, w.rig.ToTemporal.Address()); err != nil {
+	if f.Runs, err = w.CountWorkflows(ctx, w.rig.ToTemporal.Address()); err != nil {
 		return f, err
 	}
 	if _, err := w.rig.Run(ctx, "audit", "verify", "--environment", w.tenant.Environment); err != nil {

@@ -18,7 +18,7 @@ type Journal struct {
 	Misused   []Misuse
 	Expired   []Expired
 	Odd       []string // answers that no fault excuses
-	Answers   map[int]int
+	Responses map[int]int
 }
 
 // Asked is one authorize request, however often it was sent.
@@ -67,9 +67,9 @@ func (j *Journal) odd(format string, args ...any) {
 
 func (j *Journal) answered(status int) {
 	j.write(func() {
-		if j.Answers == nil {
-			j.Answers = map[int]int{}
+		if j.Responses == nil {
+			j.Responses = map[int]int{}
 		}
-		j.Answers[status]++
+		j.Responses[status]++
 	})
 }
