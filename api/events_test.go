@@ -130,9 +130,9 @@ func (b *eventsBundle) call(operation, method, path, body string, want int) (out
 	return out, res.Header
 }
 
-func (b *eventsBundle) happen(s store.Scope, t events.Type, subject string, at time.Time) string {
+func (b *eventsBundle) happen(s store.Scope, data events.Data, subject string, at time.Time) string {
 	b.t.Helper()
-	row, err := events.Row(events.Entry{Scope: s, Type: t, At: at, Subject: subject, SubjectUID: subject, Actor: "credential:crd_1"})
+	row, err := events.Row(events.Entry{Scope: s, Data: data, At: at, Subject: subject, SubjectUID: subject, Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
 	return row.ID
@@ -154,10 +154,10 @@ func TestActivityListsTheEnvironmentsEvents(t *testing.T) {
 	require.NoError(t, err)
 	var ids []string
 	for i := range 7 {
-		ids = append([]string{b.happen(b.caller.Store(), events.SubjectCreated, "s"+strconv.Itoa(i), start.Add(time.Duration(i)*time.Minute))}, ids...)
+		ids = append([]string{b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s"+strconv.Itoa(i), start.Add(time.Duration(i)*time.Minute))}, ids...)
 	}
-	b.happen(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, events.SubjectCreated, "s0", start)
-	b.happen(b.caller.Store(), events.ActionCreated, "", start)
+	b.happen(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, events.SubjectCreatedData{}, "s0", start)
+	b.happen(b.caller.Store(), events.ActionCreatedData{}, "", start)
 
 	var seen []string
 	path := "/api/v1/activity?limit=3"
@@ -218,7 +218,7 @@ func TestWebhookEndpointsKeepTheContract(t *testing.T) {
 	require.NotEqual(t, made.Secret, decodeTo[endpointView](t, out).Secret)
 	b.call("rotateWebhookSecret", http.MethodPost, one+"/rotate", `{"overlap_seconds":0}`, http.StatusConflict)
 
-	b.happen(b.caller.Store(), events.SubjectCreated, "s1", clock.System().Now())
+	b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s1", clock.System().Now())
 	out, _ = b.call("replayWebhookEndpoint", http.MethodPost, one+"/replay", `{"status":"all"}`, http.StatusAccepted)
 	require.JSONEq(t, `{"endpoint":"`+made.ID+`","scheduled":1}`, string(out))
 	out, _ = b.call("listWebhookAttempts", http.MethodGet, one+"/attempts?status=pending", "", http.StatusOK)
@@ -240,7 +240,7 @@ func TestAuditKeepsTheContract(t *testing.T) {
 	b := setupEvents(t)
 	b.call("getAuditHead", http.MethodGet, "/api/v1/audit/head", "", http.StatusOK)
 	for i := range 3 {
-		b.happen(b.caller.Store(), events.SubjectCreated, "s"+strconv.Itoa(i), clock.System().Now())
+		b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s"+strconv.Itoa(i), clock.System().Now())
 	}
 	sealer := &audit.Sealer{Store: b.st, Clock: clock.System()}
 	sealed := 0

@@ -86,7 +86,7 @@ func (h *hooks) endpoint(t testing.TB, url string) (id, secret string) {
 // happen logs an event in a transaction of its own and returns its id.
 func (h *hooks) happen(t testing.TB, n int) string {
 	t.Helper()
-	row, err := events.Row(events.Entry{Scope: h.Scope, Type: events.SubjectCreated, At: clock.System().Now(), Subject: fmt.Sprint(n),
+	row, err := events.Row(events.Entry{Scope: h.Scope, Data: events.SubjectCreatedData{}, At: clock.System().Now(), Subject: fmt.Sprint(n),
 		SubjectUID: "sub_1", Actor: "credential:crd_1"})
 	require.NoError(t, err)
 	require.NoError(t, h.Store.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, true) }))

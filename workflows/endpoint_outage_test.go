@@ -88,7 +88,7 @@ func setupDown(t *testing.T, length time.Duration) *down {
 // happen logs an event, fans it out and wakes the run, as the relay would.
 func (d *down) happen() string {
 	d.t.Helper()
-	row, err := events.Row(events.Entry{Scope: d.Scope, Type: events.SubjectCreated, At: d.receiver.clock.Now(), Subject: "user-4711",
+	row, err := events.Row(events.Entry{Scope: d.Scope, Data: events.SubjectCreatedData{}, At: d.receiver.clock.Now(), Subject: "user-4711",
 		SubjectUID: d.Subject.UID, Actor: "credential:crd_1"})
 	require.NoError(d.t, err)
 	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *store.Q) error { return q.Events().Append(d.t.Context(), row, true) }))

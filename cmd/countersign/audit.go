@@ -68,8 +68,8 @@ func auditExportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return events.Append(cmd.Context(), c.Store.Q, events.Entry{Scope: env, Type: events.AuditExported, At: c.Clock.Now(),
-				Actor: actor(cmd), Data: map[string]any{"entries": n}})
+			return events.Append(cmd.Context(), c.Store.Q, events.Entry{Scope: env, At: c.Clock.Now(),
+				Actor: actor(cmd), Data: events.AuditExportedData{Entries: n}})
 		})
 	cmd.Flags().StringVar(&since, "since", "", "nothing older than this RFC 3339 time")
 	cmd.Flags().StringVar(&until, "until", "", "nothing at or after this RFC 3339 time")

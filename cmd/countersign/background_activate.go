@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/accuracy"
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 	"github.com/countersign-dev/countersign/internal/lab/training"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
@@ -97,7 +98,7 @@ func (p *peopleSource) learned(cmd *cobra.Command, s *settings, bg *scoring.Back
 	}
 	defer c.Close()
 	return research.New(c.Store, c.Keys, false).RecordLearning(cmd.Context(), store.ResearchRange{Environment: p.environment},
-		map[string]any{"version": bg.Version, "modality": string(bg.Modality), "people": bg.Card.People}, c.Clock.Now(), actor(cmd))
+		events.BackgroundLearnedData{Version: bg.Version, Modality: string(bg.Modality), People: bg.Card.People}, c.Clock.Now(), actor(cmd))
 }
 
 // compared measures two backgrounds on people neither was learned from.

@@ -132,7 +132,7 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 			"before the restore": "1",
 			"behind it":          "(select max(txid::text::bigint) - 1 from audit_heads)",
 		} {
-			row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: tenant, Environment: env}, Type: events.CredentialRevoked, At: time.Now(), Actor: "cli:x"})
+			row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: tenant, Environment: env}, Data: events.CredentialRevokedData{}, At: time.Now(), Actor: "cli:x"})
 			require.NoError(t, err)
 			require.NoError(t, st.Events().Append(t.Context(), row, false))
 			_, err = st.Pool().Exec(t.Context(), "update events set txid = ("+number+")::text::xid8 where id = $1", row.ID)

@@ -50,8 +50,8 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 			return notFound(err)
 		}
 		erasure.SubjectUID = &row.UID
-		data := map[string]any{"erasure": erasure.ID}
-		if err := events.Append(ctx, q, entry(p, row, events.SubjectErasureRequested, now, data)); err != nil {
+		data := events.SubjectErasureRequestedData{Erasure: erasure.ID}
+		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
 			return err
 		}
 		if err := voidAll(ctx, q, p, row, now); err != nil {
@@ -209,10 +209,11 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 	if err != nil {
 		return err
 	}
+	removed, logged := sum(total.Removed), counts(total.Removed)["events"]
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, Type: events.SubjectErased, At: at,
+		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, At: at,
 		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
-		Data: map[string]any{"erasure": e.ID, "removed": sum(total.Removed), "events": counts(total.Removed)["events"]},
+		Data: events.SubjectErasedData{Erasure: e.ID, Removed: &removed, Events: &logged},
 	})
 }
 

@@ -104,7 +104,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 // recordExport records the export with its digest, so that a copy can be matched to it later.
 func (s *Service) recordExport(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
-		return events.Append(ctx, q, entry(p, row, events.SubjectExported, now, map[string]any{"digest": digest}))
+		return events.Append(ctx, q, entry(p, row, now, events.SubjectExportedData{Digest: digest}))
 	})
 }
 

@@ -29,19 +29,19 @@ func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id strin
 		if err != nil {
 			return err
 		}
-		data := map[string]any{"consented": consented}
+		data := events.SubjectConsentChangedData{Consented: consented}
 		if !consented {
 			removed, err := s.research.Forget(ctx, q, row.EnvironmentID, row.UID)
 			if err != nil {
 				return err
 			}
-			data["vectors_removed"] = removed
+			data.VectorsRemoved = &removed
 			changed = changed || removed > 0
 		}
 		if !changed {
 			return nil
 		}
-		return events.Append(ctx, q, entry(p, row, events.SubjectConsentChanged, now, data))
+		return events.Append(ctx, q, entry(p, row, now, data))
 	})
 	return out, err
 }

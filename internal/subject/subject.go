@@ -61,7 +61,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		if !created {
 			return problem.New(problem.SubjectExists, "A subject with this id already exists in the environment.")
 		}
-		return events.Append(ctx, q, entry(p, row, events.SubjectCreated, now, nil))
+		return events.Append(ctx, q, entry(p, row, now, events.SubjectCreatedData{}))
 	})
 	return View{Subject: row}, err
 }
@@ -101,8 +101,8 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 		if err != nil || !changed {
 			return err
 		}
-		data := withReason(map[string]any{"frozen": frozen}, reason)
-		return events.Append(ctx, q, entry(p, row, events.SubjectAdaptationChanged, now, data))
+		data := events.SubjectAdaptationChangedData{Frozen: frozen, ReasonDigest: reasonDigest(reason)}
+		return events.Append(ctx, q, entry(p, row, now, data))
 	})
 }
 
@@ -119,8 +119,8 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		if err != nil {
 			return err
 		}
-		data := withReason(map[string]any{"proofs_revoked": len(proofs)}, reason)
-		if err := events.Append(ctx, q, entry(p, row, events.SubjectRevoked, now, data)); err != nil {
+		data := events.SubjectRevokedData{ProofsRevoked: new(len(proofs)), ReasonDigest: reasonDigest(reason)}
+		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
 			return err
 		}
 		if err := void.recordProofs(ctx, q, proofs); err != nil {
@@ -169,17 +169,17 @@ func notFound(err error) error {
 	return err
 }
 
-// withReason adds the digest of a reason that was given.
-func withReason(data map[string]any, reason string) map[string]any {
-	if reason != "" {
-		data["reason_digest"] = canonical.DigestBytes([]byte(reason))
+// reasonDigest is the digest of a reason; empty for no reason.
+func reasonDigest(reason string) string {
+	if reason == "" {
+		return ""
 	}
-	return data
+	return canonical.DigestBytes([]byte(reason))
 }
 
-func entry(p identity.Principal, row models.Subject, t events.Type, at time.Time, data map[string]any) events.Entry {
+func entry(p identity.Principal, row models.Subject, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: p.Store(), Type: t, At: at, SubjectUID: row.UID, Subject: row.ExternalID, Actor: p.Actor(),
+		Scope: p.Store(), At: at, SubjectUID: row.UID, Subject: row.ExternalID, Actor: p.Actor(),
 		RequestID: p.RequestID, Data: data,
 	}
 }

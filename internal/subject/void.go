@@ -40,8 +40,7 @@ func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
 // recordProofs appends the event of each revoked proof.
 func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided) error {
 	for _, r := range rows {
-		e := v.entry(events.ProofRevoked, r)
-		e.Data = map[string]any{"proof_id": r.ID, "reason": v.Reason}
+		e := v.entry(events.ProofRevokedData{ProofID: r.ID, Reason: v.Reason}, r)
 		if err := events.Append(ctx, q, e); err != nil {
 			return err
 		}
@@ -57,8 +56,7 @@ func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
 		return 0, err
 	}
 	for _, r := range rows {
-		e := v.entry(events.ChallengeCancelled, r)
-		e.Data = map[string]any{"challenge": r.ID, "reason": v.Reason}
+		e := v.entry(events.ChallengeCancelledData{Challenge: r.ID, Reason: v.Reason}, r)
 		if err := events.Append(ctx, q, e); err != nil {
 			return 0, err
 		}
@@ -78,9 +76,7 @@ func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 	if err != nil || held == 0 {
 		return err
 	}
-	e := v.entry(events.ClientTokenRevoked, store.Voided{})
-	e.Data = map[string]any{"revoked": held, "reason": v.Reason}
-	return events.Append(ctx, q, e)
+	return events.Append(ctx, q, v.entry(events.ClientTokenRevokedData{Revoked: held, Reason: v.Reason}, store.Voided{}))
 }
 
 // Sessions ends the subject's active sessions. Its templates do not adapt to them.
@@ -90,8 +86,7 @@ func (v Void) Sessions(ctx context.Context, q *store.Q) error {
 		return err
 	}
 	for _, id := range ended {
-		e := v.entry(events.SessionEnded, store.Voided{})
-		e.Data = map[string]any{"session": id, "reason": v.Reason}
+		e := v.entry(events.SessionEndedData{Session: id, Reason: v.Reason}, store.Voided{})
 		if err := events.Append(ctx, q, e); err != nil {
 			return err
 		}
@@ -107,9 +102,9 @@ func (v Void) Channels(ctx context.Context, q *store.Q) error {
 	return v.Sessions(ctx, q)
 }
 
-func (v Void) entry(t events.Type, r store.Voided) events.Entry {
+func (v Void) entry(data events.Data, r store.Voided) events.Entry {
 	return events.Entry{
-		Scope: scopeOf(v.Subject), Type: t, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,
+		Scope: scopeOf(v.Subject), Data: data, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,
 		AuthorizationID: r.AuthorizationID, Decision: r.Decision, Actor: v.Actor, RequestID: v.RequestID, WorkflowID: v.WorkflowID,
 	}
 }

@@ -55,7 +55,7 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 		if err := q.Credentials().Create(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, s.entry(scope, events.CredentialCreated, out.Credential, now, actor, requestID))
+		return events.Append(ctx, q, entry(scope, credentialData(out.Credential), now, actor, requestID))
 	})
 	return out, err
 }
@@ -65,11 +65,13 @@ func (s *Service) credentialKey(id, key string, now time.Time) models.Credential
 	return models.CredentialKey{MAC: s.keys.MAC(macPurpose, []byte(key)), CredentialID: id, CreatedAt: now}
 }
 
-func (s *Service) entry(scope store.Scope, typ events.Type, c models.Credential, now time.Time, actor, requestID string) events.Entry {
-	return events.Entry{
-		Scope: scope, Type: typ, At: now, Actor: actor, RequestID: requestID,
-		Data: map[string]any{"credential": c.ID, "scope": string(c.Scope)},
-	}
+func entry(scope store.Scope, data events.Data, now time.Time, actor, requestID string) events.Entry {
+	return events.Entry{Scope: scope, At: now, Actor: actor, RequestID: requestID, Data: data}
+}
+
+// credentialData describes a credential as each of its events does.
+func credentialData(c models.Credential) events.CredentialCreatedData {
+	return events.CredentialCreatedData{Credential: c.ID, Scope: string(c.Scope)}
 }
 
 // List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
@@ -108,7 +110,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 			return problem.New(problem.RotationInProgress, "The previous key is still valid. Rotate again when its overlap has ended.")
 		}
 		out = Issued{Credential: c, Key: key}
-		return events.Append(ctx, q, s.entry(scope, events.CredentialRotated, c, now, actor, requestID))
+		return events.Append(ctx, q, entry(scope, events.CredentialRotatedData(credentialData(c)), now, actor, requestID))
 	})
 	if err == nil {
 		s.Forget(id)
@@ -131,7 +133,7 @@ func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requ
 		if err != nil || !moved {
 			return err
 		}
-		return events.Append(ctx, q, s.entry(scope, events.CredentialRevoked, c, now, actor, requestID))
+		return events.Append(ctx, q, entry(scope, events.CredentialRevokedData(credentialData(c)), now, actor, requestID))
 	})
 	s.Forget(id)
 	return err
@@ -156,13 +158,10 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 		CredentialID: p.CredentialID, SubjectUID: in.Subject.UID, Origin: in.Origin, Purposes: in.Purposes, CreatedAt: now,
 		ExpiresAt: now.Add(in.TTL),
 	}
-	data := map[string]any{"client_token": t.ID, "origin": in.Origin}
-	if len(in.Purposes) > 0 {
-		data["purposes"] = in.Purposes
-	}
 	if in.Session != "" {
-		t.SessionID, data["session"] = &in.Session, in.Session
+		t.SessionID = &in.Session
 	}
+	data := events.ClientTokenCreatedData{ClientToken: t.ID, Origin: in.Origin, Purposes: in.Purposes, Session: in.Session}
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		if err := s.checkTokenRequest(ctx, q, p.Store(), in); err != nil {
 			return err
@@ -176,7 +175,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.ClientTokenCreated, At: now, SubjectUID: in.Subject.UID, Subject: in.Subject.ExternalID,
+			Scope: p.Store(), At: now, SubjectUID: in.Subject.UID, Subject: in.Subject.ExternalID,
 			Actor: p.Actor(), RequestID: p.RequestID, Data: data,
 		})
 	})

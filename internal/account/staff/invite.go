@@ -96,7 +96,7 @@ func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor
 		return Invited{}, err
 	}
 	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
-	return out, s.tell(ctx, q, p, events.PersonInvited, actor, "", now, map[string]any{"invitation": i.ID})
+	return out, s.tell(ctx, q, p, actor, "", now, events.PersonInvitedData{Person: p.ID, Invitation: i.ID})
 }
 
 // Invitation is what the invited person sees before they accept.
@@ -238,7 +238,7 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
 		return Opened{}, err
 	}
-	err = s.tell(ctx, q, p, events.PersonJoined, "person:"+p.ID, requestID, now, map[string]any{"passkey": key.ID, "invitation": i.ID})
+	err = s.tell(ctx, q, p, "person:"+p.ID, requestID, now, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID})
 	if err != nil {
 		return Opened{}, err
 	}

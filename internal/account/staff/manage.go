@@ -91,7 +91,7 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 		if err := s.endSessions(ctx, q, id, now); err != nil {
 			return err
 		}
-		return s.tell(ctx, q, p, events.PersonRevoked, actor, "", now, map[string]any{})
+		return s.tell(ctx, q, p, actor, "", now, events.PersonRevokedData{Person: p.ID})
 	})
 }
 
@@ -125,7 +125,7 @@ func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles
 }
 
 func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, roles []models.Role, actor string, now time.Time) error {
-	var added []any
+	var added []string
 	for _, r := range roles {
 		given, err := q.Staff().GrantRole(ctx, models.PersonRole{
 			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: now, GrantedBy: actor,
@@ -137,7 +137,10 @@ func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope 
 			added = append(added, string(r))
 		}
 	}
-	return s.rolesChanged(ctx, q, p, scope, "granted", added, actor, now)
+	if len(added) == 0 {
+		return nil
+	}
+	return rolesChanged(ctx, q, scope, events.PersonRolesChangedData{Person: p.ID, Granted: added}, actor, now)
 }
 
 // Withdraw removes roles of a person in an environment. If it removed any, it also ends the person's sessions, so that no
@@ -152,7 +155,7 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 		if err != nil {
 			return err
 		}
-		var taken []any
+		var taken []string
 		for _, r := range roles {
 			gone, err := q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
 			if err != nil {
@@ -162,22 +165,18 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 				taken = append(taken, string(r))
 			}
 		}
-		if len(taken) > 0 {
-			if err := s.endSessions(ctx, q, p.ID, now); err != nil {
-				return err
-			}
+		if len(taken) == 0 {
+			return nil
 		}
-		return s.rolesChanged(ctx, q, p, scope, "withdrawn", taken, actor, now)
+		if err := s.endSessions(ctx, q, p.ID, now); err != nil {
+			return err
+		}
+		return rolesChanged(ctx, q, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken}, actor, now)
 	})
 }
 
-func (s *Service) rolesChanged(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, how string, roles []any, actor string, now time.Time) error {
-	if len(roles) == 0 {
-		return nil
-	}
-	return events.Append(ctx, q, events.Entry{
-		Scope: scope, Type: events.PersonRolesChanged, At: now, Actor: actor, Data: map[string]any{"person": p.ID, how: roles},
-	})
+func rolesChanged(ctx context.Context, q *store.Q, scope store.Scope, data events.PersonRolesChangedData, actor string, now time.Time) error {
+	return events.Append(ctx, q, events.Entry{Scope: scope, At: now, Actor: actor, Data: data})
 }
 
 // lockActive locks the row of a person and rejects one whose access was revoked.
@@ -203,22 +202,18 @@ func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]
 }
 
 // tell writes an entry into the log of every environment that the person has a role in.
-func (s *Service) tell(ctx context.Context, q *store.Q, p models.Person, t events.Type, actor, requestID string, now time.Time, data map[string]any) error {
+func (s *Service) tell(ctx context.Context, q *store.Q, p models.Person, actor, requestID string, now time.Time, data events.Data) error {
 	held, err := s.grantsOf(ctx, q, p)
 	if err != nil {
 		return err
 	}
-	return s.tellGrants(ctx, q, p, held, t, actor, requestID, now, data)
+	return s.tellGrants(ctx, q, p, held, actor, requestID, now, data)
 }
 
-func (s *Service) tellGrants(ctx context.Context, q *store.Q, p models.Person, held []Grant, t events.Type, actor, requestID string, now time.Time, data map[string]any) error {
+func (s *Service) tellGrants(ctx context.Context, q *store.Q, p models.Person, held []Grant, actor, requestID string, now time.Time, data events.Data) error {
 	for _, g := range held {
-		facts := map[string]any{"person": p.ID}
-		for k, v := range data {
-			facts[k] = v
-		}
 		err := events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, Type: t, At: now, Actor: actor, RequestID: requestID, Data: facts,
+			Scope: store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, At: now, Actor: actor, RequestID: requestID, Data: data,
 		})
 		if err != nil {
 			return err

@@ -116,8 +116,8 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 			return problem.New(problem.AssertionChallenge, "The confirmation was already used or was replaced by a newer one. Try again.")
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, Type: events.PersonConfirmed, At: now,
-			Actor: "person:" + in.Person.ID, RequestID: requestID, Data: map[string]any{"session": in.ID, "passkey": a.key.ID},
+			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, At: now,
+			Actor: "person:" + in.Person.ID, RequestID: requestID, Data: events.PersonConfirmedData{Session: in.ID, Passkey: a.key.ID},
 		})
 	})
 }
@@ -157,7 +157,7 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 		}
 		if a.key.CloneWarning {
 			cloned = errRefused(errors.New("the authenticator's counter went back"))
-			return s.tell(ctx, q, a.person, events.PersonPasskeyCloneWarned, "person:"+a.person.ID, "", now, map[string]any{"passkey": a.key.ID})
+			return s.tell(ctx, q, a.person, "person:"+a.person.ID, "", now, events.PersonPasskeyCloneWarnedData{Person: a.person.ID, Passkey: a.key.ID})
 		}
 		return then(q, a)
 	})
@@ -221,9 +221,9 @@ func (s *Service) openSession(ctx context.Context, q *store.Q, p models.Person, 
 	if len(held) == 0 {
 		return Opened{}, errRefused(errors.New("the person has no role"))
 	}
-	data := map[string]any{"session": row.ID, "passkey": passkey}
+	data := events.PersonSignedInData{Person: p.ID, Session: row.ID, Passkey: passkey}
 	return Opened{Cookie: cookie, Session: view(row, p, held)},
-		s.tellGrants(ctx, q, p, held, events.PersonSignedIn, "person:"+p.ID, requestID, now, data)
+		s.tellGrants(ctx, q, p, held, "person:"+p.ID, requestID, now, data)
 }
 
 // view returns the session as its callers see it.
@@ -283,6 +283,6 @@ func (s *Service) SignOut(ctx context.Context, in Session, requestID string) err
 		if err := q.Notify(ctx, store.ChannelCredential, in.ID); err != nil {
 			return err
 		}
-		return s.tellGrants(ctx, q, in.Person, in.Grants, events.PersonSignedOut, "person:"+in.Person.ID, requestID, now, map[string]any{"session": in.ID})
+		return s.tellGrants(ctx, q, in.Person, in.Grants, "person:"+in.Person.ID, requestID, now, events.PersonSignedOutData{Person: in.Person.ID, Session: in.ID})
 	})
 }

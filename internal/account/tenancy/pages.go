@@ -38,8 +38,8 @@ func (s *Service) SetPages(ctx context.Context, scope store.Scope, in Pages, act
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: scope, Type: events.EnvironmentUpdated, At: s.clock.Now(), Actor: actor, Data: map[string]any{
-				"page_origin": env.PageOrigin, "return_origins": env.ReturnOrigins, "frame_ancestors": env.FrameAncestors,
+			Scope: scope, At: s.clock.Now(), Actor: actor, Data: events.EnvironmentPagesChangedData{
+				PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
 			},
 		})
 	})

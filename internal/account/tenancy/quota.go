@@ -21,7 +21,7 @@ func (s *Service) SetRateLimitCeiling(ctx context.Context, scope store.Scope, ce
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: scope, Type: events.EnvironmentUpdated, At: s.clock.Now(), Actor: actor, Data: map[string]any{"rate_limit_ceiling": ceiling},
+			Scope: scope, At: s.clock.Now(), Actor: actor, Data: events.EnvironmentCeilingChangedData{RateLimitCeiling: ceiling},
 		})
 	})
 	return env, err

@@ -45,10 +45,9 @@ func (s *Service) Change(ctx context.Context, scope store.Scope, in Settings, ac
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: scope, Type: events.EnvironmentUpdated, At: s.clock.Now(), Actor: actor, RequestID: requestID, Data: map[string]any{
-				"rp_name": env.RPName, "origins": env.RPOrigins, "challenge_ttl_seconds": env.ChallengeTTLSeconds, "hold_ttl_seconds": env.HoldTTLSeconds,
-				"enrollment_grant_required": env.EnrollmentGrantRequired,
-				"bar_self_review":           env.BarSelfReview,
+			Scope: scope, At: s.clock.Now(), Actor: actor, RequestID: requestID, Data: events.EnvironmentSettingsChangedData{
+				RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
+				EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 			},
 		})
 	})

@@ -105,8 +105,8 @@ func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, a
 		return err
 	}
 	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
-	for _, t := range []events.Type{events.TenantCreated, events.EnvironmentCreated} {
-		if err := events.Append(ctx, q, events.Entry{Scope: scope, Type: t, At: env.CreatedAt, Actor: actor}); err != nil {
+	for _, data := range []events.Data{events.TenantCreatedData{}, events.EnvironmentCreatedData{}} {
+		if err := events.Append(ctx, q, events.Entry{Scope: scope, At: env.CreatedAt, Actor: actor, Data: data}); err != nil {
 			return err
 		}
 	}

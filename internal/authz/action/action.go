@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		if err := q.Actions().Create(ctx, a); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, entry(p, events.ActionCreated, a, map[string]any{"action_id": a.ID, "mode": string(a.Mode)}, now))
+		return events.Append(ctx, q, entry(p, a, events.ActionCreatedData{ActionID: a.ID, Mode: string(a.Mode)}, now))
 	})
 	if store.Violates(err, "actions_key") {
 		return a, problem.Newf(problem.ActionKeyExists, "An action with the key %q exists in this environment.", in.Key)
@@ -115,12 +115,12 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 		if after, err = q.Actions().Get(ctx, p.Store(), id); err != nil {
 			return err
 		}
-		data, err := events.Between(map[string]any{"action_id": id, "mode": string(after.Mode), "mode_before": string(before.Mode)},
-			changeable(before), changeable(after))
+		change, err := events.NewChange(changeable(before), changeable(after))
 		if err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, events.ActionUpdated, after, data, now)); err != nil {
+		data := events.ActionUpdatedData{ActionID: id, Mode: string(after.Mode), ModeBefore: string(before.Mode), Change: change}
+		if err := events.Append(ctx, q, entry(p, after, data, now)); err != nil {
 			return err
 		}
 		return q.Notify(ctx, store.ChannelPolicy, notice(after))
@@ -148,7 +148,7 @@ func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) 
 		if _, err := q.Actions().Archive(ctx, p.Store(), id, now); err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, events.ActionArchived, a, map[string]any{"action_id": id}, now)); err != nil {
+		if err := events.Append(ctx, q, entry(p, a, events.ActionArchivedData{ActionID: id}, now)); err != nil {
 			return err
 		}
 		return q.Notify(ctx, store.ChannelPolicy, notice(a))

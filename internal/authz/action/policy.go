@@ -52,7 +52,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 		if err := q.Actions().CreatePolicyVersion(ctx, v); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, entry(p, events.PolicyCreated, a, versionData(v), now))
+		return events.Append(ctx, q, entry(p, a, versionData(v), now))
 	})
 	return v, err
 }
@@ -177,7 +177,7 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if after, err = q.Actions().PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, events.PolicyActivated, a, versionData(after), now)); err != nil {
+		if err := events.Append(ctx, q, entry(p, a, events.PolicyActivatedData(versionData(after)), now)); err != nil {
 			return err
 		}
 		if err := retired(ctx, q, p, a, now); err != nil {
@@ -198,13 +198,13 @@ func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Act
 	if err != nil {
 		return err
 	}
-	return events.Append(ctx, q, entry(p, events.PolicyRetired, a, versionData(before), now))
+	return events.Append(ctx, q, entry(p, a, events.PolicyRetiredData(versionData(before)), now))
 }
 
-func versionData(v models.PolicyVersion) map[string]any {
-	return map[string]any{"action_id": v.ActionID, "version": v.Version, "content_hash": v.ContentHash}
+func versionData(v models.PolicyVersion) events.PolicyCreatedData {
+	return events.PolicyCreatedData{ActionID: v.ActionID, Version: v.Version, ContentHash: v.ContentHash}
 }
 
-func entry(p identity.Principal, t events.Type, a models.Action, data map[string]any, now time.Time) events.Entry {
-	return events.Entry{Scope: p.Store(), Type: t, At: now, Action: a.Key, Actor: p.Actor(), RequestID: p.RequestID, Data: data}
+func entry(p identity.Principal, a models.Action, data events.Data, now time.Time) events.Entry {
+	return events.Entry{Scope: p.Store(), At: now, Action: a.Key, Actor: p.Actor(), RequestID: p.RequestID, Data: data}
 }

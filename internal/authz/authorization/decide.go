@@ -262,39 +262,37 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, ve
 		Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: in.actor, RequestID: in.requestID, WorkflowID: in.workflowID,
 	}
 	reasons := words(a.ReasonCodes)
-	decided := entry
-	decided.Type = events.AuthorizationDecided
-	decided.Data = map[string]any{
-		"mode": string(a.Mode), "policy_version": a.PolicyVersion, "reason_codes": reasons, "coverage": a.Coverage,
-		"insufficient_evidence": a.Insufficient, "action_hash": a.ActionHash, "trace_id": a.TraceID, "latency_ms": a.LatencyMS,
-		"record_digest": events.Record{Authorization: a, Proof: d.Proof, Findings: findings(profile, verdict)}.Digest(),
+	decided := events.AuthorizationDecidedData{
+		Mode: string(a.Mode), PolicyVersion: a.PolicyVersion, ReasonCodes: reasons, Coverage: a.Coverage,
+		InsufficientEvidence: &a.Insufficient, ActionHash: a.ActionHash, TraceID: a.TraceID, LatencyMS: &a.LatencyMS,
+		RecordDigest: events.Record{Authorization: a, Proof: d.Proof, Findings: findings(profile, verdict)}.Digest(),
 	}
 	if a.ParentID != nil {
-		decided.Data["parent"] = *a.ParentID
+		decided.Parent = *a.ParentID
 	}
 	if d.Proof != nil {
-		decided.Data["proof_id"] = d.Proof.JTI
+		decided.ProofID = d.Proof.JTI
+	}
+	if d.Challenge != nil {
+		decided.Challenge = d.Challenge.ID
 	}
 	entries := make([]events.Entry, 0, 3)
 	if in.cause != nil {
 		entries = append(entries, in.cause(a))
 	}
-	entries = append(entries, decided)
+	entry.Data = decided
+	entries = append(entries, entry)
 	if c := d.Challenge; c != nil {
-		decided.Data["challenge"] = c.ID
-		opened := entry
-		opened.Type = events.ChallengeRequested
-		opened.Data = map[string]any{"challenge": c.ID, "methods": words(c.Methods), "expires_at": apitime.Time(c.ExpiresAt),
-			"display_digest": c.DisplayDigest}
-		entries = append(entries, opened)
+		entry.Data = events.ChallengeRequestedData{
+			Challenge: c.ID, Methods: words(c.Methods), ExpiresAt: apitime.Time(c.ExpiresAt), DisplayDigest: c.DisplayDigest,
+		}
+		entries = append(entries, entry)
 	}
 	if h := d.Hold; h != nil {
-		opened := entry
-		opened.Type = events.HoldOpened
-		opened.Data = map[string]any{
-			"risk_class": h.RiskClass, "due_at": apitime.Time(h.DueAt), "approvals_required": h.ApprovalsRequired, "reason_codes": reasons,
+		entry.Data = events.HoldOpenedData{
+			RiskClass: h.RiskClass, DueAt: apitime.Time(h.DueAt), ApprovalsRequired: &h.ApprovalsRequired, ReasonCodes: reasons,
 		}
-		entries = append(entries, opened)
+		entries = append(entries, entry)
 	}
 	rows := make([]models.Event, len(entries))
 	for i, e := range entries {
@@ -318,10 +316,5 @@ func findings(profile assurance.Profile, verdict policy.Decision) []string {
 	return out
 }
 
-func words(list []string) []any {
-	out := make([]any, len(list))
-	for i, w := range list {
-		out[i] = w
-	}
-	return out
-}
+// words is a list as it is written into an event: never null.
+func words(list []string) []string { return append([]string{}, list...) }

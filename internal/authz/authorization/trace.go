@@ -186,8 +186,8 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 			return nil
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.OutcomeReported, At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,
-			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"outcome": outcome},
+			Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,
+			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID, Data: events.OutcomeReportedData{Outcome: outcome},
 		})
 	})
 	return receipt, err

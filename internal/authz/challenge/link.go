@@ -61,9 +61,9 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		if err != nil {
 			return err
 		}
-		e := entryOf(full, events.ChallengeLinkCreated, now, p.Actor())
+		e := entryOf(full, now, p.Actor())
 		e.RequestID = p.RequestID
-		e.Data = map[string]any{"challenge": c.ID}
+		e.Data = events.ChallengeLinkCreatedData{Challenge: c.ID}
 		return events.Append(ctx, q, e)
 	})
 	return Link{URL: s.linkBase(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err

@@ -71,11 +71,11 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	child, err := s.Decide(ctx, q, Again{
 		Parent: c.Parent, Method: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
-			e := entryOf(c, events.ChallengeCompleted, m.At, r.Actor)
+			e := entryOf(c, m.At, r.Actor)
 			e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
-			e.Data = map[string]any{
-				"challenge": m.ID, "method": *r.Method, "strength": strength(*r.Method),
-				"child_authorization": followUp.ID, "child_decision": followUp.Decision,
+			e.Data = events.ChallengeCompletedData{
+				Challenge: m.ID, Method: *r.Method, Strength: strength(*r.Method),
+				ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
 			}
 			return e
 		},
@@ -123,9 +123,9 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 		if err != nil {
 			return err
 		}
-		e := entryOf(c, events.ChallengeCancelled, m.At, r.Actor)
+		e := entryOf(c, m.At, r.Actor)
 		e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
-		e.Data = map[string]any{"challenge": m.ID}
+		e.Data = events.ChallengeCancelledData{Challenge: m.ID}
 		out = Outcome{Status: models.ChallengeCancelled}
 		return events.Append(ctx, q, e)
 	})
@@ -151,9 +151,9 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 		if out, err = outcomeOf(ctx, q, c.Challenge); err != nil || !moved {
 			return err
 		}
-		e := entryOf(c, events.ChallengeExpired, m.At, "workflow:"+m.WorkflowID)
+		e := entryOf(c, m.At, "workflow:"+m.WorkflowID)
 		e.WorkflowID = m.WorkflowID
-		e.Data = map[string]any{"challenge": m.ID, "expires_at": apitime.Time(c.Challenge.ExpiresAt)}
+		e.Data = events.ChallengeExpiredData{Challenge: m.ID, ExpiresAt: apitime.Time(c.Challenge.ExpiresAt)}
 		return events.Append(ctx, q, e)
 	})
 	return out, err
@@ -190,9 +190,9 @@ func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, er
 	return out, err
 }
 
-func entryOf(c store.ChallengeCase, t events.Type, at time.Time, actor string) events.Entry {
+func entryOf(c store.ChallengeCase, at time.Time, actor string) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, Type: t, At: at,
+		Scope: store.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, At: at,
 		SubjectUID: c.Challenge.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey,
 		AuthorizationID: c.Parent.ID, Decision: c.Parent.Decision, Actor: actor,
 	}

@@ -182,13 +182,14 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 		if err != nil {
 			return err
 		}
-		entry := entryOf(full, events.ChallengeAttemptFailed, now, p.Actor())
+		entry := entryOf(full, now, p.Actor())
 		entry.RequestID = p.RequestID
-		entry.Data = map[string]any{"challenge": c.ID, "failures": failures, "reason": string(e.Code)}
+		data := events.ChallengeFailedData{Challenge: c.ID, Failures: &failures, Reason: string(e.Code)}
 		if !failed {
+			entry.Data = events.ChallengeAttemptFailedData(data)
 			return events.Append(ctx, q, entry)
 		}
-		entry.Type = events.ChallengeFailed
+		entry.Data = data
 		if err := events.Append(ctx, q, entry); err != nil {
 			return err
 		}

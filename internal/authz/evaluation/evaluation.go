@@ -95,8 +95,8 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 			return err
 		}
 		if err := events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.EvaluationCreated, At: now, Actor: p.Actor(), RequestID: p.RequestID,
-			Data: map[string]any{"evaluation": row.ID},
+			Scope: p.Store(), At: now, Actor: p.Actor(), RequestID: p.RequestID,
+			Data: events.EvaluationCreatedData{Evaluation: row.ID},
 		}); err != nil {
 			return err
 		}

@@ -120,9 +120,9 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, Type: events.EvaluationClosed, At: m.At,
+			Scope: store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, At: m.At,
 			Actor: actor(m), RequestID: m.RequestID, WorkflowID: m.WorkflowID,
-			Data: map[string]any{"evaluation": m.ID, "result": counted.Result, "decisions": counted.Metrics.Decisions},
+			Data: events.EvaluationClosedData{Evaluation: m.ID, Result: counted.Result, Decisions: &counted.Metrics.Decisions},
 		})
 	})
 	return out, err

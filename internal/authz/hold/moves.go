@@ -98,8 +98,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.q.Holds().RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
 		return Outcome{}, err
 	}
-	e := r.entry(events.HoldRejected)
-	e.Data = map[string]any{"resolved_by": r.request.Actor, "outcome": rejection}
+	e := r.entry(events.HoldRejectedData{ResolvedBy: r.request.Actor, Outcome: rejection})
 	return Outcome{Status: models.HoldRejected}, events.Append(ctx, r.q, e)
 }
 
@@ -116,8 +115,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}
 	h := r.held.Hold
 	if given < h.ApprovalsRequired {
-		e := r.entry(events.HoldReviewed)
-		e.Data = map[string]any{"approvals": given, "approvals_required": h.ApprovalsRequired}
+		e := r.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: h.ApprovalsRequired})
 		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()},
 			events.Append(ctx, r.q, e)
 	}
@@ -127,11 +125,9 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	child, response, err := r.decide(ctx, r.q, Again{
 		Parent: r.held.Parent, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
-			e := r.entry(events.HoldApproved)
-			e.Data = map[string]any{
-				"resolved_by": r.request.Actor, "approvals": given, "child_authorization": followUp.ID, "child_decision": followUp.Decision,
-			}
-			return e
+			return r.entry(events.HoldApprovedData{
+				ResolvedBy: r.request.Actor, Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
+			})
 		},
 	})
 	if err != nil {
@@ -175,23 +171,29 @@ func (r review) put(ctx context.Context, receipt []byte) error {
 	})
 }
 
-func (r review) entry(t events.Type) events.Entry {
-	e := entryOf(r.held, t, r.move, r.request.Actor)
+func (r review) entry(data events.Data) events.Entry {
+	e := entryOf(r.held, data, r.move, r.request.Actor)
 	e.RequestID = r.request.RequestID
 	return e
 }
 
 // Remind tells whoever listens that the hold still waits, once.
 func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
-	return s.byTime(ctx, m, events.HoldReminder, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) })
+	data := func(h models.Hold) events.Data {
+		return events.HoldReminderData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
+	}
+	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) })
 }
 
 // Expire expires a pending hold that is due, and says where the hold stands in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
-	return s.byTime(ctx, m, events.HoldExpired, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) })
+	data := func(h models.Hold) events.Data {
+		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
+	}
+	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) })
 }
 
-func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*store.Q) (bool, error)) (Outcome, error) {
+func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error)) (Outcome, error) {
 	var out Outcome
 	err := s.Store.Write(ctx, func(q *store.Q) error {
 		moved, err := move(q)
@@ -209,9 +211,7 @@ func (s *Service) byTime(ctx context.Context, m Move, t events.Type, move func(*
 		if out, err = outcomeOf(ctx, q, c.Hold, m.At); err != nil || !moved {
 			return err
 		}
-		e := entryOf(c, t, m, "workflow:"+m.WorkflowID)
-		e.Data = map[string]any{"opened_at": apitime.Time(c.Hold.OpenedAt), "due_at": apitime.Time(c.Hold.DueAt)}
-		return events.Append(ctx, q, e)
+		return events.Append(ctx, q, entryOf(c, data(c.Hold), m, "workflow:"+m.WorkflowID))
 	})
 	return out, err
 }
@@ -234,9 +234,9 @@ func remindAt(h models.Hold) time.Time {
 	return h.RemindAt.UTC()
 }
 
-func entryOf(c store.HoldCase, t events.Type, m Move, actor string) events.Entry {
+func entryOf(c store.HoldCase, data events.Data, m Move, actor string) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Type: t, At: m.At,
+		Scope: store.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Data: data, At: m.At,
 		SubjectUID: c.Hold.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey, AuthorizationID: m.ID,
 		Decision: c.Parent.Decision, Actor: actor, WorkflowID: m.WorkflowID,
 	}

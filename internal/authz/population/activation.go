@@ -147,7 +147,7 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		if err := q.Backgrounds().Activate(ctx, row); err != nil {
 			return err
 		}
-		return tell(ctx, q, o, map[string]any{"background": row.Version, "modality": row.Modality, "digest": row.Digest})
+		return tell(ctx, q, o, events.BackgroundActivatedData{Background: row.Version, Modality: row.Modality, Digest: row.Digest})
 	})
 }
 
@@ -161,19 +161,19 @@ func Retire(ctx context.Context, st *store.Store, m features.Modality, by string
 		if err := q.Backgrounds().Retire(ctx, string(m), at); err != nil {
 			return err
 		}
-		return tell(ctx, q, Order{By: by, At: at}, map[string]any{"background": embedded.Version, "modality": string(m), "digest": "embedded"})
+		return tell(ctx, q, Order{By: by, At: at}, events.BackgroundActivatedData{Background: embedded.Version, Modality: string(m), Digest: "embedded"})
 	})
 }
 
 // tell writes the event into every environment's log: from here on decisions there follow another model.
-func tell(ctx context.Context, q *store.Q, o Order, data map[string]any) error {
+func tell(ctx context.Context, q *store.Q, o Order, data events.BackgroundActivatedData) error {
 	environments, err := q.Environments().List(ctx, "")
 	if err != nil {
 		return err
 	}
 	for _, env := range environments {
 		err := events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: env.TenantID, Environment: env.ID}, Type: events.BackgroundActivated, At: o.At, Actor: o.By, Data: data,
+			Scope: store.Scope{Tenant: env.TenantID, Environment: env.ID}, At: o.At, Actor: o.By, Data: data,
 		})
 		if err != nil {
 			return err

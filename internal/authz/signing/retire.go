@@ -112,9 +112,9 @@ func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor str
 		revoked = len(rows)
 		for _, r := range rows {
 			err := events.Append(ctx, q, events.Entry{
-				Scope: store.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, Type: events.ProofRevoked, At: now,
+				Scope: store.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, At: now,
 				SubjectUID: r.SubjectUID, Subject: r.Subject, Action: r.ActionKey, AuthorizationID: r.AuthorizationID, Decision: r.Decision,
-				Actor: actor, Data: map[string]any{"proof_id": r.ID, "reason": revokedWithKey},
+				Actor: actor, Data: events.ProofRevokedData{ProofID: r.ID, Reason: revokedWithKey},
 			})
 			if err != nil {
 				return err

@@ -153,15 +153,14 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 		return err
 	}
 	k.Status = to
-	if t, told := moveEvents[to]; told {
-		return c.record(ctx, t, k.KID)
+	switch to {
+	case models.KeyActive:
+		return c.record(ctx, events.SigningKeyActivatedData{KID: k.KID})
+	case models.KeyRetired:
+		return c.record(ctx, events.SigningKeyRetiredData{KID: k.KID})
+	default:
+		return nil // the step is not an event
 	}
-	return nil
-}
-
-// moveEvents are recorded when a key comes into a state.
-var moveEvents = map[models.KeyStatus]events.Type{
-	models.KeyActive: events.SigningKeyActivated, models.KeyRetired: events.SigningKeyRetired,
 }
 
 func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) error {
@@ -173,7 +172,7 @@ func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) e
 		if err := c.q.SigningKeys().Create(ctx, row); err != nil {
 			return err
 		}
-		if err := c.record(ctx, events.SigningKeyCreated, row.KID); err != nil {
+		if err := c.record(ctx, events.SigningKeyCreatedData{KID: row.KID}); err != nil {
 			return err
 		}
 	}
@@ -241,6 +240,6 @@ func publicJWK(signer *proof.Signer) (models.JSON, error) {
 	return models.JSON(set.Keys[0]), nil
 }
 
-func (c *change) record(ctx context.Context, t events.Type, kid string) error {
-	return events.Append(ctx, c.q, events.Entry{Scope: c.scope, Type: t, At: c.now, Actor: c.who.actor, RequestID: c.who.request, Data: map[string]any{"kid": kid}})
+func (c *change) record(ctx context.Context, data events.Data) error {
+	return events.Append(ctx, c.q, events.Entry{Scope: c.scope, At: c.now, Actor: c.who.actor, RequestID: c.who.request, Data: data})
 }

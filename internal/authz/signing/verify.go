@@ -133,8 +133,8 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.ProofConsumed, At: now, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
-			RequestID: p.RequestID, Data: map[string]any{"proof_id": row.JTI},
+			Scope: p.Store(), At: now, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
+			RequestID: p.RequestID, Data: events.ProofConsumedData{ProofID: row.JTI},
 		})
 	})
 	if err != nil {

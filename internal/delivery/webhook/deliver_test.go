@@ -10,7 +10,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
@@ -25,7 +24,7 @@ func TestDeliverSendsAnEventToItsSubscribers(t *testing.T) {
 	foreign, _ := b.endpoint()
 	b.admin = other
 
-	id := b.happen(events.SubjectCreated, "user-1")
+	id := b.happen("user-1")
 	require.Equal(t, []string{all.ID}, b.waker.take(), "woken once, and no other endpoint")
 	r := b.deliver(all, Breaker{})
 	require.Nil(t, r.Next)
@@ -44,9 +43,9 @@ func TestDeliverSendsAnEventToItsSubscribers(t *testing.T) {
 	require.Empty(t, b.status(some))
 	require.Empty(t, b.status(foreign))
 
-	b.happen(events.SubjectCreated, "user-2")
+	b.happen("user-2")
 	require.Equal(t, []string{all.ID}, b.waker.take(), "an idle endpoint is woken again")
-	b.happen(events.SubjectCreated, "user-3")
+	b.happen("user-3")
 	require.Empty(t, b.waker.take(), "an endpoint that was just woken is not")
 }
 
@@ -55,7 +54,7 @@ func TestRetriesRepeatIDAndBodyAndFollowTheSchedule(t *testing.T) {
 	b := setup(t)
 	e, secret := b.endpoint()
 	b.receiver.answer(500, nil)
-	id := b.happen(events.SubjectCreated, "user-1")
+	id := b.happen("user-1")
 	wh, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
 	var first []byte
@@ -91,7 +90,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.receiver.answer(429, http.Header{"Retry-After": {"3600"}})
-	b.happen(events.SubjectCreated, "user-1")
+	b.happen("user-1")
 	r := b.deliver(e, Breaker{})
 	require.WithinDuration(t, b.time.Now().Add(time.Hour), *r.Next, 0)
 }
@@ -103,7 +102,7 @@ func TestFailingEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	b.receiver.answer(503, nil)
 	var want []string
 	for i := range 30 {
-		want = append(want, b.happen(events.SubjectCreated, string(rune('a'+i))))
+		want = append(want, b.happen(string(rune('a'+i))))
 	}
 	r := b.deliver(e, Breaker{})
 	require.True(t, r.Breaker.Open)
@@ -112,7 +111,7 @@ func TestFailingEndpointIsProbedAndCatchesUpOnRecovery(t *testing.T) {
 	require.Equal(t, r.Breaker.ProbeAt, *r.Next)
 	require.Equal(t, []string{"webhook.failing"}, b.notices())
 	b.waker.take()
-	b.happen(events.SubjectCreated, "later")
+	b.happen("later")
 	require.Empty(t, b.waker.take(), "no wake-up is needed before the probe")
 
 	b.time.Set(r.Breaker.ProbeAt)
@@ -160,13 +159,13 @@ func TestObserverExcludesDelaysOfAFailingReceiver(t *testing.T) {
 	e, _ := b.endpoint("subject.*")
 	b.receiver.answer(503, nil)
 	for i := range Threshold {
-		b.happen(events.SubjectCreated, string(rune('a'+i)))
+		b.happen(string(rune('a' + i)))
 	}
 	r := b.deliver(e, Breaker{})
 	require.True(t, r.Breaker.Open)
 	require.Len(t, heard.seen, Threshold)
 	for range 3 {
-		b.happen(events.SubjectCreated, "while it is down "+b.time.Now().String())
+		b.happen("while it is down " + b.time.Now().String())
 		b.time.Set(r.Breaker.ProbeAt)
 		r = b.deliver(e, r.Breaker)
 	}
@@ -177,7 +176,7 @@ func TestObserverExcludesDelaysOfAFailingReceiver(t *testing.T) {
 	require.Equal(t, map[string]int{"succeeded": Threshold + 3}, b.status(e))
 	require.Len(t, heard.seen, Threshold, "neither probes nor the backlog count")
 	b.time.Advance(time.Second)
-	b.happen(events.SubjectCreated, "after")
+	b.happen("after")
 	b.time.Advance(2 * time.Second)
 	b.deliver(e, r.Breaker)
 	require.Equal(t, 2*time.Second, heard.seen[Threshold])
@@ -189,7 +188,7 @@ func TestEarlyProbesDoNotCountAsAttempts(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
 	b.receiver.answer(500, nil)
-	id := b.happen(events.SubjectCreated, "user-1")
+	id := b.happen("user-1")
 	r := b.deliver(e, Breaker{Failures: Threshold - 1})
 	require.True(t, r.Breaker.Open)
 	b.receiver.take()
@@ -215,11 +214,11 @@ func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
 	e, _ := b.endpoint("subject.*")
 	watcher, _ := b.endpoint("webhook.*")
 	b.receiver.answer(500, nil)
-	b.happen(events.SubjectCreated, "first")
+	b.happen("first")
 	b.deliver(e, Breaker{})
 	b.time.Advance(DisableAfter)
-	b.happen(events.SubjectCreated, "second")
-	b.happen(events.SubjectCreated, "third")
+	b.happen("second")
+	b.happen("third")
 	r := b.deliver(e, Breaker{})
 	require.True(t, r.Gone)
 	require.True(t, b.deliver(e, Breaker{}).Gone, "a disabled endpoint is not called")
@@ -233,7 +232,7 @@ func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
 	require.Equal(t, map[string]int{"pending": 1}, b.status(watcher), "the other endpoints receive the event")
 
 	b.time.Advance(time.Hour)
-	b.happen(events.SubjectCreated, "while disabled")
+	b.happen("while disabled")
 	b.receiver.take()
 	b.receiver.answer(200, nil)
 	_, err = b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{})
@@ -257,7 +256,7 @@ func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
 	b.receiver.answer(410, nil)
-	b.happen(events.SubjectCreated, "user-1")
+	b.happen("user-1")
 	require.True(t, b.deliver(e, Breaker{}).Gone)
 	shown, err := b.endpoints.Get(t.Context(), b.admin, e.ID)
 	require.NoError(t, err)
@@ -276,7 +275,7 @@ func TestAbortMessageEndsOneDelivery(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.receiver.answer(400, http.Header{"Webhook-Delivery": {"abort-message"}})
-	b.happen(events.SubjectCreated, "user-1")
+	b.happen("user-1")
 	require.Nil(t, b.deliver(e, Breaker{}).Next)
 	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
 }
@@ -287,7 +286,7 @@ func TestOverlappingDeliversRecordOnce(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.receiver.hold = make(chan struct{})
-	b.happen(events.SubjectCreated, "user-1")
+	b.happen("user-1")
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Add(1)
@@ -313,7 +312,7 @@ func TestStoppedDeliverLeavesDeliveriesPending(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.receiver.hold = make(chan struct{})
-	b.happen(events.SubjectCreated, "user-1")
+	b.happen("user-1")
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

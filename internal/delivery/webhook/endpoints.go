@@ -85,7 +85,7 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 		if !made {
 			return problem.Newf(problem.Conflict, "The environment has %d webhook endpoints, which is the maximum. Delete one first.", MaxEndpoints)
 		}
-		return s.log(ctx, q, p, events.WebhookEndpointCreated, nil, &e, nil)
+		return s.record(ctx, q, p, nil, &e, func(d changed) events.Data { return d })
 	})
 	return e, text, err
 }
@@ -135,7 +135,7 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 		if err := s.switchStatus(ctx, q, before, &after); err != nil {
 			return err
 		}
-		return s.log(ctx, q, p, events.WebhookEndpointUpdated, &before, &after, nil)
+		return s.record(ctx, q, p, &before, &after, func(d changed) events.Data { return events.WebhookEndpointUpdatedData(d) })
 	})
 	if err != nil {
 		return after, err
@@ -189,7 +189,7 @@ func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string)
 		if _, err := q.Endpoints().Delete(ctx, p.Store(), id, s.clock.Now()); err != nil {
 			return err
 		}
-		return s.log(ctx, q, p, events.WebhookEndpointDeleted, &before, nil, nil)
+		return s.record(ctx, q, p, &before, nil, func(d changed) events.Data { return events.WebhookEndpointDeletedData(d) })
 	})
 }
 
@@ -213,7 +213,9 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 		if !done {
 			return problem.New(problem.RotationInProgress, "The previous secret is still valid. Rotate again when its overlap has ended.")
 		}
-		return s.log(ctx, q, p, events.WebhookSecretRotated, &e, &e, map[string]any{"overlap_seconds": int(overlap.Seconds())})
+		return s.record(ctx, q, p, &e, &e, func(d changed) events.Data {
+			return events.WebhookSecretRotatedData{Endpoint: d.Endpoint, OverlapSeconds: int(overlap.Seconds()), Change: d.Change}
+		})
 	})
 	return e, text, err
 }
@@ -244,24 +246,29 @@ func (s *Endpoints) check(url *string, patterns []string) error {
 	return nil
 }
 
-// log appends a change of an endpoint to the audit log.
-func (s *Endpoints) log(ctx context.Context, q *store.Q, p identity.Principal, t events.Type, before, after *models.WebhookEndpoint, data map[string]any) error {
+// changed is what every event of a changed endpoint carries: its id and the digests before and after.
+type changed = events.WebhookEndpointCreatedData
+
+// record appends a change of an endpoint to the audit log; before or after is nil if the endpoint was created or deleted. The
+// event is made by data.
+func (s *Endpoints) record(ctx context.Context, q *store.Q, p identity.Principal, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
 	shown := func(e *models.WebhookEndpoint) any {
 		if e == nil {
 			return nil
 		}
 		return map[string]any{"url": e.URL, "events": []string(e.Events), "description": e.Description, "status": e.Status}
 	}
-	data, err := events.Between(data, shown(before), shown(after))
+	change, err := events.NewChange(shown(before), shown(after))
 	if err != nil {
 		return err
 	}
-	for _, e := range []*models.WebhookEndpoint{before, after} {
-		if e != nil {
-			data["endpoint"] = e.ID
-		}
+	e := after
+	if e == nil {
+		e = before
 	}
-	return events.Append(ctx, q, events.Entry{Scope: p.Store(), Type: t, At: s.clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data})
+	return events.Append(ctx, q, events.Entry{
+		Scope: p.Store(), At: s.clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data(changed{Endpoint: e.ID, Change: change}),
+	})
 }
 
 // wake resets and wakes the endpoint's workflow after a change. A failure is only logged: the sweep finds overdue deliveries.

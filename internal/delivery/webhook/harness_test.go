@@ -63,9 +63,9 @@ func (b *bundle) endpoint(patterns ...string) (models.WebhookEndpoint, string) {
 }
 
 // happen records an event and fans it out, like the relay.
-func (b *bundle) happen(t events.Type, subject string) string {
+func (b *bundle) happen(subject string) string {
 	b.t.Helper()
-	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Type: t, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
+	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Data: events.SubjectCreatedData{}, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, true))

@@ -13,17 +13,13 @@ import (
 )
 
 // happenTogether records events in one transaction and returns their ids, in order. It fans out none of them.
-func (b *bundle) happenTogether(types ...events.Type) []string {
+func (b *bundle) happenTogether(data ...events.Data) []string {
 	b.t.Helper()
 	var ids []string
 	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error {
-		for _, kind := range types {
-			var data map[string]any
-			if kind == events.ProofRevoked {
-				data = map[string]any{"proof_id": "prf_1", "reason": "subject_revoked"}
-			}
-			row, err := events.Row(events.Entry{Scope: b.admin.Store(), Type: kind, At: b.time.Now(), Subject: "ann", SubjectUID: "sub_ann",
-				Actor: "credential:crd_1", Data: data})
+		for _, d := range data {
+			row, err := events.Row(events.Entry{Scope: b.admin.Store(), At: b.time.Now(), Subject: "ann", SubjectUID: "sub_ann",
+				Actor: "credential:crd_1", Data: d})
 			if err != nil {
 				return err
 			}
@@ -55,7 +51,8 @@ func TestEffectFannedOutFirstIsSentAfterItsCause(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	for range 20 {
-		ids := b.happenTogether(events.SubjectRevoked, events.ProofRevoked, events.ProofRevoked)
+		revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
+		ids := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
 		slices.Reverse(ids)
 		for _, id := range ids { // the outbox is worked off at once and in no order
 			require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))

@@ -82,7 +82,7 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 		if err := q.Deliveries().Hasten(ctx, r.job.Endpoint, now); err != nil {
 			return b, false, err
 		}
-		return b, false, r.notice(ctx, q, events.WebhookRecovered, now, map[string]any{"reason": "probe_succeeded"})
+		return b, false, r.notice(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
 	}
 	since, err := q.Endpoints().RecordFailure(ctx, r.job.Endpoint, res.at)
 	if err != nil {
@@ -96,8 +96,9 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 		return b, true, r.disable(ctx, q, reason, since, now)
 	}
 	if change == Opened {
-		return b, false, r.notice(ctx, q, events.WebhookFailing, now, map[string]any{
-			"reason": res.outcome.Error, "failing_since": apitime.Time(since), "failures": b.Failures})
+		return b, false, r.notice(ctx, q, now, events.WebhookFailingData{
+			Endpoint: r.job.Endpoint, Reason: res.outcome.Error, FailingSince: apitime.Time(since), Failures: &b.Failures,
+		})
 	}
 	return b, false, nil
 }
@@ -108,14 +109,13 @@ func (r *delivering) disable(ctx context.Context, q *store.Q, reason string, sin
 	if err != nil || !disabled {
 		return err
 	}
-	return r.notice(ctx, q, events.WebhookDisabled, now, map[string]any{"reason": reason, "failing_since": apitime.Time(since)})
+	return r.notice(ctx, q, now, events.WebhookDisabledData{Endpoint: r.job.Endpoint, Reason: reason, FailingSince: apitime.Time(since)})
 }
 
 // notice tells the environment's log, and by it every other endpoint, how this one fares.
-func (r *delivering) notice(ctx context.Context, q *store.Q, t events.Type, now time.Time, data map[string]any) error {
-	data["endpoint"] = r.job.Endpoint
+func (r *delivering) notice(ctx context.Context, q *store.Q, now time.Time, data events.Data) error {
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, Type: t, At: now,
+		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,
 		Actor: "workflow:" + r.job.Workflow, WorkflowID: r.job.Workflow, Data: data,
 	})
 }

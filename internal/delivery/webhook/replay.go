@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -66,7 +64,9 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 		if n, err = s.schedule(ctx, q, e, f, missed); err != nil {
 			return err
 		}
-		return s.log(ctx, q, p, events.WebhookEndpointReplayed, &e, &e, map[string]any{"scheduled": n})
+		return s.record(ctx, q, p, &e, &e, func(d changed) events.Data {
+			return events.WebhookEndpointReplayedData{Endpoint: d.Endpoint, Scheduled: n, Change: d.Change}
+		})
 	})
 	if err != nil {
 		return 0, err
@@ -93,7 +93,9 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 		if err != nil {
 			return err
 		}
-		return s.log(ctx, q, p, events.WebhookEndpointEnabled, &before, &e, map[string]any{"scheduled": n})
+		return s.record(ctx, q, p, &before, &e, func(d changed) events.Data {
+			return events.WebhookEndpointEnabledData{Endpoint: d.Endpoint, Scheduled: n, Change: d.Change}
+		})
 	})
 	if err != nil {
 		return e, err
@@ -176,11 +178,17 @@ func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (
 	if err != nil {
 		return TestResult{}, err
 	}
-	body, err := json.Marshal(events.Message{Type: string(events.WebhookTest), Timestamp: apitime.Time(now),
-		Data: map[string]any{"endpoint": id, "environment": e.EnvironmentID}})
+	event, err := events.Row(events.Entry{Scope: p.Store(), At: now, Actor: p.Actor(), Data: events.WebhookTestData{Endpoint: id}})
 	if err != nil {
 		return TestResult{}, err
 	}
-	event := ids.New(ids.Event)
-	return TestResult{event, s.sender.Send(ctx, Message{URL: e.URL, ID: event, At: now, Body: body, Secrets: secrets})}, nil
+	message, err := events.NewMessage(event)
+	if err != nil {
+		return TestResult{}, err
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return TestResult{}, err
+	}
+	return TestResult{event.ID, s.sender.Send(ctx, Message{URL: e.URL, ID: event.ID, At: now, Body: body, Secrets: secrets})}, nil
 }

@@ -49,9 +49,9 @@ func (b *bundle) environment(tenant, env string) store.Scope {
 }
 
 func (b *bundle) entry(i int) events.Entry {
-	return events.Entry{Scope: b.scope, Type: events.SubjectConsentChanged, At: noon.Add(time.Duration(i) * time.Second),
+	return events.Entry{Scope: b.scope, At: noon.Add(time.Duration(i) * time.Second),
 		Subject: fmt.Sprintf("user-%d", i), SubjectUID: fmt.Sprintf("sub_%d", i), Actor: "credential:crd_1", RequestID: "req_1",
-		Data: map[string]any{"consented": true, "vectors_removed": i}}
+		Data: events.SubjectConsentChangedData{Consented: true, VectorsRemoved: new(int64(i))}}
 }
 
 // log writes n entries, each in a transaction of its own, and seals them.
@@ -177,8 +177,8 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 		values ('ers_1', $1, $2, 'completed', 'credential:crd_1', $3, $4, '{"events": 1}')`, b.scope.Tenant, b.scope.Environment, asked, done)
 	require.NoError(t, err)
 	for _, e := range []events.Entry{
-		{Type: events.SubjectErasureRequested, At: asked, Data: map[string]any{"erasure": "ers_1"}},
-		{Type: events.SubjectErased, At: done, Data: map[string]any{"erasure": "ers_1", "removed": 1, "events": 1}},
+		{At: asked, Data: events.SubjectErasureRequestedData{Erasure: "ers_1"}},
+		{At: done, Data: events.SubjectErasedData{Erasure: "ers_1", Removed: new(int64(1)), Events: new(int64(1))}},
 	} {
 		e.Scope, e.Actor = b.scope, "credential:crd_1"
 		require.NoError(t, events.Append(t.Context(), b.st.Q, e))

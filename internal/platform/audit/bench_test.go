@@ -24,8 +24,8 @@ func BenchmarkSealAndVerify(b *testing.B) {
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
 	require.NoError(b, st.Write(b.Context(), func(q *store.Q) error {
 		for range b.N {
-			if err := events.Append(b.Context(), q, events.Entry{Scope: scope, Type: events.SubjectConsentChanged, At: noon, Subject: "user-1",
-				SubjectUID: "sub_1", Actor: "credential:crd_1", Data: map[string]any{"consented": true}}); err != nil {
+			if err := events.Append(b.Context(), q, events.Entry{Scope: scope, At: noon, Subject: "user-1",
+				SubjectUID: "sub_1", Actor: "credential:crd_1", Data: events.SubjectConsentChangedData{Consented: true}}); err != nil {
 				return err
 			}
 		}

@@ -142,9 +142,9 @@ func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope
 			return ErrMoved
 		}
 		a := anchors[i]
-		if err := events.Append(ctx, q, events.Entry{Scope: s, Type: events.AuditReanchored, At: now, Actor: r.Actor, Data: map[string]any{
-			"sequence": a.Sequence, "hash": a.Hash, "at": a.At, "reason": a.Reason, "signature": a.signature,
-			"adopted": shifted.Adopted[s.Environment], "shift": shifted.Shift,
+		if err := events.Append(ctx, q, events.Entry{Scope: s, At: now, Actor: r.Actor, Data: events.AuditReanchoredData{
+			Sequence: a.Sequence, Hash: a.Hash, At: a.At, Reason: a.Reason, Signature: a.signature,
+			Adopted: shifted.Adopted[s.Environment], Shift: shifted.Shift,
 		}}); err != nil {
 			return err
 		}

@@ -36,15 +36,15 @@ func consistent(t *testing.T) store.DecisionRecord {
 	p := models.Proof{JTI: "prf_1", AuthorizationID: a.ID, KID: "kid_1", Audience: "bank", Status: models.ProofConsumed, IssuedAt: noon, ExpiresAt: due,
 		ConsumedBy: ptr("credential:crd_1")}
 	digest := events.Record{Authorization: a, Proof: &p, Findings: []string{"automation", "not_detected", "coverage", "partial", "none", "hold"}}.Digest()
-	entry := func(kind events.Type, actor string, data map[string]any) models.Event {
-		row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, Type: kind, At: noon, SubjectUID: "sub_1", Subject: "user-1",
+	entry := func(actor string, data events.Data) models.Event {
+		row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: noon, SubjectUID: "sub_1", Subject: "user-1",
 			Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: actor, Data: data})
 		require.NoError(t, err)
 		return row
 	}
-	decided := entry(events.AuthorizationDecided, "credential:crd_1", map[string]any{
-		"mode": "enforce", "policy_version": 2, "reason_codes": []any{"evidence_insufficient"}, "coverage": "none", "insufficient_evidence": false,
-		"action_hash": "sha256:hash", "trace_id": "trace", "proof_id": "prf_1", "record_digest": digest})
+	decided := entry("credential:crd_1", events.AuthorizationDecidedData{
+		Mode: "enforce", PolicyVersion: 2, ReasonCodes: []string{"evidence_insufficient"}, Coverage: "none", InsufficientEvidence: new(false),
+		ActionHash: "sha256:hash", TraceID: "trace", ProofID: "prf_1", RecordDigest: digest})
 	return store.DecisionRecord{
 		Decided: decided, Authorization: &a, Proof: &p,
 		Challenge: &models.Challenge{ID: "chl_1", AuthorizationID: a.ID, Status: models.ChallengeCompleted, Methods: models.Strings{"passkey"}, Display: display,
@@ -54,13 +54,13 @@ func consistent(t *testing.T) store.DecisionRecord {
 		Reviews: []models.Review{{AuthorizationID: a.ID, Reviewer: "credential:crd_2", Resolution: "approve"}},
 		Events: []models.Event{
 			decided,
-			entry(events.ChallengeRequested, "credential:crd_1", map[string]any{"challenge": "chl_1", "methods": []any{"passkey"},
-				"expires_at": apitime.Time(due), "display_digest": shown}),
-			entry(events.ChallengeCompleted, "credential:crd_1", map[string]any{"challenge": "chl_1", "method": "passkey", "child_authorization": "azn_2"}),
-			entry(events.HoldOpened, "credential:crd_1", map[string]any{"risk_class": "high", "due_at": apitime.Time(due), "approvals_required": 1}),
-			entry(events.HoldApproved, "credential:crd_2", map[string]any{"resolved_by": "credential:crd_2", "child_authorization": "azn_3"}),
-			entry(events.ProofConsumed, "credential:crd_1", map[string]any{"proof_id": "prf_1"}),
-			entry(events.OutcomeReported, "credential:crd_1", map[string]any{"outcome": "executed"}),
+			entry("credential:crd_1", events.ChallengeRequestedData{Challenge: "chl_1", Methods: []string{"passkey"},
+				ExpiresAt: apitime.Time(due), DisplayDigest: shown}),
+			entry("credential:crd_1", events.ChallengeCompletedData{Challenge: "chl_1", Method: "passkey", ChildAuthorization: "azn_2"}),
+			entry("credential:crd_1", events.HoldOpenedData{RiskClass: "high", DueAt: apitime.Time(due), ApprovalsRequired: new(1)}),
+			entry("credential:crd_2", events.HoldApprovedData{ResolvedBy: "credential:crd_2", ChildAuthorization: "azn_3"}),
+			entry("credential:crd_1", events.ProofConsumedData{ProofID: "prf_1"}),
+			entry("credential:crd_1", events.OutcomeReportedData{Outcome: "executed"}),
 		},
 	}
 }

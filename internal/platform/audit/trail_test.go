@@ -51,7 +51,7 @@ func (b *bundle) decided() {
 	insert(`insert into proofs values ('prf_1', 'tnt_1', 'env_1', 'azn_3', 'sub_1', 'kid_1', 'bank', 'consumed', 'SECRET.COMPACT.PROOF', $1, $1, $1,
 		'credential:crd_1', null, null)`, noon)
 	e := b.entry(0)
-	e.Type, e.AuthorizationID, e.Data = events.ProofConsumed, "azn_3", map[string]any{"proof_id": "prf_1"}
+	e.AuthorizationID, e.Data = "azn_3", events.ProofConsumedData{ProofID: "prf_1"}
 	require.NoError(b.t, events.Append(b.t.Context(), b.st.Q, e))
 }
 

@@ -20,10 +20,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Entry is one thing that happened. Scope, Type, At and Actor are required; empty strings elsewhere mean "none".
+// Entry is one thing that happened. Scope, At, Actor and Data are required; empty strings elsewhere mean "none".
 type Entry struct {
 	Scope           store.Scope
-	Type            Type
 	At              time.Time
 	SubjectUID      string // ours; never shown
 	Subject         string // the relying party's own id of the subject
@@ -33,7 +32,15 @@ type Entry struct {
 	Actor           string // identity.Principal.Actor(), "workflow:<id>" or "cli:<command>"
 	RequestID       string
 	WorkflowID      string
-	Data            map[string]any // as the type's schema says; nil is the empty object
+	Data            Data // which also gives the event its type
+}
+
+// Type is the type of the entry's data; empty without data.
+func (e Entry) Type() Type {
+	if e.Data == nil {
+		return ""
+	}
+	return e.Data.EventType()
 }
 
 // Append writes the entry in the caller's transaction and, where the type is public and a webhook endpoint of the
@@ -43,7 +50,7 @@ func Append(ctx context.Context, q *store.Q, e Entry) error {
 	if err != nil {
 		return err
 	}
-	return q.Events().Append(ctx, row, e.Type.Public())
+	return q.Events().Append(ctx, row, e.Type().Public())
 }
 
 // saltSize is the length in bytes of the random salt that keeps a digest from being guessed once the data is erased.
@@ -58,16 +65,12 @@ func Row(e Entry) (models.Event, error) {
 	}
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never fails: it ends the process instead
-	data := e.Data
-	if data == nil {
-		data = map[string]any{}
-	}
-	body, err := canonical.JSON(data)
+	body, err := canonical.JSON(e.Data)
 	if err != nil {
-		return models.Event{}, fmt.Errorf("event %s: %w", e.Type, err)
+		return models.Event{}, fmt.Errorf("event %s: %w", e.Type(), err)
 	}
 	row := models.Event{
-		ID: ids.New(ids.Event), TenantID: e.Scope.Tenant, EnvironmentID: e.Scope.Environment, Type: string(e.Type),
+		ID: ids.New(ids.Event), TenantID: e.Scope.Tenant, EnvironmentID: e.Scope.Environment, Type: string(e.Type()),
 		At: e.At.UTC().Truncate(time.Microsecond), SubjectUID: optional(e.SubjectUID), Subject: optional(e.Subject),
 		Action: optional(e.Action), AuthorizationID: optional(e.AuthorizationID), Decision: optional(e.Decision),
 		Actor: e.Actor, RequestID: optional(e.RequestID), WorkflowID: optional(e.WorkflowID), Data: body, Salt: salt,
@@ -78,18 +81,20 @@ func Row(e Entry) (models.Event, error) {
 
 func (e Entry) check() error {
 	switch {
+	case e.Data == nil:
+		return errors.New("event: data is required")
 	case e.Scope.Tenant == "" || e.Scope.Environment == "":
-		return fmt.Errorf("event %s: scope is required", e.Type)
+		return fmt.Errorf("event %s: scope is required", e.Type())
 	case e.At.IsZero():
-		return fmt.Errorf("event %s: at is required", e.Type)
+		return fmt.Errorf("event %s: at is required", e.Type())
 	case e.Actor == "":
-		return fmt.Errorf("event %s: actor is required", e.Type)
+		return fmt.Errorf("event %s: actor is required", e.Type())
 	case e.Subject != "" && e.SubjectUID == "":
 		// Without it, erasing the subject would leave this entry behind.
-		return fmt.Errorf("event %s: subject uid is required with subject", e.Type)
+		return fmt.Errorf("event %s: subject uid is required with subject", e.Type())
 	}
-	if _, ok := Lookup(e.Type); !ok {
-		return fmt.Errorf("event %s: unknown type", e.Type)
+	if _, ok := Lookup(e.Type()); !ok {
+		return fmt.Errorf("event %s: unknown type", e.Type())
 	}
 	return nil
 }

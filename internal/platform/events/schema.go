@@ -18,53 +18,15 @@ type Definition struct {
 	Public      bool
 	Description string
 	Schema      map[string]any // JSON Schema 2020-12 of the data as it is shown: Payload's result
-	Example     map[string]any // valid under Schema
+	Example     map[string]any // valid under Schema; nil for audit-only types
+	data        []Data         // the structs of the type's events; several only for audit-only types
 }
 
-type field struct {
-	name     string
-	schema   map[string]any
-	required bool
-}
-
-func req(name string, schema map[string]any) field { return field{name, schema, true} }
-func opt(name string, schema map[string]any) field { return field{name, schema, false} }
-
-var (
-	text      = map[string]any{"type": "string", "minLength": 1}
-	flag      = map[string]any{"type": "boolean"}
-	count     = map[string]any{"type": "integer", "minimum": 0}
-	number    = map[string]any{"type": "number"}
-	timestamp = map[string]any{"type": "string", "format": "date-time"}
-	words     = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
-	digest    = map[string]any{"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-)
-
-func enum(values ...any) map[string]any { return map[string]any{"type": "string", "enum": values} }
+// Data returns an empty value of each struct that the type's events carry.
+func (d Definition) Data() []Data { return slices.Clone(d.data) }
 
 // envelope are the properties that every type's data may carry beside its own, taken from the entry itself.
 var envelope = []string{"environment", "subject", "action", "authorization", "decision"}
-
-// object makes a closed schema of the fields; environment is always there.
-func object(fields []field) map[string]any {
-	props, required := map[string]any{"environment": text}, []any{"environment"}
-	for _, f := range fields {
-		props[f.name] = f.schema
-		if f.required {
-			required = append(required, f.name)
-		}
-	}
-	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-		"properties": props, "required": required, "additionalProperties": false}
-}
-
-// auditSchema is shared by the audit-only types: their data is a flat list of facts.
-var auditSchema = map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-	"properties": map[string]any{"environment": text, "before": digest, "after": digest},
-	"required":   []any{"environment"},
-	"additionalProperties": map[string]any{"type": []any{"string", "number", "boolean", "null", "array"},
-		"items": map[string]any{"type": []any{"string", "number"}}},
-}
 
 // Lookup finds a type in the catalogue.
 func Lookup(t Type) (Definition, bool) {

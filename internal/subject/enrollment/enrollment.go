@@ -95,8 +95,8 @@ func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, s
 		return View{}, err
 	}
 	err = events.Append(ctx, q, events.Entry{
-		Scope: p.Store(), Type: events.EnrollmentRequested, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
-		RequestID: p.RequestID, Data: map[string]any{"enrollment": e.ID, "session": session, "forced": force},
+		Scope: p.Store(), At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: events.EnrollmentRequestedData{Enrollment: e.ID, Session: session, Forced: force},
 	})
 	if err != nil {
 		return View{}, err
@@ -323,16 +323,17 @@ type training struct {
 }
 
 func (s *Service) tell(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
-	t := events.EnrollmentCompleted
+	result := events.EnrollmentCompletedData{
+		Enrollment: e.ID, Session: e.SessionID, Anchor: e.Anchor, Forced: &e.Force, WindowsAccepted: e.WindowsAccepted,
+		Limitations: e.Limitations, Modalities: done.modalities, DeviceClass: done.device,
+		RefusedSessions: append([]string{}, e.RefusedSessions...),
+	}
+	var data events.Data = result
 	if e.Status == models.EnrollmentFailed {
-		t = events.EnrollmentFailed
+		data = events.EnrollmentFailedData(result)
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, Type: t, At: step.At, SubjectUID: sub.UID,
-		Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: map[string]any{
-			"enrollment": e.ID, "session": e.SessionID, "anchor": e.Anchor, "forced": e.Force, "windows_accepted": e.WindowsAccepted,
-			"limitations": []string(e.Limitations), "modalities": done.modalities, "device_class": done.device,
-			"refused_sessions": append([]string{}, e.RefusedSessions...),
-		},
+		Scope: store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, At: step.At, SubjectUID: sub.UID,
+		Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: data,
 	})
 }

@@ -213,8 +213,8 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 			out = Verdict{Decision: "reject", Reasons: []string{reason.SubjectRevoked}}
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.AuthenticationDecided, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Decision: out.Decision,
-			Actor: p.Actor(), RequestID: p.RequestID, Data: map[string]any{"confidence": out.Confidence, "reason_codes": out.Reasons},
+			Scope: p.Store(), At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Decision: out.Decision,
+			Actor: p.Actor(), RequestID: p.RequestID, Data: events.AuthenticationDecidedData{Confidence: &out.Confidence, ReasonCodes: out.Reasons},
 		})
 	})
 	return out, err

@@ -210,8 +210,8 @@ func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub model
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: scope, Type: events.PasskeyCloneWarning, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID,
-			Actor: "passkey:" + row.ID, Data: map[string]any{"passkey": row.ID, "sign_count": row.SignCount},
+			Scope: scope, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID,
+			Actor: "passkey:" + row.ID, Data: events.PasskeyCloneWarningData{Passkey: row.ID, SignCount: row.SignCount},
 		})
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, i
 		if err != nil {
 			return err
 		}
-		data := map[string]any{"passkey": id, "remaining": len(left)}
-		return events.Append(ctx, q, entry(p, sub, events.PasskeyRevoked, now, data))
+		data := events.PasskeyRevokedData{Passkey: id, Remaining: new(len(left))}
+		return events.Append(ctx, q, entry(p, sub, now, data))
 	})
 }

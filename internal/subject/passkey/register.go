@@ -52,7 +52,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 		if err := q.RegistrationGrants().Create(ctx, g); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, entry(p, sub, events.PasskeyRegistrationGranted, now, map[string]any{"grant": g.ID}))
+		return events.Append(ctx, q, entry(p, sub, now, events.PasskeyRegistrationGrantedData{Grant: g.ID}))
 	})
 	return Grant{Token: token, ExpiresAt: g.ExpiresAt}, err
 }
@@ -135,11 +135,11 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 	if !created {
 		return row, problem.New(problem.PasskeyExists, "This passkey is already registered in the environment.")
 	}
-	data := map[string]any{"passkey": row.ID, "backed_up": row.BackupState}
+	data := events.PasskeyRegisteredData{Passkey: row.ID, BackedUp: &row.BackupState}
 	if model := AAGUID(row); model != nil {
-		data["aaguid"] = *model
+		data.AAGUID = *model
 	}
-	return row, events.Append(ctx, q, entry(p, c.subject, events.PasskeyRegistered, now, data))
+	return row, events.Append(ctx, q, entry(p, c.subject, now, data))
 }
 
 // candidate is a usable grant with its subject and the subject's active passkeys.
@@ -238,9 +238,9 @@ func transportNames(in []protocol.AuthenticatorTransport) models.Strings {
 	return out
 }
 
-func entry(p identity.Principal, sub models.Subject, t events.Type, at time.Time, data map[string]any) events.Entry {
+func entry(p identity.Principal, sub models.Subject, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: p.Store(), Type: t, At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		Scope: p.Store(), At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
 		RequestID: p.RequestID, Data: data,
 	}
 }

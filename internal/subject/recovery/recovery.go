@@ -120,7 +120,7 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 
 // startOver ends what is open for the subject and what accepts its evidence, resets its templates and schedules the workflow.
 func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
-	e := entry(r, sub, events.RecoveryStarted, r.CreatedAt, p.Actor())
+	e := entry(r, sub, r.CreatedAt, p.Actor(), recoveryData(r))
 	e.RequestID = p.RequestID
 	if err := events.Append(ctx, q, e); err != nil {
 		return err
@@ -166,8 +166,8 @@ func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub m
 	if err := q.Subjects().SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {
 		return err
 	}
-	e := entry(r, sub, events.TemplateReset, r.CreatedAt, p.Actor())
-	e.RequestID, e.Data = p.RequestID, map[string]any{"templates": retired, "recovery": r.ID}
+	e := entry(r, sub, r.CreatedAt, p.Actor(), events.TemplateResetData{Templates: retired, Recovery: r.ID})
+	e.RequestID = p.RequestID
 	return events.Append(ctx, q, e)
 }
 
@@ -187,21 +187,17 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) 
 	return View{}, err
 }
 
-func entry(r models.Recovery, sub models.Subject, t events.Type, at time.Time, actor string) events.Entry {
+func entry(r models.Recovery, sub models.Subject, at time.Time, actor string, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, Type: t, At: at, SubjectUID: sub.UID,
-		Subject: sub.ExternalID, Actor: actor, Data: map[string]any{
-			"recovery": r.ID, "anchor": r.Anchor, "ready_at": apitime.Time(r.ReadyAt), "expires_at": apitime.Time(r.ExpiresAt),
-			"limitations": anySlice(r.Limitations),
-		},
+		Scope: store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, At: at, SubjectUID: sub.UID,
+		Subject: sub.ExternalID, Actor: actor, Data: data,
 	}
 }
 
-// words is the list as it is written into an event: never null.
-func anySlice(in models.Strings) []any {
-	out := make([]any, len(in))
-	for i, w := range in {
-		out[i] = w
+// recoveryData describes the recovery as each of its events does; the list of limitations is never null.
+func recoveryData(r models.Recovery) events.RecoveryStartedData {
+	return events.RecoveryStartedData{
+		Recovery: r.ID, Anchor: r.Anchor, ReadyAt: apitime.Time(r.ReadyAt), ExpiresAt: apitime.Time(r.ExpiresAt),
+		Limitations: append([]string{}, r.Limitations...),
 	}
-	return out
 }

@@ -67,9 +67,16 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	return out, err
 }
 
-// eventTypes are the events of the transitions that Advance makes; the others have none.
-var eventTypes = map[models.RecoveryStatus]events.Type{
-	models.RecoveryReady: events.RecoveryReady, models.RecoveryExpired: events.RecoveryExpired,
+// moveData is the event of a transition that Advance makes; nil if the transition has none.
+func moveData(r models.Recovery, to models.RecoveryStatus) events.Data {
+	switch to {
+	case models.RecoveryReady:
+		return events.RecoveryReadyData(recoveryData(r))
+	case models.RecoveryExpired:
+		return events.RecoveryExpiredData(recoveryData(r))
+	default:
+		return nil
+	}
 }
 
 // move makes one transition. The UPDATE names the current status, so it fails if another transaction moved the recovery.
@@ -82,11 +89,11 @@ func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subjec
 		return problem.New(problem.Conflict, "The recovery was changed by a concurrent request.")
 	}
 	r.Status = to
-	t, ok := eventTypes[to]
-	if !ok {
+	data := moveData(*r, to)
+	if data == nil {
 		return nil
 	}
-	e := entry(*r, sub, t, step.At, "workflow:"+step.WorkflowID)
+	e := entry(*r, sub, step.At, "workflow:"+step.WorkflowID, data)
 	e.WorkflowID = step.WorkflowID
 	return events.Append(ctx, q, e)
 }
@@ -164,7 +171,8 @@ func recordCompletion(ctx context.Context, q *store.Q, scope store.Scope, r mode
 		}
 	}
 	// The event of the enrollment names the caller that requested it.
-	if err := events.Append(ctx, q, entry(r, sub, events.RecoveryCompleted, at, "recovery:"+r.ID)); err != nil {
+	data := events.RecoveryCompletedData(recoveryData(r))
+	if err := events.Append(ctx, q, entry(r, sub, at, "recovery:"+r.ID, data)); err != nil {
 		return err
 	}
 	return outbox.Add(ctx, q, outbox.Item{Topic: TopicSettled, Environment: r.EnvironmentID, Ref: r.ID, At: at})

@@ -2,7 +2,6 @@ package research
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -34,25 +33,25 @@ func (s *Service) endPeriod(ctx context.Context, p store.OwnedPeriod, at time.Ti
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: p.Tenant, Environment: p.Environment}, Type: events.ResearchSaltDestroyed, At: at,
-			Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"period": p.ID},
+			Scope: store.Scope{Tenant: p.Tenant, Environment: p.Environment}, At: at,
+			Actor: "workflow:" + by, WorkflowID: by, Data: events.ResearchSaltDestroyedData{Period: p.ID},
 		})
 	})
 }
 
 // RecordLearning records background.learned in every environment whose vectors are in the range, with data and the number of
 // the environment's vectors.
-func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, data map[string]any, at time.Time, actor string) error {
+func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, data events.BackgroundLearnedData, at time.Time, actor string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		read, err := q.Research().Counts(ctx, r)
 		if err != nil {
 			return err
 		}
 		for _, g := range read {
-			own := maps.Clone(data)
-			own["vectors"] = g.Rows
+			own := data
+			own.Vectors = g.Rows
 			err := events.Append(ctx, q, events.Entry{Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment},
-				Type: events.BackgroundLearned, At: at, Actor: actor, Data: own})
+				At: at, Actor: actor, Data: own})
 			if err != nil {
 				return err
 			}
@@ -84,17 +83,18 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 		if removed, err = q.Research().Clear(ctx, scope.Environment); err != nil || removed == 0 {
 			return err
 		}
-		return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.ResearchVectorsRemoved, At: at, Actor: actor,
-			Data: map[string]any{"removed": removed}})
+		return events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor,
+			Data: events.ResearchVectorsRemovedData{Removed: removed}})
 	})
 	return removed, err
 }
 
 func switched(ctx context.Context, q *store.Q, scope store.Scope, before, after bool, at time.Time, actor string) error {
 	setting := func(on bool) any { return map[string]bool{"research_enabled": on} }
-	data, err := events.Between(map[string]any{"research_enabled": after}, setting(before), setting(after))
+	change, err := events.NewChange(setting(before), setting(after))
 	if err != nil {
 		return err
 	}
-	return events.Append(ctx, q, events.Entry{Scope: scope, Type: events.EnvironmentUpdated, At: at, Actor: actor, Data: data})
+	data := events.EnvironmentResearchChangedData{ResearchEnabled: after, Change: change}
+	return events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor, Data: data})
 }

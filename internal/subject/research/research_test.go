@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/research"
@@ -175,7 +176,7 @@ func TestRecordLearningAppendsToEverySourceEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	learned := func(r store.ResearchRange) {
-		require.NoError(t, b.service.RecordLearning(t.Context(), r, map[string]any{"version": "v1", "modality": "keystroke", "people": 20}, now, "cli:background learn"))
+		require.NoError(t, b.service.RecordLearning(t.Context(), r, events.BackgroundLearnedData{Version: "v1", Modality: "keystroke", People: 20}, now, "cli:background learn"))
 	}
 	learned(store.ResearchRange{})
 	require.Zero(t, b.Events("background.learned"), "no vector of it was read")

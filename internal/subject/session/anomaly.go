@@ -44,10 +44,9 @@ func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) er
 		if was.Claim(name).Status == scoring.Detected {
 			continue
 		}
-		e := entry(a.principal, a.subject, events.SessionAnomaly, a.at)
-		e.Data = map[string]any{
-			"session": a.before.ID, "claim": name, "status": string(claim.Status), "frame": a.frame, "reason_codes": append([]string{}, claim.ReasonCodes...),
-		}
+		e := entry(a.principal, a.subject, a.at, events.SessionAnomalyData{
+			Session: a.before.ID, Claim: name, Status: string(claim.Status), Frame: a.frame, ReasonCodes: append([]string{}, claim.ReasonCodes...),
+		})
 		if err := events.Append(ctx, q, e); err != nil {
 			return err
 		}

@@ -270,11 +270,10 @@ func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v 
 	if trust.State == sess.TrustState {
 		return nil
 	}
-	e := entry(p, v, events.TrustStateChanged, now)
-	e.Data = map[string]any{
-		"session": sess.ID, "from": sess.TrustState, "to": trust.State, "coverage": sess.Coverage, "score": trust.Score,
-		"reason_codes": append([]string{}, trust.Reasons...),
-	}
+	e := entry(p, v, now, events.TrustStateChangedData{
+		Session: sess.ID, From: sess.TrustState, To: trust.State, Coverage: sess.Coverage, Score: &trust.Score,
+		ReasonCodes: append([]string{}, trust.Reasons...),
+	})
 	sess.TrustState = trust.State
 	return events.Append(ctx, q, e)
 }
@@ -287,7 +286,7 @@ func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFra
 		if err := q.Subjects().SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
 			return err
 		}
-		if err := events.Append(ctx, q, entry(p, v, events.EnrollmentStarted, f.now)); err != nil {
+		if err := events.Append(ctx, q, entry(p, v, f.now, events.EnrollmentStartedData{Session: v.Session.ID})); err != nil {
 			return err
 		}
 	}

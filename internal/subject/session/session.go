@@ -57,15 +57,15 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 		if err := q.Sessions().Create(ctx, out.Session); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, entry(p, out, events.SessionStarted, now))
+		return events.Append(ctx, q, entry(p, out, now, events.SessionStartedData{Session: out.Session.ID}))
 	})
 	return out, err
 }
 
-func entry(p identity.Principal, v store.SubjectSession, t events.Type, at time.Time) events.Entry {
+func entry(p identity.Principal, v store.SubjectSession, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: p.Store(), Type: t, At: at, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Actor: p.Actor(),
-		RequestID: p.RequestID, Data: map[string]any{"session": v.Session.ID},
+		Scope: p.Store(), At: at, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: data,
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 		if err := template.AfterSession(ctx, q, v.Session, now); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, entry(p, v, events.SessionEnded, now))
+		return events.Append(ctx, q, entry(p, v, now, events.SessionEndedData{Session: v.Session.ID}))
 	})
 	return out, err
 }

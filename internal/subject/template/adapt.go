@@ -209,10 +209,10 @@ func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub
 			return AdaptationResult{}, err
 		}
 		err = events.Append(ctx, q, events.Entry{
-			Scope: scope, Type: events.TemplateAdapted, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
-			Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: map[string]any{
-				"template": row.ID, "modality": row.Modality, "device_class": row.DeviceClass, "session": session.ID,
-				"adaptations": t.Adaptations, "model_version": t.ModelVersion,
+			Scope: scope, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
+			Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: events.TemplateAdaptedData{
+				Template: row.ID, Modality: row.Modality, DeviceClass: row.DeviceClass, Session: session.ID,
+				Adaptations: t.Adaptations, ModelVersion: t.ModelVersion,
 			},
 		})
 		if err != nil {

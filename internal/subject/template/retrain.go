@@ -67,10 +67,9 @@ func (s *Service) retrain(ctx context.Context, found models.Template, at time.Ti
 				return err
 			}
 			return events.Append(ctx, q, events.Entry{
-				Scope: scope, Type: events.TemplateTrained, At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + by,
-				WorkflowID: by, Data: map[string]any{
-					"template": row.ID, "modality": row.Modality, "device_class": row.DeviceClass,
-					"from_model": from, "model_version": row.ModelVersion,
+				Scope: scope, At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: "workflow:" + by,
+				WorkflowID: by, Data: events.TemplateTrainedData{
+					Template: row.ID, Modality: row.Modality, DeviceClass: row.DeviceClass, FromModel: from, ModelVersion: row.ModelVersion,
 				},
 			})
 		}

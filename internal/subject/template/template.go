@@ -79,9 +79,9 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 		}
 		out = to
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), Type: events.TemplateRolledBack, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
-			RequestID: p.RequestID, Data: map[string]any{
-				"template": to.ID, "modality": to.Modality, "device_class": to.DeviceClass, "from_version": from, "to_version": to.Version,
+			Scope: p.Store(), At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+			RequestID: p.RequestID, Data: events.TemplateRolledBackData{
+				Template: to.ID, Modality: to.Modality, DeviceClass: to.DeviceClass, FromVersion: from, ToVersion: to.Version,
 			},
 		})
 	})

@@ -177,12 +177,12 @@ type removal struct {
 
 func recordRemoval(ctx context.Context, q *store.Q, e removal, at time.Time, by string) error {
 	g := e.gone
-	t, data := events.RetentionExecuted, map[string]any{"class": string(e.class), "removed": g.Rows, "older_than": apitime.Time(e.before)}
+	var data events.Data = events.RetentionExecutedData{Class: string(e.class), Removed: g.Rows, OlderThan: apitime.Time(e.before)}
 	if e.class == store.ExpiringResearch {
-		t, data = events.ResearchVectorsRemoved, map[string]any{"removed": g.Rows}
+		data = events.ResearchVectorsRemovedData{Removed: g.Rows}
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment}, Type: t, At: at, Actor: "workflow:" + by, WorkflowID: by, Data: data,
+		Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment}, At: at, Actor: "workflow:" + by, WorkflowID: by, Data: data,
 	})
 }
 

@@ -58,7 +58,7 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 			b.Write(store.Decision{Authorization: a})
 		}, "select count(*) from authorizations", "retention.executed"},
 		"events": {kept.Events, func(b *bundle, at time.Time) {
-			row, err := events.Row(events.Entry{Scope: b.Scope, Type: events.SubjectCreated, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
+			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectCreatedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)
 			require.NoError(t, b.Store.Events().Append(t.Context(), row, false))
 		}, "select count(*) from events where type = 'subject.created' and data is not null", "retention.executed"},

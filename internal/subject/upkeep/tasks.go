@@ -118,8 +118,8 @@ func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Tim
 		return err
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, Type: events.SessionExpired, At: at,
-		SubjectUID: s.SubjectUID, Subject: subject, Actor: "workflow:" + by, WorkflowID: by, Data: map[string]any{"session": s.ID},
+		Scope: store.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, At: at,
+		SubjectUID: s.SubjectUID, Subject: subject, Actor: "workflow:" + by, WorkflowID: by, Data: events.SessionExpiredData{Session: s.ID},
 	})
 }
 

@@ -68,7 +68,7 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 
 func (b *streamBundle) append(subject string) string {
 	b.t.Helper()
-	row, err := events.Row(events.Entry{Scope: b.scope, Type: events.SubjectCreated, At: clock.System().Now(), Subject: subject, SubjectUID: "sub_1",
+	row, err := events.Row(events.Entry{Scope: b.scope, Data: events.SubjectCreatedData{}, At: clock.System().Now(), Subject: subject, SubjectUID: "sub_1",
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))

@@ -48,7 +48,7 @@ func setup(t testing.TB, o stream.Options) *bundle {
 }
 
 func entry(s store.Scope, subject string) events.Entry {
-	return events.Entry{Scope: s, Type: events.SubjectCreated, At: noon, Subject: subject, SubjectUID: "sub_" + subject, Actor: "credential:crd_1"}
+	return events.Entry{Scope: s, Data: events.SubjectCreatedData{}, At: noon, Subject: subject, SubjectUID: "sub_" + subject, Actor: "credential:crd_1"}
 }
 
 // append writes an entry in a transaction of its own and returns its id.
@@ -110,7 +110,7 @@ func TestLiveEventsOfTheEnvironmentOnly(t *testing.T) {
 	b.append(entry(store.Scope{Tenant: "tnt_1", Environment: "env_2"}, "other-environment"))
 	b.append(entry(store.Scope{Tenant: "tnt_2", Environment: "env_3"}, "other-tenant"))
 	e := entry(mine, "audit")
-	e.Type, e.Subject, e.SubjectUID = events.ActionCreated, "", ""
+	e.Data, e.Subject, e.SubjectUID = events.ActionCreatedData{ActionID: "act_1", Mode: "test"}, "", ""
 	b.append(e)
 	id := b.append(entry(mine, "mine"))
 	m := take(t, sub, 1)[0]
@@ -137,11 +137,11 @@ func TestFilters(t *testing.T) {
 			b.append(entry(scope, "a"))
 			b.append(entry(scope, "b"))
 			r := entry(scope, "r")
-			r.Type, r.Data = events.RecoveryStarted, map[string]any{"recovery": "rcv_1", "anchor": "none"}
+			r.Data = events.RecoveryStartedData{Recovery: "rcv_1", Anchor: "none"}
 			b.append(r)
 			p := entry(scope, "p")
-			p.Type, p.Action, p.AuthorizationID, p.Decision = events.AuthorizationDecided, "pay", "azn_1", "deny"
-			p.Data = map[string]any{"mode": "enforce", "policy_version": 1, "reason_codes": []string{}}
+			p.Action, p.AuthorizationID, p.Decision = "pay", "azn_1", "deny"
+			p.Data = events.AuthorizationDecidedData{Mode: "enforce", PolicyVersion: 1, ReasonCodes: []string{}}
 			b.append(p)
 			require.Contains(t, string(take(t, sub, 1)[0].Data), `"subject":"`+c.want+`"`)
 		})

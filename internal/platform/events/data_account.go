@@ -1,0 +1,184 @@
+package events
+
+// TenantCreatedData has no fields: the envelope says it all.
+type TenantCreatedData struct{}
+
+// EnvironmentCreatedData has no fields.
+type EnvironmentCreatedData struct{}
+
+// EnvironmentSettingsChangedData has the settings of an environment after the change. Its type is environment.updated, as
+// that of the three structs that follow.
+type EnvironmentSettingsChangedData struct {
+	RPName                  string   `json:"rp_name"`
+	Origins                 []string `json:"origins" schema:"null"`
+	ChallengeTTLSeconds     int      `json:"challenge_ttl_seconds"`
+	HoldTTLSeconds          int      `json:"hold_ttl_seconds"`
+	EnrollmentGrantRequired bool     `json:"enrollment_grant_required"`
+	BarSelfReview           bool     `json:"bar_self_review"`
+}
+
+// EnvironmentPagesChangedData has the settings of the hosted pages; a null origin is the service's own.
+type EnvironmentPagesChangedData struct {
+	PageOrigin     *string  `json:"page_origin"`
+	ReturnOrigins  []string `json:"return_origins" schema:"null"`
+	FrameAncestors []string `json:"frame_ancestors" schema:"null"`
+}
+
+// EnvironmentCeilingChangedData has the most requests an hour that a key may be given; null is the default.
+type EnvironmentCeilingChangedData struct {
+	RateLimitCeiling *int `json:"rate_limit_ceiling"`
+}
+
+// EnvironmentResearchChangedData says whether research vectors are stored.
+type EnvironmentResearchChangedData struct {
+	ResearchEnabled bool `json:"research_enabled"`
+	Change
+}
+
+// CredentialCreatedData names an API key, never its secret. Scope is what the key may do.
+type CredentialCreatedData struct {
+	Credential string `json:"credential"`
+	Scope      string `json:"scope"`
+}
+
+// CredentialRotatedData and CredentialRevokedData have the fields of CredentialCreatedData.
+type (
+	CredentialRotatedData CredentialCreatedData
+	CredentialRevokedData CredentialCreatedData
+)
+
+// ClientTokenCreatedData has purposes and a session only if the token is limited to them.
+type ClientTokenCreatedData struct {
+	ClientToken string   `json:"client_token"`
+	Origin      string   `json:"origin" schema:"empty"`
+	Purposes    []string `json:"purposes,omitempty"`
+	Session     string   `json:"session,omitempty"`
+}
+
+// ClientTokenRevokedData counts the tokens of a subject that were revoked.
+type ClientTokenRevokedData struct {
+	Revoked int    `json:"revoked"`
+	Reason  string `json:"reason"`
+}
+
+// PersonInvitedData names the invitation, never its token.
+type PersonInvitedData struct {
+	Person     string `json:"person"`
+	Invitation string `json:"invitation"`
+}
+
+// PersonJoinedData names the passkey that the invited person registered.
+type PersonJoinedData struct {
+	Person     string `json:"person"`
+	Passkey    string `json:"passkey"`
+	Invitation string `json:"invitation"`
+}
+
+// PersonRolesChangedData has either the roles granted or those withdrawn.
+type PersonRolesChangedData struct {
+	Person    string   `json:"person"`
+	Granted   []string `json:"granted,omitempty"`
+	Withdrawn []string `json:"withdrawn,omitempty"`
+}
+
+// PersonSignedInData names the console session and the passkey it began with.
+type PersonSignedInData struct {
+	Person  string `json:"person"`
+	Session string `json:"session"`
+	Passkey string `json:"passkey"`
+}
+
+// PersonConfirmedData names the console session in which the person used their passkey again.
+type PersonConfirmedData struct {
+	Session string `json:"session"`
+	Passkey string `json:"passkey"`
+}
+
+// PersonSignedOutData names the console session that ended.
+type PersonSignedOutData struct {
+	Person  string `json:"person"`
+	Session string `json:"session"`
+}
+
+// PersonRevokedData names the person whose access ended.
+type PersonRevokedData struct {
+	Person string `json:"person"`
+}
+
+// PersonPasskeyCloneWarnedData names the passkey whose counter did not increase.
+type PersonPasskeyCloneWarnedData struct {
+	Person  string `json:"person"`
+	Passkey string `json:"passkey"`
+}
+
+// ActionCreatedData has the mode that the action starts in.
+type ActionCreatedData struct {
+	ActionID string `json:"action_id"`
+	Mode     string `json:"mode"`
+}
+
+// ActionUpdatedData has the mode before and after the change.
+type ActionUpdatedData struct {
+	ActionID   string `json:"action_id"`
+	Mode       string `json:"mode"`
+	ModeBefore string `json:"mode_before"`
+	Change
+}
+
+// ActionArchivedData names the archived action.
+type ActionArchivedData struct {
+	ActionID string `json:"action_id"`
+}
+
+// PolicyCreatedData names a policy version. ContentHash covers everything the version requires.
+type PolicyCreatedData struct {
+	ActionID    string `json:"action_id"`
+	Version     int    `json:"version"`
+	ContentHash string `json:"content_hash"`
+}
+
+// PolicyActivatedData and PolicyRetiredData have the fields of PolicyCreatedData.
+type (
+	PolicyActivatedData PolicyCreatedData
+	PolicyRetiredData   PolicyCreatedData
+)
+
+// SigningKeyCreatedData has the key id (kid) as published in the key set.
+type SigningKeyCreatedData struct {
+	KID string `json:"kid"`
+}
+
+// SigningKeyActivatedData and SigningKeyRetiredData have the fields of SigningKeyCreatedData.
+type (
+	SigningKeyActivatedData SigningKeyCreatedData
+	SigningKeyRetiredData   SigningKeyCreatedData
+)
+
+func (TenantCreatedData) EventType() Type              { return TenantCreated }
+func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
+func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
+func (EnvironmentPagesChangedData) EventType() Type    { return EnvironmentUpdated }
+func (EnvironmentCeilingChangedData) EventType() Type  { return EnvironmentUpdated }
+func (EnvironmentResearchChangedData) EventType() Type { return EnvironmentUpdated }
+func (CredentialCreatedData) EventType() Type          { return CredentialCreated }
+func (CredentialRotatedData) EventType() Type          { return CredentialRotated }
+func (CredentialRevokedData) EventType() Type          { return CredentialRevoked }
+func (ClientTokenCreatedData) EventType() Type         { return ClientTokenCreated }
+func (ClientTokenRevokedData) EventType() Type         { return ClientTokenRevoked }
+func (PersonInvitedData) EventType() Type              { return PersonInvited }
+func (PersonJoinedData) EventType() Type               { return PersonJoined }
+func (PersonRolesChangedData) EventType() Type         { return PersonRolesChanged }
+func (PersonSignedInData) EventType() Type             { return PersonSignedIn }
+func (PersonConfirmedData) EventType() Type            { return PersonConfirmed }
+func (PersonSignedOutData) EventType() Type            { return PersonSignedOut }
+func (PersonRevokedData) EventType() Type              { return PersonRevoked }
+func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }
+func (ActionCreatedData) EventType() Type              { return ActionCreated }
+func (ActionUpdatedData) EventType() Type              { return ActionUpdated }
+func (ActionArchivedData) EventType() Type             { return ActionArchived }
+func (PolicyCreatedData) EventType() Type              { return PolicyCreated }
+func (PolicyActivatedData) EventType() Type            { return PolicyActivated }
+func (PolicyRetiredData) EventType() Type              { return PolicyRetired }
+func (SigningKeyCreatedData) EventType() Type          { return SigningKeyCreated }
+func (SigningKeyActivatedData) EventType() Type        { return SigningKeyActivated }
+func (SigningKeyRetiredData) EventType() Type          { return SigningKeyRetired }

@@ -1,0 +1,116 @@
+package events
+
+// WebhookTestData names the endpoint that a test is sent to.
+type WebhookTestData struct {
+	Endpoint string `json:"endpoint"`
+}
+
+// WebhookFailingData describes an endpoint that fails. Failures counts consecutive failed deliveries.
+type WebhookFailingData struct {
+	Endpoint     string `json:"endpoint"`
+	Reason       string `json:"reason"`
+	FailingSince string `json:"failing_since,omitempty" schema:"date-time"`
+	Failures     *int   `json:"failures,omitempty"`
+}
+
+// WebhookRecoveredData and WebhookDisabledData have the fields of WebhookFailingData.
+type (
+	WebhookRecoveredData WebhookFailingData
+	WebhookDisabledData  WebhookFailingData
+)
+
+// WebhookEndpointCreatedData has digests of the endpoint's address, patterns, description and status.
+type WebhookEndpointCreatedData struct {
+	Endpoint string `json:"endpoint"`
+	Change
+}
+
+// WebhookEndpointUpdatedData and WebhookEndpointDeletedData have the fields of WebhookEndpointCreatedData.
+type (
+	WebhookEndpointUpdatedData WebhookEndpointCreatedData
+	WebhookEndpointDeletedData WebhookEndpointCreatedData
+)
+
+// WebhookEndpointReplayedData counts the deliveries that were scheduled.
+type WebhookEndpointReplayedData struct {
+	Endpoint  string `json:"endpoint"`
+	Scheduled int64  `json:"scheduled"`
+	Change
+}
+
+// WebhookEndpointEnabledData counts the missed deliveries that were scheduled.
+type WebhookEndpointEnabledData WebhookEndpointReplayedData
+
+// WebhookSecretRotatedData says how long the previous secret signs as well.
+type WebhookSecretRotatedData struct {
+	Endpoint       string `json:"endpoint"`
+	OverlapSeconds int    `json:"overlap_seconds"`
+	Change
+}
+
+// ResearchVectorsRemovedData counts research vectors.
+type ResearchVectorsRemovedData struct {
+	Removed int64 `json:"removed"`
+}
+
+// ResearchSaltDestroyedData names the research period that ended.
+type ResearchSaltDestroyedData struct {
+	Period string `json:"period"`
+}
+
+// BackgroundActivatedData names the background model in force. Digest is "embedded" for a model built into the binary.
+type BackgroundActivatedData struct {
+	Background string `json:"background"`
+	Modality   string `json:"modality"`
+	Digest     string `json:"digest"`
+}
+
+// BackgroundLearnedData counts the environment's vectors that a background model was trained on, and its people overall.
+type BackgroundLearnedData struct {
+	Version  string `json:"version"`
+	Modality string `json:"modality"`
+	People   int    `json:"people"`
+	Vectors  int64  `json:"vectors"`
+}
+
+// RetentionExecutedData counts the rows of one class that were removed because they were older than a time.
+type RetentionExecutedData struct {
+	Class     string `json:"class"`
+	Removed   int64  `json:"removed"`
+	OlderThan string `json:"older_than" schema:"date-time"`
+}
+
+// AuditExportedData counts the exported entries.
+type AuditExportedData struct {
+	Entries int64 `json:"entries"`
+}
+
+// AuditReanchoredData is the signed statement by which the audit chain goes on after a restore (docs/audit.md). Sequence and
+// Hash are those of the last link before it; Adopted counts the entries moved behind it; Shift is added to transaction ids.
+type AuditReanchoredData struct {
+	Sequence  int64  `json:"sequence"`
+	Hash      string `json:"hash" schema:"empty"`
+	At        string `json:"at" schema:"date-time"`
+	Reason    string `json:"reason" schema:"empty"`
+	Signature string `json:"signature"`
+	Adopted   int64  `json:"adopted"`
+	Shift     int64  `json:"shift"`
+}
+
+func (WebhookTestData) EventType() Type             { return WebhookTest }
+func (WebhookFailingData) EventType() Type          { return WebhookFailing }
+func (WebhookRecoveredData) EventType() Type        { return WebhookRecovered }
+func (WebhookDisabledData) EventType() Type         { return WebhookDisabled }
+func (WebhookEndpointCreatedData) EventType() Type  { return WebhookEndpointCreated }
+func (WebhookEndpointUpdatedData) EventType() Type  { return WebhookEndpointUpdated }
+func (WebhookEndpointDeletedData) EventType() Type  { return WebhookEndpointDeleted }
+func (WebhookEndpointReplayedData) EventType() Type { return WebhookEndpointReplayed }
+func (WebhookEndpointEnabledData) EventType() Type  { return WebhookEndpointEnabled }
+func (WebhookSecretRotatedData) EventType() Type    { return WebhookSecretRotated }
+func (ResearchVectorsRemovedData) EventType() Type  { return ResearchVectorsRemoved }
+func (ResearchSaltDestroyedData) EventType() Type   { return ResearchSaltDestroyed }
+func (BackgroundActivatedData) EventType() Type     { return BackgroundActivated }
+func (BackgroundLearnedData) EventType() Type       { return BackgroundLearned }
+func (RetentionExecutedData) EventType() Type       { return RetentionExecuted }
+func (AuditExportedData) EventType() Type           { return AuditExported }
+func (AuditReanchoredData) EventType() Type         { return AuditReanchored }

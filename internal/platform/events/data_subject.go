@@ -1,0 +1,215 @@
+package events
+
+// SubjectCreatedData has Via if the subject was not created by POST /subjects.
+type SubjectCreatedData struct {
+	Via string `json:"via,omitempty"`
+}
+
+// SubjectRevokedData counts what became void with the subject. ReasonDigest covers the reason given, if any.
+type SubjectRevokedData struct {
+	ProofsRevoked       *int   `json:"proofs_revoked,omitempty"`
+	ChallengesCancelled *int   `json:"challenges_cancelled,omitempty"`
+	ReasonDigest        string `json:"reason_digest,omitempty" schema:"digest"`
+}
+
+// SubjectAdaptationChangedData says whether the subject's templates may adapt. ReasonDigest covers the reason given, if any.
+type SubjectAdaptationChangedData struct {
+	Frozen       bool   `json:"frozen"`
+	ReasonDigest string `json:"reason_digest,omitempty" schema:"digest"`
+}
+
+// SubjectConsentChangedData has VectorsRemoved only if consent was withdrawn.
+type SubjectConsentChangedData struct {
+	Consented      bool   `json:"consented"`
+	VectorsRemoved *int64 `json:"vectors_removed,omitempty"`
+}
+
+// SubjectExportedData has the digest of the exported document.
+type SubjectExportedData struct {
+	Digest string `json:"digest,omitempty" schema:"digest"`
+}
+
+// SubjectErasureRequestedData names the erasure that began.
+type SubjectErasureRequestedData struct {
+	Erasure string `json:"erasure"`
+}
+
+// SubjectErasedData names a completed erasure, never its subject. Removed counts rows, Events those of the event log.
+type SubjectErasedData struct {
+	Erasure string `json:"erasure"`
+	Removed *int64 `json:"removed,omitempty"`
+	Events  *int64 `json:"events,omitempty"`
+}
+
+// TrustStateChangedData is a transition of a session's trust state. Score is between 0 and 1.
+type TrustStateChangedData struct {
+	Session     string   `json:"session"`
+	From        string   `json:"from"`
+	To          string   `json:"to"`
+	ReasonCodes []string `json:"reason_codes"`
+	Score       *float64 `json:"score,omitempty"`
+	Coverage    string   `json:"coverage,omitempty" schema:"none|sparse|partial|sufficient"`
+}
+
+// SessionAnomalyData names the alarming claim, and the evidence frame with which it was first detected.
+type SessionAnomalyData struct {
+	Session     string   `json:"session"`
+	ReasonCodes []string `json:"reason_codes"`
+	Claim       string   `json:"claim,omitempty"`
+	Status      string   `json:"status,omitempty"`
+	Frame       string   `json:"frame,omitempty"`
+}
+
+// SessionStartedData names an observation session.
+type SessionStartedData struct {
+	Session string `json:"session"`
+}
+
+// SessionExpiredData names a session that was idle for too long.
+type SessionExpiredData SessionStartedData
+
+// SessionEndedData has a reason if the service ended the session and none if the relying party did.
+type SessionEndedData struct {
+	Session string `json:"session"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// EnrollmentStartedData names the session whose evidence began the enrollment.
+type EnrollmentStartedData SessionStartedData
+
+// EnrollmentRequestedData describes a request to complete an enrollment. Forced enrollments accept less evidence.
+type EnrollmentRequestedData struct {
+	Enrollment string `json:"enrollment"`
+	Session    string `json:"session"`
+	Forced     bool   `json:"forced"`
+}
+
+// EnrollmentCompletedData describes what the template was trained on. RefusedSessions did not match the others.
+type EnrollmentCompletedData struct {
+	Enrollment      string   `json:"enrollment"`
+	Session         string   `json:"session,omitempty"`
+	WindowsAccepted int      `json:"windows_accepted"`
+	Limitations     []string `json:"limitations,omitzero"`
+	Modalities      []string `json:"modalities,omitzero"`
+	Anchor          string   `json:"anchor,omitempty"`
+	Forced          *bool    `json:"forced,omitempty"`
+	DeviceClass     string   `json:"device_class,omitempty"`
+	RefusedSessions []string `json:"refused_sessions,omitzero"`
+}
+
+// EnrollmentFailedData differs from EnrollmentCompletedData in that it always names the limitations.
+type EnrollmentFailedData struct {
+	Enrollment      string   `json:"enrollment"`
+	Session         string   `json:"session,omitempty"`
+	WindowsAccepted int      `json:"windows_accepted"`
+	Limitations     []string `json:"limitations"`
+	Modalities      []string `json:"modalities,omitzero"`
+	Anchor          string   `json:"anchor,omitempty"`
+	Forced          *bool    `json:"forced,omitempty"`
+	DeviceClass     string   `json:"device_class,omitempty"`
+	RefusedSessions []string `json:"refused_sessions,omitzero"`
+}
+
+// TemplateTrainedData describes a template that was trained again for another model version.
+type TemplateTrainedData struct {
+	Template     string `json:"template"`
+	Modality     string `json:"modality"`
+	DeviceClass  string `json:"device_class"`
+	FromModel    string `json:"from_model" schema:"empty"`
+	ModelVersion string `json:"model_version"`
+}
+
+// TemplateAdaptedData describes a template that adapted to a session. Adaptations counts them since enrollment.
+type TemplateAdaptedData struct {
+	Template     string `json:"template"`
+	Modality     string `json:"modality"`
+	DeviceClass  string `json:"device_class"`
+	Session      string `json:"session"`
+	Adaptations  int    `json:"adaptations"`
+	ModelVersion string `json:"model_version"`
+}
+
+// TemplateResetData counts the templates that a recovery retired.
+type TemplateResetData struct {
+	Templates int64  `json:"templates"`
+	Recovery  string `json:"recovery"`
+}
+
+// TemplateRolledBackData names the version that is active again.
+type TemplateRolledBackData struct {
+	Template    string `json:"template"`
+	Modality    string `json:"modality"`
+	DeviceClass string `json:"device_class"`
+	FromVersion int    `json:"from_version"`
+	ToVersion   int    `json:"to_version"`
+}
+
+// PasskeyRegistrationGrantedData names the grant, never its token.
+type PasskeyRegistrationGrantedData struct {
+	Grant string `json:"grant"`
+}
+
+// PasskeyRegisteredData has the AAGUID if the authenticator reported one.
+type PasskeyRegisteredData struct {
+	Passkey  string `json:"passkey"`
+	BackedUp *bool  `json:"backed_up,omitempty"`
+	AAGUID   string `json:"aaguid,omitempty"`
+}
+
+// PasskeyRevokedData counts the subject's remaining active passkeys.
+type PasskeyRevokedData struct {
+	Passkey   string `json:"passkey"`
+	Remaining *int   `json:"remaining,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// PasskeyCloneWarningData has the last accepted counter, which the authenticator's counter did not exceed.
+type PasskeyCloneWarningData struct {
+	Passkey   string `json:"passkey"`
+	SignCount int64  `json:"sign_count"`
+}
+
+// RecoveryStartedData describes a recovery. The other recovery events carry the same fields.
+type RecoveryStartedData struct {
+	Recovery    string   `json:"recovery"`
+	Anchor      string   `json:"anchor" schema:"none|customer_session|idp|passkey|verified_identity"`
+	ReadyAt     string   `json:"ready_at,omitempty" schema:"date-time"`
+	ExpiresAt   string   `json:"expires_at,omitempty" schema:"date-time"`
+	Limitations []string `json:"limitations,omitzero"`
+}
+
+// RecoveryReadyData, RecoveryCompletedData and RecoveryExpiredData have the fields of RecoveryStartedData.
+type (
+	RecoveryReadyData     RecoveryStartedData
+	RecoveryCompletedData RecoveryStartedData
+	RecoveryExpiredData   RecoveryStartedData
+)
+
+func (SubjectCreatedData) EventType() Type             { return SubjectCreated }
+func (SubjectRevokedData) EventType() Type             { return SubjectRevoked }
+func (SubjectAdaptationChangedData) EventType() Type   { return SubjectAdaptationChanged }
+func (SubjectConsentChangedData) EventType() Type      { return SubjectConsentChanged }
+func (SubjectExportedData) EventType() Type            { return SubjectExported }
+func (SubjectErasureRequestedData) EventType() Type    { return SubjectErasureRequested }
+func (SubjectErasedData) EventType() Type              { return SubjectErased }
+func (TrustStateChangedData) EventType() Type          { return TrustStateChanged }
+func (SessionAnomalyData) EventType() Type             { return SessionAnomaly }
+func (SessionStartedData) EventType() Type             { return SessionStarted }
+func (SessionExpiredData) EventType() Type             { return SessionExpired }
+func (SessionEndedData) EventType() Type               { return SessionEnded }
+func (EnrollmentStartedData) EventType() Type          { return EnrollmentStarted }
+func (EnrollmentRequestedData) EventType() Type        { return EnrollmentRequested }
+func (EnrollmentCompletedData) EventType() Type        { return EnrollmentCompleted }
+func (EnrollmentFailedData) EventType() Type           { return EnrollmentFailed }
+func (TemplateTrainedData) EventType() Type            { return TemplateTrained }
+func (TemplateAdaptedData) EventType() Type            { return TemplateAdapted }
+func (TemplateResetData) EventType() Type              { return TemplateReset }
+func (TemplateRolledBackData) EventType() Type         { return TemplateRolledBack }
+func (PasskeyRegistrationGrantedData) EventType() Type { return PasskeyRegistrationGranted }
+func (PasskeyRegisteredData) EventType() Type          { return PasskeyRegistered }
+func (PasskeyRevokedData) EventType() Type             { return PasskeyRevoked }
+func (PasskeyCloneWarningData) EventType() Type        { return PasskeyCloneWarning }
+func (RecoveryStartedData) EventType() Type            { return RecoveryStarted }
+func (RecoveryReadyData) EventType() Type              { return RecoveryReady }
+func (RecoveryCompletedData) EventType() Type          { return RecoveryCompleted }
+func (RecoveryExpiredData) EventType() Type            { return RecoveryExpired }
