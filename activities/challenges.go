@@ -24,14 +24,6 @@ type ChallengeMove struct {
 	At        time.Time // the workflow's time, which no worker's clock can bend
 }
 
-// ChallengeOutcome is where the challenge stands after the move.
-type ChallengeOutcome struct {
-	Status        string
-	Authorization string    // the child authorization of a completion
-	Decision      string    // the child's decision
-	ExpiresAt     time.Time // for one that is still open
-}
-
 // Challenges are the activities of a challenge.
 type Challenges struct {
 	Moves ChallengeMoves
@@ -39,32 +31,30 @@ type Challenges struct {
 }
 
 // Complete completes the challenge and decides again.
-func (a *Challenges) Complete(ctx context.Context, in ChallengeMove) (ChallengeOutcome, error) {
+func (a *Challenges) Complete(ctx context.Context, in ChallengeMove) (challenge.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Complete)
 }
 
 // Cancel cancels the challenge.
-func (a *Challenges) Cancel(ctx context.Context, in ChallengeMove) (ChallengeOutcome, error) {
+func (a *Challenges) Cancel(ctx context.Context, in ChallengeMove) (challenge.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Cancel)
 }
 
 // Expire expires the challenge where it is open and due, and says where it stands in any case.
-func (a *Challenges) Expire(ctx context.Context, in ChallengeMove) (ChallengeOutcome, error) {
+func (a *Challenges) Expire(ctx context.Context, in ChallengeMove) (challenge.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Expire)
 }
 
-func (a *Challenges) move(ctx context.Context, in ChallengeMove, f func(context.Context, challenge.Move) (challenge.Outcome, error)) (ChallengeOutcome, error) {
+func (a *Challenges) move(ctx context.Context, in ChallengeMove, f func(context.Context, challenge.Move) (challenge.Outcome, error)) (challenge.Outcome, error) {
 	request, err := digest(in.Request)
 	if err != nil {
-		return ChallengeOutcome{}, err
+		return challenge.Outcome{}, err
 	}
 	out, err := f(ctx, challenge.Move{
 		ID: in.Challenge, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
-		return ChallengeOutcome{}, report(ctx, a.Log, err)
+		return challenge.Outcome{}, report(ctx, a.Log, err)
 	}
-	return ChallengeOutcome{
-		Status: string(out.Status), Authorization: out.Authorization, Decision: out.Decision, ExpiresAt: out.ExpiresAt,
-	}, nil
+	return out, nil
 }

@@ -23,13 +23,6 @@ type EvaluationMove struct {
 	At         time.Time // the workflow's time
 }
 
-// EvaluationOutcome is where the evaluation stands after the move.
-type EvaluationOutcome struct {
-	Status string
-	Result string // in_progress, passed or failed
-	EndsAt *time.Time
-}
-
 // Evaluations are the activities of an evaluation.
 type Evaluations struct {
 	Moves EvaluationMoves
@@ -37,13 +30,13 @@ type Evaluations struct {
 }
 
 // Close computes the report and closes the evaluation.
-func (a *Evaluations) Close(ctx context.Context, in EvaluationMove) (EvaluationOutcome, error) {
+func (a *Evaluations) Close(ctx context.Context, in EvaluationMove) (evaluation.Outcome, error) {
 	out, err := a.Moves.Close(ctx, evaluation.Move{
 		ID: in.Evaluation, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
 		WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
-		return EvaluationOutcome{}, report(ctx, a.Log, err)
+		return evaluation.Outcome{}, report(ctx, a.Log, err)
 	}
-	return EvaluationOutcome{Status: string(out.Status), Result: out.Result, EndsAt: out.EndsAt}, nil
+	return out, nil
 }

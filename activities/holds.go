@@ -24,17 +24,6 @@ type HoldMove struct {
 	At            time.Time // the workflow's time
 }
 
-// HoldOutcome is where the hold stands after the move.
-type HoldOutcome struct {
-	Status        string
-	Authorization string // the child authorization of an approval
-	Decision      string // the child's decision
-	Approvals     int    // distinct approvals so far
-	Required      int
-	RemindAt      time.Time // zero where a reminder was sent
-	DueAt         time.Time
-}
-
 // Holds are the activities of a hold.
 type Holds struct {
 	Moves HoldMoves
@@ -42,33 +31,30 @@ type Holds struct {
 }
 
 // Review counts a review in and, where it settles the hold, settles it.
-func (a *Holds) Review(ctx context.Context, in HoldMove) (HoldOutcome, error) {
+func (a *Holds) Review(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Review)
 }
 
 // Remind tells whoever listens that the hold still waits.
-func (a *Holds) Remind(ctx context.Context, in HoldMove) (HoldOutcome, error) {
+func (a *Holds) Remind(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Remind)
 }
 
 // Expire expires the hold where it is pending and due, and says where it stands in any case.
-func (a *Holds) Expire(ctx context.Context, in HoldMove) (HoldOutcome, error) {
+func (a *Holds) Expire(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Expire)
 }
 
-func (a *Holds) move(ctx context.Context, in HoldMove, f func(context.Context, hold.Move) (hold.Outcome, error)) (HoldOutcome, error) {
+func (a *Holds) move(ctx context.Context, in HoldMove, f func(context.Context, hold.Move) (hold.Outcome, error)) (hold.Outcome, error) {
 	request, err := digest(in.Request)
 	if err != nil {
-		return HoldOutcome{}, err
+		return hold.Outcome{}, err
 	}
 	out, err := f(ctx, hold.Move{
 		ID: in.Authorization, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
-		return HoldOutcome{}, report(ctx, a.Log, err)
+		return hold.Outcome{}, report(ctx, a.Log, err)
 	}
-	return HoldOutcome{
-		Status: string(out.Status), Authorization: out.Authorization, Decision: out.Decision,
-		Approvals: out.Approvals, Required: out.Required, RemindAt: out.RemindAt, DueAt: out.DueAt,
-	}, nil
+	return out, nil
 }

@@ -1,30 +1,20 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-
-	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
-// evaluationRuns are the runs of evaluations (workflows.Client).
-type evaluationWorkflows interface {
-	CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by workflows.EvaluationClose) (workflows.EvaluationResult, error)
-}
-
-// evaluationHandlers answer for evaluations.
+// evaluationHandlers serve evaluations.
 type evaluationHandlers struct {
 	Evaluations *evaluation.Service
-	Workflows   evaluationWorkflows
+	Closer      *evaluation.Closer
 }
 
 func (h *evaluationHandlers) list(c *fiber.Ctx) error {
@@ -78,30 +68,14 @@ func (h *evaluationHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *evaluationHandlers) close(c *fiber.Ctx) error {
-	ctx, p, id := request.Context(c), principal(c), param(c, "evaluation_id")
-	run, err := h.Evaluations.PrepareClose(ctx, p.Store(), id)
+	v, finished, err := h.Closer.Close(request.Context(c), principal(c), param(c, "evaluation_id"))
 	if err != nil {
 		return err
 	}
-	status := fiber.StatusOK
-	_, err = h.Workflows.CloseEvaluation(ctx, run, workflows.EvaluationClose{Actor: machineActor(p), RequestID: p.RequestID})
-	switch {
-	case errors.Is(err, workflows.ErrAccepted):
-		status = fiber.StatusAccepted
-	case err != nil && !errors.Is(err, workflows.ErrClosed):
-		return err
+	if !finished {
+		return send(c, fiber.StatusAccepted, v)
 	}
-	v, err := h.Evaluations.Get(ctx, p.Store(), id)
-	if err != nil {
-		return err
-	}
-	return send(c, status, v)
-}
-
-// machineActor names the caller without naming a person: it travels in a workflow's payload.
-func machineActor(p identity.Principal) string {
-	p.Person = ""
-	return p.Actor()
+	return send(c, fiber.StatusOK, v)
 }
 
 func (h *evaluationHandlers) report(c *fiber.Ctx) error {

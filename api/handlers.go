@@ -60,10 +60,10 @@ type Services struct {
 
 // Workflows starts and updates workflow runs (workflows.Client).
 type Workflows interface {
-	challengeWorkflows
-	holdWorkflows
+	challenge.Workflow
+	hold.Workflow
+	evaluation.Workflow
 	enrollmentWorkflows
-	evaluationWorkflows
 }
 
 // handlers has the handlers of every resource.
@@ -103,9 +103,9 @@ func newHandlers(s *server, d Deps) handlers {
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		proofs:         &proofHandlers{Proofs: v.Proofs},
-		challenges:     &challengeHandlers{ChallengeMoves{Challenges: v.Challenges, Workflows: v.Workflows}},
-		reviews:        &reviewHandlers{Holds: v.Holds, Workflows: v.Workflows},
-		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Workflows: v.Workflows},
+		challenges:     &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
+		reviews:        &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
+		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
 		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer, figures: s.metrics},
 		sessions:       &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
 		templates:      &templateHandlers{Templates: v.Templates},

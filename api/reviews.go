@@ -1,29 +1,20 @@
 package api
 
 import (
-	"context"
-
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
-// holdRuns are the runs of holds (workflows.Client).
-type holdWorkflows interface {
-	ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (workflows.HoldResult, error)
-}
-
-// reviewHandlers answer for holds and their reviews.
+// reviewHandlers serve holds and their reviews.
 type reviewHandlers struct {
-	Holds     *hold.Service
-	Workflows holdWorkflows
+	Holds    *hold.Service
+	Reviewer *hold.Reviewer
 }
 
 type heldReview struct {
@@ -106,7 +97,7 @@ func (h *reviewHandlers) counts(c *fiber.Ctx) error {
 		return err
 	}
 	return send(c, fiber.StatusOK, reviewCounts{
-		AsOf: apitime.Time(h.Holds.Clock.Now()), Pending: n.Pending,
+		AsOf: apitime.Time(n.AsOf), Pending: n.Pending,
 		Due:      dueCounts{WithinHour: n.WithinHour, WithinDay: n.WithinDay - n.WithinHour, Later: n.Pending - n.WithinDay},
 		Reminded: n.Reminded, PartlyApproved: n.PartlyApproved,
 		OldestOpenedAt: apitime.OptionalTime(n.OldestOpenedAt), NextDueAt: apitime.OptionalTime(n.NextDueAt),
@@ -122,8 +113,7 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	reviewer := Reviewer{Holds: h.Holds, Workflows: h.Workflows}
-	done, err := reviewer.Review(request.Context(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
+	done, err := h.Reviewer.Review(request.Context(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
 	switch {
 	case err != nil:
 		return err

@@ -20,14 +20,15 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 var runsNow = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
@@ -39,38 +40,38 @@ type directRuns struct {
 	late error // after the move was made: the answer was lost on the way
 }
 
-func (r *directRuns) challenge(ctx context.Context, run challenge.WorkflowInput, request string, move func(context.Context, challenge.Move) (challenge.Outcome, error)) (workflows.ChallengeResult, error) {
+func (r *directRuns) challenge(ctx context.Context, run challenge.WorkflowInput, request string, move func(context.Context, challenge.Move) (challenge.Outcome, error)) (challenge.Outcome, error) {
 	if r.fail != nil {
-		return workflows.ChallengeResult{}, r.fail
+		return challenge.Outcome{}, r.fail
 	}
 	digest, _ := hex.DecodeString(request)
 	out, err := move(ctx, challenge.Move{ID: run.Challenge, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
-	return workflows.ChallengeResult{Status: string(out.Status), Authorization: out.Authorization}, errors.Join(err, r.late)
+	return out, errors.Join(err, r.late)
 }
 
-func (r *directRuns) CompleteChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (workflows.ChallengeResult, error) {
+func (r *directRuns) CompleteChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (challenge.Outcome, error) {
 	return r.challenge(ctx, run, request, r.b.challenges.Complete)
 }
 
-func (r *directRuns) CancelChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (workflows.ChallengeResult, error) {
+func (r *directRuns) CancelChallenge(ctx context.Context, run challenge.WorkflowInput, request string) (challenge.Outcome, error) {
 	return r.challenge(ctx, run, request, r.b.challenges.Cancel)
 }
 
-func (r *directRuns) ReviewHold(ctx context.Context, run hold.WorkflowInput, _, request string) (workflows.HoldResult, error) {
+func (r *directRuns) ReviewHold(ctx context.Context, run hold.WorkflowInput, _, request string) (hold.Outcome, error) {
 	if r.fail != nil {
-		return workflows.HoldResult{}, r.fail
+		return hold.Outcome{}, r.fail
 	}
 	digest, _ := hex.DecodeString(request)
 	out, err := r.b.holds.Review(ctx, hold.Move{ID: run.Authorization, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
-	return workflows.HoldResult{Status: string(out.Status), Approvals: out.Approvals, Required: out.Required}, errors.Join(err, r.late)
+	return out, errors.Join(err, r.late)
 }
 
-func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.WorkflowInput, by workflows.EvaluationClose) (workflows.EvaluationResult, error) {
+func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.WorkflowInput, by evaluation.CloseRequest) (evaluation.Outcome, error) {
 	if r.fail != nil {
-		return workflows.EvaluationResult{}, r.fail
+		return evaluation.Outcome{}, r.fail
 	}
 	out, err := r.b.evaluations.Close(ctx, evaluation.Move{ID: run.Evaluation, Actor: by.Actor, At: r.b.clock.Now(), WorkflowID: "w"})
-	return workflows.EvaluationResult{Status: string(out.Status), Result: out.Result}, errors.Join(err, r.late)
+	return out, errors.Join(err, r.late)
 }
 
 // runsBundle is the handlers of what runs settle, on a real database, as one server credential.
@@ -88,16 +89,17 @@ func setupRuns(t *testing.T) *runsBundle {
 	t.Helper()
 	st := testenv.Store(t)
 	b := &runsBundle{World: fixture.New(t, st, runsNow), clock: clock.NewFake(runsNow)}
-	b.challenges = &challenge.Service{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-			return b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-		}}
-	b.holds = &hold.Service{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, nil, err
+		}})
+	b.holds = hold.New(st, b.clock,
+		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}}
-	b.evaluations = &evaluation.Service{Store: st, Clock: b.clock}
+		}, nil)
+	b.evaluations = evaluation.New(st, b.clock)
 	b.runs = &directRuns{b: b}
 	b.app = fiber.New(fiber.Config{Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
 		p := request.ProblemOf(err)
@@ -112,14 +114,14 @@ func setupRuns(t *testing.T) *runsBundle {
 }
 
 func (b *runsBundle) mount() {
-	c := &challengeHandlers{ChallengeMoves{Challenges: b.challenges, Workflows: b.runs}}
+	c := &challengeHandlers{Challenges: b.challenges, Resolver: challenge.NewResolver(b.challenges, b.runs)}
 	b.app.Get("/challenges/:challenge_id", c.get)
 	b.app.Post("/challenges/:challenge_id/complete", c.complete)
 	b.app.Post("/challenges/:challenge_id/cancel", c.cancel)
-	r := &reviewHandlers{Holds: b.holds, Workflows: b.runs}
+	r := &reviewHandlers{Holds: b.holds, Reviewer: hold.NewReviewer(b.holds, b.runs)}
 	b.app.Get("/reviews", r.list)
 	b.app.Post("/authorizations/:authorization_id/review", r.review)
-	e := &evaluationHandlers{Evaluations: b.evaluations, Workflows: b.runs}
+	e := &evaluationHandlers{Evaluations: b.evaluations, Closer: evaluation.NewCloser(b.evaluations, b.runs)}
 	b.app.Get("/evaluations", e.list)
 	b.app.Post("/evaluations", e.create)
 	b.app.Get("/evaluations/:evaluation_id", e.get)
@@ -183,8 +185,8 @@ func TestChallengeCompletionWhenTheRunFails(t *testing.T) {
 	}{
 		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503, code: "unavailable"},
 		"the run refuses":               {fail: problem.New(problem.AssertionRefused, "no"), status: 400, code: "assertion_refused"},
-		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503, code: "unavailable"},
-		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
+		"the run has closed, unsettled": {fail: durable.ErrClosed, status: 503, code: "unavailable"},
+		"the run closed by this":        {late: durable.ErrClosed, status: 200},
 		"refused, but it was this":      {late: problem.New(problem.ChallengeClosed, "closed"), status: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestChallengeCancelWhenTheRunHasClosed(t *testing.T) {
 	require.Equal(t, map[string]any{"id": c.ID, "status": "cancelled"}, body)
 
 	c = b.Challenge(time.Hour, "sandbox_confirm")
-	b.runs.fail = workflows.ErrClosed
+	b.runs.fail = durable.ErrClosed
 	status, _ = b.do(t, http.MethodPost, "/challenges/"+c.ID+"/cancel", "")
 	require.Equal(t, 503, status)
 	b.clock.Advance(time.Hour)
@@ -252,9 +254,9 @@ func TestReviewWhenTheRunFails(t *testing.T) {
 		status     int
 	}{
 		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503},
-		"accepted, and not finished":    {fail: problem.NewUnavailable("later", workflows.ErrAccepted), status: 202},
-		"the run has closed, unsettled": {fail: workflows.ErrClosed, status: 503},
-		"the run closed by this":        {late: workflows.ErrClosed, status: 200},
+		"accepted, and not finished":    {fail: problem.NewUnavailable("later", durable.ErrAccepted), status: 202},
+		"the run has closed, unsettled": {fail: durable.ErrClosed, status: 503},
+		"the run closed by this":        {late: durable.ErrClosed, status: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -287,7 +289,7 @@ func TestEvaluationHandlers(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Equal(t, []any{made}, list["list"])
 
-	b.runs.fail = problem.NewUnavailable("later", workflows.ErrAccepted)
+	b.runs.fail = problem.NewUnavailable("later", durable.ErrAccepted)
 	status, got = b.do(t, http.MethodPost, path+"/close", "")
 	require.Equal(t, 202, status)
 	require.Equal(t, "open", got["status"])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -56,16 +57,17 @@ func setup(t testing.TB) *bundle {
 	require.NoError(t, err)
 	t.Cleanup(b.temporal.Close)
 	b.runs = workflows.NewClient(b.temporal, namespace)
-	b.challenges = &challenge.Service{Store: st, Clock: clock.System(), Keyring: keys,
-		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-			return b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-		}}
-	b.holds = &hold.Service{Store: st, Clock: clock.System(),
-		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, nil, err
+		}})
+	b.holds = hold.New(st, clock.System(),
+		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}}
-	b.evaluations = &evaluation.Service{Store: st, Clock: clock.System()}
+		}, nil)
+	b.evaluations = evaluation.New(st, clock.System())
 	return b
 }
 

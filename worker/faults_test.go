@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // A worker that dies in the middle of a move takes nothing with it: another makes the move, once, and whoever asks again
@@ -27,17 +28,17 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 
 	entered, never := make(chan struct{}), make(chan struct{})
 	defer close(never)
-	dying := *b.challenges
 	var once sync.Once
-	dying.Decide = func(context.Context, *store.Q, challenge.Again) (models.Authorization, error) {
-		once.Do(func() { close(entered) })
-		<-never // the process is gone: no answer, no commit
-		return models.Authorization{}, context.Canceled
-	}
+	dying := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.System(),
+		Decide: func(context.Context, *store.Q, followup.Request) (models.Authorization, []byte, error) {
+			once.Do(func() { close(entered) })
+			<-never // the process is gone: no answer, no commit
+			return models.Authorization{}, nil, context.Canceled
+		}})
 	options := worker.Options()
 	options.WorkerStopTimeout = time.Millisecond
 	services := b.services()
-	services.Challenges = &dying
+	services.Challenges = dying
 	first := worker.New(worker.Deps{Temporal: b.temporal, Services: services, Options: options})
 	require.NoError(t, first.Start())
 
@@ -63,10 +64,13 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			skewed := *b.challenges
-			skewed.Clock = clock.Offset(clock.System(), off)
+			skewed := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.Offset(clock.System(), off),
+				Decide: func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+					followUp, err := b.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
+					return followUp, nil, err
+				}})
 			services := b.services()
-			services.Challenges = &skewed
+			services.Challenges = skewed
 			w := worker.New(worker.Deps{Temporal: b.temporal, Services: services})
 			require.NoError(t, w.Start())
 			t.Cleanup(w.Stop)
@@ -75,7 +79,7 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 			p := b.confirm(t, inTime)
 			out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 			require.NoError(t, err)
-			require.Equal(t, "completed", out.Status)
+			require.Equal(t, models.ChallengeCompleted, out.Status)
 
 			late := b.Challenge(time.Second, "sandbox_confirm")
 			run, _, err := b.challenges.WorkflowInput(t.Context(), late.ID)
@@ -97,7 +101,7 @@ func TestDatabaseOutageDuringAMove(t *testing.T) {
 	b.Exec("alter table move_requests rename to move_requests_away")
 	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
-	require.ErrorIs(t, err, workflows.ErrAccepted)
+	require.ErrorIs(t, err, durable.ErrAccepted)
 	b.Exec("alter table move_requests_away rename to move_requests")
 	require.Eventually(t, func() bool {
 		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -63,17 +64,18 @@ func TestBlockedMoveProcess(t *testing.T) {
 		select {} // until it is killed
 	}
 	m := &mover{AfterCommit: at.AfterCommit, block: block}
-	m.challenges = &challenge.Service{Store: st, Clock: clock.System(), Keyring: keys,
-		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+	m.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			m.beforeCommit()
-			return world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-		}}
-	m.holds = &hold.Service{Store: st, Clock: clock.System(),
-		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, nil, err
+		}})
+	m.holds = hold.New(st, clock.System(),
+		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			m.beforeCommit()
 			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}}
+		}, nil)
 	require.NoError(t, worker.Run(t.Context(), worker.Deps{
 		Temporal: temporal, Log: slog.New(slog.DiscardHandler),
 		Services: worker.Services{Challenges: challengeMover{m.challenges, m}, Holds: holdMover{m.holds, m}, Log: slog.New(slog.DiscardHandler)},
@@ -181,7 +183,7 @@ func completing(t *testing.T, b *bundle) func() error {
 	return func() error {
 		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		if err == nil && out.Status != "completed" {
-			return errors.New(out.Status)
+			return errors.New(string(out.Status))
 		}
 		return err
 	}
@@ -193,7 +195,7 @@ func approving(t *testing.T, b *bundle) func() error {
 	return func() error {
 		out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 		if err == nil && out.Status != "approved" {
-			return errors.New(out.Status)
+			return errors.New(string(out.Status))
 		}
 		return err
 	}

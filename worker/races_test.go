@@ -10,9 +10,9 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // verdict is what one caller of a race was told.
@@ -60,7 +60,7 @@ func truthful(t *testing.T, told []verdict, status string, codes ...problem.Code
 		if refused {
 			require.Contains(t, codes, p.Code)
 		}
-		require.True(t, refused || errors.Is(v.err, workflows.ErrClosed), "%s is on record; %s was asked: %v", status, v.wanted, v.err)
+		require.True(t, refused || errors.Is(v.err, durable.ErrClosed), "%s is on record; %s was asked: %v", status, v.wanted, v.err)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 				if _, none := b.holds.Receipt(t.Context(), b.Scope, h.AuthorizationID, p.Resolution); err != nil && none == nil {
 					return map[string]string{hold.Approve: "approved", hold.Reject: "rejected"}[p.Resolution], nil
 				}
-				return out.Status, err
+				return string(out.Status), err
 			}
 		}
 		b.nearly(t, "holds where authorization_id = $1 and due_at", h.AuthorizationID)
@@ -123,14 +123,14 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 				if r, _ := b.challenges.Receipt(t.Context(), b.Scope, c.ID, completion.Request); err != nil && r != nil {
 					return r.Status, nil
 				}
-				return out.Status, err
+				return string(out.Status), err
 			},
 			"cancelled": func() (string, error) {
 				out, err := b.runs.CancelChallenge(t.Context(), cancellation.Workflow, cancellation.Request)
 				if v, _ := b.challenges.Get(t.Context(), b.Scope, c.ID); err != nil && v.Status == models.ChallengeCancelled {
 					return string(v.Status), nil
 				}
-				return out.Status, err
+				return string(out.Status), err
 			},
 		}, 2)
 		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)

@@ -71,7 +71,7 @@ func TestHoldSurvivesAWorkflowCodeChange(t *testing.T) {
 		var status string
 		require.Eventually(t, func() bool {
 			out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
-			status = out.Status
+			status = string(out.Status)
 			return err == nil
 		}, patience, 50*time.Millisecond)
 		return status

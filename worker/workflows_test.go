@@ -13,7 +13,10 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -39,8 +42,8 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	p := b.confirm(t, c)
 	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
-	require.Equal(t, "completed", out.Status)
-	require.Equal(t, "allow", out.Decision)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
+	require.Equal(t, policy.Allow, out.Decision)
 	receipt, err := b.challenges.Receipt(t.Context(), b.Scope, c.ID, p.Request)
 	require.NoError(t, err)
 	require.Equal(t, out.Authorization, receipt.Authorization)
@@ -51,7 +54,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
 	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
 	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
-	require.ErrorIs(t, err, workflows.ErrClosed)
+	require.ErrorIs(t, err, durable.ErrClosed)
 
 	require.Eventually(t, func() bool {
 		found, err := b.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
@@ -130,7 +133,7 @@ func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
 				continue
 			}
 			// A run that has just closed may not know a repeated request any more: the record says that it won.
-			require.True(t, errors.Is(err, workflows.ErrClosed) || (!won && problem.Is(err, problem.ChallengeClosed)), "%v", err)
+			require.True(t, errors.Is(err, durable.ErrClosed) || (!won && problem.Is(err, problem.ChallengeClosed)), "%v", err)
 		}
 	}
 	require.Equal(t, 5, b.Events("challenge.completed")+b.Events("challenge.cancelled"))
@@ -159,13 +162,13 @@ func TestReviewIsUnavailableWithoutAWorker(t *testing.T) {
 	require.NotNil(t, refused, "%v", err)
 	require.Equal(t, problem.Unavailable, refused.Code)
 	require.Positive(t, refused.RetryAfter)
-	require.NotErrorIs(t, err, workflows.ErrAccepted, "nobody has accepted it")
+	require.NotErrorIs(t, err, durable.ErrAccepted, "nobody has accepted it")
 	require.Equal(t, 1, b.Count("select count(*) from holds where status = 'pending'"))
 
 	b.work()
 	out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 	require.NoError(t, err)
-	require.Equal(t, "approved", out.Status)
+	require.Equal(t, models.HoldApproved, out.Status)
 	require.Equal(t, 1, b.Events("hold.approved"))
 }
 
@@ -178,7 +181,7 @@ func TestHoldSurvivesAWorkerRestart(t *testing.T) {
 	first := b.review(t, h, "crd_ann", hold.Approve)
 	out, err := b.runs.ReviewHold(t.Context(), first.Workflow, first.Resolution, first.Request)
 	require.NoError(t, err)
-	require.Equal(t, "pending", out.Status)
+	require.Equal(t, models.HoldPending, out.Status)
 	stop()
 
 	sdkworker.PurgeStickyWorkflowCache()
@@ -186,7 +189,7 @@ func TestHoldSurvivesAWorkerRestart(t *testing.T) {
 	second := b.review(t, h, "crd_bob", hold.Approve)
 	out, err = b.runs.ReviewHold(t.Context(), second.Workflow, second.Resolution, second.Request)
 	require.NoError(t, err)
-	require.Equal(t, "approved", out.Status)
+	require.Equal(t, models.HoldApproved, out.Status)
 	require.Equal(t, 2, out.Approvals)
 }
 
@@ -222,9 +225,9 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
 	}))
-	var out workflows.ChallengeResult
+	var out challenge.Outcome
 	require.NoError(t, b.temporal.GetWorkflow(t.Context(), workflows.ChallengeID(c.ID), "").Get(t.Context(), &out))
-	require.Equal(t, "cancelled", out.Status)
+	require.Equal(t, models.ChallengeCancelled, out.Status)
 }
 
 // While Temporal is away the caller is told so, soon, and nothing is changed; the outbox keeps what it has.
@@ -274,5 +277,5 @@ func TestTerminatedWorkflowIsRestarted(t *testing.T) {
 	require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), workflows.ChallengeID(c.ID), "", "by accident"))
 	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
-	require.Equal(t, "completed", out.Status)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
 }

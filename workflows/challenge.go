@@ -26,18 +26,11 @@ type ChallengeMove struct {
 	Request string
 }
 
-// ChallengeResult is where a challenge stands.
-type ChallengeResult struct {
-	Status        string
-	Authorization string // the child authorization of a completion
-	Decision      string // the child's decision
-}
-
 // Challenge waits until the challenge is completed, cancelled or expired.
-func Challenge(ctx workflow.Context, in ChallengeInput) (ChallengeResult, error) {
+func Challenge(ctx workflow.Context, in ChallengeInput) (challenge.Outcome, error) {
 	r := &challengeRun{in: in, contest: newContest(ctx)}
 	if err := r.setup(ctx); err != nil {
-		return ChallengeResult{}, err
+		return challenge.Outcome{}, err
 	}
 	r.tell(ctx, "Opened by authorization %s on %s. The person has until %s.", in.Authorization, in.Action, said(in.ExpiresAt))
 	return r.run(ctx)
@@ -47,7 +40,7 @@ type challengeRun struct {
 	contest
 	story
 	in      ChallengeInput
-	settled *ChallengeResult
+	settled *challenge.Outcome
 	poked   bool
 }
 
@@ -62,7 +55,9 @@ func (r *challengeRun) setup(ctx workflow.Context) error {
 
 func (r *challengeRun) handle(ctx workflow.Context, update, activity, about string) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, update,
-		func(ctx workflow.Context, m ChallengeMove) (ChallengeResult, error) { return r.asked(ctx, activity, m) },
+		func(ctx workflow.Context, m ChallengeMove) (challenge.Outcome, error) {
+			return r.asked(ctx, activity, m)
+		},
 		workflow.UpdateHandlerOptions{Validator: r.validate, Description: about})
 }
 
@@ -84,7 +79,7 @@ func (r *challengeRun) closed() error {
 	switch {
 	case r.settled == nil:
 		return nil
-	case r.settled.Status == string(models.ChallengeExpired):
+	case r.settled.Status == models.ChallengeExpired:
 		return activities.Refuse(problem.ChallengeExpired, "The challenge has expired.")
 	default:
 		return activities.Refuse(problem.ChallengeClosed, fmt.Sprintf("The challenge is %s.", r.settled.Status))
@@ -93,8 +88,8 @@ func (r *challengeRun) closed() error {
 
 // asked makes a move that somebody asked for. It looks again when its turn has come: another move may have settled the
 // challenge while this one waited.
-func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeMove) (ChallengeResult, error) {
-	var out ChallengeResult
+func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeMove) (challenge.Outcome, error) {
+	var out challenge.Outcome
 	err := r.move(ctx, func() error {
 		if err := r.closed(); err != nil {
 			return err
@@ -110,21 +105,21 @@ func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeM
 }
 
 // run waits for a move or the deadline.
-func (r *challengeRun) run(ctx workflow.Context) (ChallengeResult, error) {
+func (r *challengeRun) run(ctx workflow.Context) (challenge.Outcome, error) {
 	for r.settled == nil {
 		_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(r.in.ExpiresAt.Sub(workflow.Now(ctx)), 0),
 			TimerOptions: workflow.TimerOptions{Summary: "the challenge expires"},
 		}, func() bool { return r.settled != nil || r.poked })
 		if err != nil {
-			return ChallengeResult{}, err
+			return challenge.Outcome{}, err
 		}
 		if err := r.expire(ctx); err != nil {
-			return ChallengeResult{}, err
+			return challenge.Outcome{}, err
 		}
 	}
-	if err := becomes(ctx, r.settled.Status, r.settled.Decision); err != nil {
-		return ChallengeResult{}, err
+	if err := becomes(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
+		return challenge.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
@@ -141,24 +136,24 @@ func (r *challengeRun) expire(ctx workflow.Context) error {
 }
 
 func (r *challengeRun) step(ctx workflow.Context, activity, request string) error {
-	out, err := untilAnswered[activities.ChallengeOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+	out, err := untilAnswered[challenge.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
 			activities.ChallengeMove{Challenge: r.in.Challenge, Request: request, At: at})
 	})
 	if err != nil {
 		return err
 	}
-	if out.Status == string(models.ChallengeOpen) {
+	if out.Status == models.ChallengeOpen {
 		r.in.ExpiresAt = out.ExpiresAt
 		return nil
 	}
-	r.settled = &ChallengeResult{Status: out.Status, Authorization: out.Authorization, Decision: out.Decision}
+	r.settled = &out
 	r.tellSettled(ctx)
 	return nil
 }
 
 func (r *challengeRun) tellSettled(ctx workflow.Context) {
-	switch s := *r.settled; models.ChallengeStatus(s.Status) {
+	switch s := *r.settled; s.Status {
 	case models.ChallengeCompleted:
 		r.tell(ctx, "Completed. %s", decidedAgain(s.Decision, s.Authorization))
 	case models.ChallengeCancelled:

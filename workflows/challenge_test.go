@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
@@ -20,7 +21,7 @@ const challengeLife = 5 * time.Minute
 var errAway = errors.New("the database is away")
 
 // runChallenge runs a challenge on a record after asking what the test asks.
-func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.TestWorkflowEnvironment)) (workflows.ChallengeResult, *testsuite.TestWorkflowEnvironment) {
+func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.TestWorkflowEnvironment)) (challenge.Outcome, *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
 	env := environment(t, worker.Services{Challenges: r})
 	asking(env)
@@ -29,7 +30,7 @@ func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.T
 	})
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.ChallengeResult
+	var out challenge.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out, env
 }
@@ -45,7 +46,9 @@ func TestChallengeCompletes(t *testing.T) {
 	out, _ := runChallenge(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 		a = ask(env, time.Minute, workflows.UpdateComplete, "u1", complete("0a"))
 	})
-	want := workflows.ChallengeResult{Status: "completed", Authorization: "azn_child", Decision: "allow"}
+	want := challenge.Outcome{
+		Status: "completed", Authorization: "azn_child", Decision: "allow", ExpiresAt: start.Add(challengeLife),
+	}
 	require.Equal(t, want, out)
 	require.NoError(t, a.err)
 	require.Equal(t, want, a.result)
@@ -58,14 +61,14 @@ func TestChallengeCancels(t *testing.T) {
 	out, _ := runChallenge(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 		ask(env, time.Minute, workflows.UpdateCancel, "u1", complete("0a"))
 	})
-	require.Equal(t, workflows.ChallengeResult{Status: "cancelled"}, out)
+	require.Equal(t, challenge.Outcome{Status: "cancelled", ExpiresAt: start.Add(challengeLife)}, out)
 }
 
 func TestChallengeExpiresByTimer(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
 	out, env := runChallenge(t, r, func(*testsuite.TestWorkflowEnvironment) {})
-	require.Equal(t, "expired", out.Status)
+	require.Equal(t, models.ChallengeExpired, out.Status)
 	require.Equal(t, start.Add(challengeLife), env.Now().UTC(), "not before it is due, and not long after")
 	require.Equal(t, 1, r.calls, "nothing is done while nothing happens")
 }
@@ -100,7 +103,7 @@ func TestChallengeRaces(t *testing.T) {
 					askNow(env, second, moves[pair[1]].update, "u2", complete("0b"))
 				}, time.Minute)
 			})
-			require.Equal(t, moves[pair[0]].status, out.Status)
+			require.Equal(t, moves[pair[0]].status, string(out.Status))
 			require.Len(t, r.moves, 1)
 			require.NoError(t, first.err)
 			require.Equal(t, problem.ChallengeClosed, second.code())
@@ -125,7 +128,7 @@ func TestChallengeMoveAgainstExpiry(t *testing.T) {
 			out, _ := runChallenge(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 				a = ask(env, c.at, workflows.UpdateComplete, "u1", complete("0a"))
 			})
-			require.Equal(t, c.status, out.Status)
+			require.Equal(t, c.status, string(out.Status))
 			require.Equal(t, c.code, a.code())
 			require.Len(t, r.moves, 1)
 		})
@@ -143,7 +146,7 @@ func TestChallengeRefusalSettlesNothing(t *testing.T) {
 	})
 	require.Equal(t, problem.AssertionRefused, refused.code())
 	require.NoError(t, accepted.err)
-	require.Equal(t, "completed", out.Status)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
 }
 
 func TestChallengeValidatorRefusesARequestWithoutDigest(t *testing.T) {
@@ -173,7 +176,7 @@ func TestChallengeOutageDoesNotAnswerAnUpdate(t *testing.T) {
 		a = ask(env, time.Minute, workflows.UpdateComplete, "u1", complete("0a"))
 	})
 	require.NoError(t, a.err)
-	require.Equal(t, "completed", out.Status)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
 	require.Equal(t, []string{"completed"}, r.moves)
 	require.True(t, env.Now().After(start.Add(time.Minute)))
 }
@@ -193,7 +196,7 @@ func TestChallengeOutagePastExpiry(t *testing.T) {
 		a = ask(env, time.Minute, workflows.UpdateComplete, "u1", complete("0a"))
 	})
 	require.Equal(t, problem.ChallengeExpired, a.code())
-	require.Equal(t, "expired", out.Status)
+	require.Equal(t, models.ChallengeExpired, out.Status)
 	require.Equal(t, []string{"expired"}, r.moves)
 }
 
@@ -233,7 +236,7 @@ func TestChallengeMovesWaitTheirTurn(t *testing.T) {
 			askNow(env, second, workflows.UpdateCancel, "u2", complete("0b"))
 		}, time.Minute)
 	})
-	require.Equal(t, "completed", out.Status)
+	require.Equal(t, models.ChallengeCompleted, out.Status)
 	require.NoError(t, first.err)
 	require.Equal(t, problem.ChallengeClosed, second.code())
 	require.True(t, second.done, "the run ends only when everybody has an answer")
@@ -249,7 +252,7 @@ func TestChallengeSettledPastItsRun(t *testing.T) {
 			env.SignalWorkflow(workflows.SignalSettled, nil)
 		}, time.Minute)
 	})
-	require.Equal(t, "cancelled", out.Status)
+	require.Equal(t, models.ChallengeCancelled, out.Status)
 	require.Equal(t, start.Add(time.Minute), env.Now().UTC())
 }
 
@@ -260,7 +263,7 @@ func TestChallengeSignalledWhileOpen(t *testing.T) {
 	out, env := runChallenge(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SignalSettled, nil) }, time.Minute)
 	})
-	require.Equal(t, "expired", out.Status)
+	require.Equal(t, models.ChallengeExpired, out.Status)
 	require.Equal(t, start.Add(challengeLife), env.Now().UTC())
 }
 
@@ -269,6 +272,6 @@ func TestChallengeFollowsItsRow(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(2 * challengeLife))
 	out, env := runChallenge(t, r, func(*testsuite.TestWorkflowEnvironment) {})
-	require.Equal(t, "expired", out.Status)
+	require.Equal(t, models.ChallengeExpired, out.Status)
 	require.Equal(t, start.Add(2*challengeLife), env.Now().UTC())
 }

@@ -15,6 +15,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 
 	"github.com/countersign-dev/countersign/activities"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
@@ -84,10 +85,6 @@ func (c *Client) Ping(ctx context.Context) error {
 	return unavailable(err)
 }
 
-// ErrUnderWay is the cause of an unavailable problem where the run has accepted the request and will see it through: the
-// caller has only not waited long enough.
-var ErrAccepted = errors.New("workflows: accepted, and not finished")
-
 // start starts a run unless it exists. Where this process works, too, it is handed the first task with the answer, which
 // saves Temporal a write and the way over the queue.
 func (c *Client) start(ctx context.Context, id, workflow string, a about, input any) error {
@@ -109,7 +106,7 @@ type update struct {
 }
 
 // updateWithStart sends the update to the run, which it starts where the relay has not yet, and waits for the answer.
-// A run that has closed answers ErrClosed, unless this very update closed it.
+// A run that has closed answers durable.ErrClosed, unless this very update closed it.
 func (c *Client) updateWithStart(ctx context.Context, id, workflow string, a about, input any, u update, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
@@ -152,15 +149,12 @@ func (c *Client) tryUpdate(ctx context.Context, id, workflow string, a about, in
 	return nil
 }
 
-// ErrClosed says that the run had closed before the request came: the record in Postgres has the outcome.
-var ErrClosed = errors.New("workflows: the run has closed")
-
 // asked maps the error of a request that the run did not accept.
 func asked(err error) error {
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	var missing *serviceerror.NotFound
 	if errors.As(err, &exists) || errors.As(err, &missing) {
-		return ErrClosed
+		return durable.ErrClosed
 	}
 	return refusedOr(err, unavailable)
 }
@@ -173,7 +167,7 @@ func answered(ctx context.Context, err error) error {
 		}
 		return &problem.Error{
 			Code: problem.Unavailable, Detail: "The request is accepted and not finished. Ask again for its outcome.",
-			Cause: fmt.Errorf("%w: %w", ErrAccepted, err), RetryAfter: time.Second,
+			Cause: fmt.Errorf("%w: %w", durable.ErrAccepted, err), RetryAfter: time.Second,
 		}
 	})
 }

@@ -18,26 +18,14 @@ type EvaluationInput struct {
 	EndsAt      *time.Time // nil: open until somebody closes it
 }
 
-// EvaluationClose asks the run to close the evaluation.
-type EvaluationClose struct {
-	Actor     string // credential:<id>
-	RequestID string
-}
-
-// EvaluationResult is where an evaluation stands.
-type EvaluationResult struct {
-	Status string
-	Result string // in_progress, passed or failed
-}
-
 // Evaluation waits until the evaluation is closed by somebody or at its end.
-func Evaluation(ctx workflow.Context, in EvaluationInput) (EvaluationResult, error) {
+func Evaluation(ctx workflow.Context, in EvaluationInput) (evaluation.Outcome, error) {
 	r := &evaluationRun{in: in, contest: newContest(ctx)}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateClose, r.asked, workflow.UpdateHandlerOptions{
 		Validator: r.validate, Description: "Close the evaluation now.",
 	})
 	if err != nil {
-		return EvaluationResult{}, err
+		return evaluation.Outcome{}, err
 	}
 	if in.EndsAt != nil {
 		r.tell(ctx, "Open until %s.", said(*in.EndsAt))
@@ -51,11 +39,11 @@ type evaluationRun struct {
 	contest
 	story
 	in      EvaluationInput
-	settled *EvaluationResult
+	settled *evaluation.Outcome
 }
 
 // validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
-func (r *evaluationRun) validate(workflow.Context, EvaluationClose) error { return r.closed() }
+func (r *evaluationRun) validate(workflow.Context, evaluation.CloseRequest) error { return r.closed() }
 
 func (r *evaluationRun) closed() error {
 	if r.settled == nil {
@@ -64,8 +52,8 @@ func (r *evaluationRun) closed() error {
 	return activities.Refuse(problem.EvaluationClosed, "The evaluation is closed.")
 }
 
-func (r *evaluationRun) asked(ctx workflow.Context, m EvaluationClose) (EvaluationResult, error) {
-	var out EvaluationResult
+func (r *evaluationRun) asked(ctx workflow.Context, m evaluation.CloseRequest) (evaluation.Outcome, error) {
+	var out evaluation.Outcome
 	err := r.move(ctx, func() error {
 		if err := r.closed(); err != nil {
 			return err
@@ -80,23 +68,23 @@ func (r *evaluationRun) asked(ctx workflow.Context, m EvaluationClose) (Evaluati
 }
 
 // run waits for the close or the end.
-func (r *evaluationRun) run(ctx workflow.Context) (EvaluationResult, error) {
+func (r *evaluationRun) run(ctx workflow.Context) (evaluation.Outcome, error) {
 	for r.settled == nil {
 		if err := r.wait(ctx); err != nil {
-			return EvaluationResult{}, err
+			return evaluation.Outcome{}, err
 		}
 		err := r.move(ctx, func() error {
 			if r.settled != nil {
 				return nil
 			}
-			return r.close(ctx, EvaluationClose{})
+			return r.close(ctx, evaluation.CloseRequest{})
 		})
 		if err != nil {
-			return EvaluationResult{}, err
+			return evaluation.Outcome{}, err
 		}
 	}
 	if err := becomes(ctx, r.settled.Result, ""); err != nil {
-		return EvaluationResult{}, err
+		return evaluation.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
@@ -113,8 +101,8 @@ func (r *evaluationRun) wait(ctx workflow.Context) error {
 	return err
 }
 
-func (r *evaluationRun) close(ctx workflow.Context, m EvaluationClose) error {
-	out, err := untilAnswered[activities.EvaluationOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+func (r *evaluationRun) close(ctx workflow.Context, m evaluation.CloseRequest) error {
+	out, err := untilAnswered[evaluation.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteActivity(slowStep(ctx, step(activities.EvaluationClose)), activities.EvaluationClose, activities.EvaluationMove{
 			Evaluation: r.in.Evaluation, Actor: m.Actor, RequestID: m.RequestID, At: at,
 		})
@@ -122,8 +110,8 @@ func (r *evaluationRun) close(ctx workflow.Context, m EvaluationClose) error {
 	if err != nil {
 		return err
 	}
-	if out.Status == string(models.EvaluationClosed) {
-		r.settled = &EvaluationResult{Status: out.Status, Result: out.Result}
+	if out.Status == models.EvaluationClosed {
+		r.settled = &out
 		r.tell(ctx, "Closed. Result: **%s**.", out.Result)
 		return nil
 	}

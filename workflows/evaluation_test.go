@@ -42,26 +42,26 @@ func (r *evaluationRecord) Close(_ context.Context, m evaluation.Move) (evaluati
 	return evaluation.Outcome{Status: models.EvaluationClosed, Result: evaluation.Passed}, nil
 }
 
-func runEvaluation(t *testing.T, r *evaluationRecord, ends *time.Time, asking func(env *testsuite.TestWorkflowEnvironment)) (workflows.EvaluationResult, *testsuite.TestWorkflowEnvironment) {
+func runEvaluation(t *testing.T, r *evaluationRecord, ends *time.Time, asking func(env *testsuite.TestWorkflowEnvironment)) (evaluation.Outcome, *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
 	env := environment(t, worker.Services{Evaluations: r})
 	asking(env)
 	env.ExecuteWorkflow(workflows.NameEvaluation, workflows.EvaluationInput{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends})
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.EvaluationResult
+	var out evaluation.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out, env
 }
 
-var closeIt = workflows.EvaluationClose{Actor: "credential:crd_1"}
+var closeIt = evaluation.CloseRequest{Actor: "credential:crd_1"}
 
 func TestEvaluationClosesAtItsEnd(t *testing.T) {
 	t.Parallel()
 	ends := start.Add(30 * 24 * time.Hour)
 	r := &evaluationRecord{ends: &ends}
 	out, env := runEvaluation(t, r, &ends, func(*testsuite.TestWorkflowEnvironment) {})
-	require.Equal(t, workflows.EvaluationResult{Status: "closed", Result: "passed"}, out)
+	require.Equal(t, evaluation.Outcome{Status: "closed", Result: "passed"}, out)
 	require.Equal(t, ends, env.Now().UTC())
 	require.Equal(t, []string{""}, r.closed)
 }

@@ -27,20 +27,11 @@ type HoldReview struct {
 	Resolution string // approve or reject
 }
 
-// HoldResult is where a hold stands.
-type HoldResult struct {
-	Status        string
-	Authorization string // the child authorization of an approval
-	Decision      string // the child's decision
-	Approvals     int    // distinct approvals so far
-	Required      int
-}
-
 // Hold waits until the hold is approved, rejected or expired, and reminds of it in between. Time never approves.
-func Hold(ctx workflow.Context, in HoldInput) (HoldResult, error) {
+func Hold(ctx workflow.Context, in HoldInput) (hold.Outcome, error) {
 	r := &holdRun{in: in, contest: newContest(ctx)}
 	if err := r.setup(ctx); err != nil {
-		return HoldResult{}, err
+		return hold.Outcome{}, err
 	}
 	r.tell(ctx, "Authorization %s on %s is held. Reviewers have until %s.", in.Authorization, in.Action, said(in.DueAt))
 	return r.run(ctx)
@@ -53,7 +44,7 @@ type holdRun struct {
 	contest
 	story
 	in      HoldInput
-	settled *HoldResult
+	settled *hold.Outcome
 	poked   bool
 }
 
@@ -81,10 +72,10 @@ func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 // closed is nil for a hold that was resolved just this way: a repeated review gets the answer the first one got.
 func (r *holdRun) closed(resolution string) error {
 	switch {
-	case r.settled.Status == string(models.HoldExpired):
+	case r.settled.Status == models.HoldExpired:
 		return activities.Refuse(problem.ReviewExpired, "The hold has expired.")
-	case r.settled.Status == string(models.HoldApproved) && resolution == hold.Approve,
-		r.settled.Status == string(models.HoldRejected) && resolution == hold.Reject:
+	case r.settled.Status == models.HoldApproved && resolution == hold.Approve,
+		r.settled.Status == models.HoldRejected && resolution == hold.Reject:
 		return nil
 	default:
 		return activities.Refuse(problem.ReviewResolved, fmt.Sprintf("The hold is %s.", r.settled.Status))
@@ -92,8 +83,8 @@ func (r *holdRun) closed(resolution string) error {
 }
 
 // review takes one review in. It looks again when its turn has come: another may have settled the hold meanwhile.
-func (r *holdRun) review(ctx workflow.Context, m HoldReview) (HoldResult, error) {
-	var out HoldResult
+func (r *holdRun) review(ctx workflow.Context, m HoldReview) (hold.Outcome, error) {
+	var out hold.Outcome
 	err := r.move(ctx, func() error {
 		if r.settled != nil {
 			out = *r.settled
@@ -119,7 +110,7 @@ func (r *holdRun) partlyApproved(ctx workflow.Context) error {
 }
 
 // run waits for a review or the next deadline.
-func (r *holdRun) run(ctx workflow.Context) (HoldResult, error) {
+func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 	for r.settled == nil {
 		next, due := r.next()
 		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
@@ -127,17 +118,17 @@ func (r *holdRun) run(ctx workflow.Context) (HoldResult, error) {
 			TimerOptions: workflow.TimerOptions{Summary: holdTimer(due)},
 		}, func() bool { return r.settled != nil || r.poked })
 		if err != nil {
-			return HoldResult{}, err
+			return hold.Outcome{}, err
 		}
 		if woken {
 			due = activities.HoldExpire // looks where the hold stands, and expires nothing that is not due
 		}
 		if err := r.byTime(ctx, due); err != nil {
-			return HoldResult{}, err
+			return hold.Outcome{}, err
 		}
 	}
-	if err := becomes(ctx, r.settled.Status, r.settled.Decision); err != nil {
-		return HoldResult{}, err
+	if err := becomes(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
+		return hold.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
@@ -171,28 +162,25 @@ func (r *holdRun) byTime(ctx workflow.Context, due string) error {
 	})
 }
 
-func (r *holdRun) step(ctx workflow.Context, activity, request string) (HoldResult, error) {
-	out, err := untilAnswered[activities.HoldOutcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+func (r *holdRun) step(ctx workflow.Context, activity, request string) (hold.Outcome, error) {
+	out, err := untilAnswered[hold.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
 			activities.HoldMove{Authorization: r.in.Authorization, Request: request, At: at})
 	})
 	if err != nil {
-		return HoldResult{}, err
+		return hold.Outcome{}, err
 	}
-	result := HoldResult{
-		Status: out.Status, Authorization: out.Authorization, Decision: out.Decision, Approvals: out.Approvals, Required: out.Required,
-	}
-	if out.Status == string(models.HoldPending) {
+	if out.Status == models.HoldPending {
 		r.in.RemindAt, r.in.DueAt = out.RemindAt, out.DueAt
-		return result, nil
+		return out, nil
 	}
-	r.settled = &result
+	r.settled = &out
 	r.tellSettled(ctx)
-	return result, nil
+	return out, nil
 }
 
 func (r *holdRun) tellSettled(ctx workflow.Context) {
-	switch s := *r.settled; models.HoldStatus(s.Status) {
+	switch s := *r.settled; s.Status {
 	case models.HoldApproved:
 		r.tell(ctx, "Approved, by as many reviewers as the policy wants. %s", decidedAgain(s.Decision, s.Authorization))
 	case models.HoldRejected:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -21,7 +22,7 @@ func holdOf(required int) *holdRecord {
 }
 
 // runHold runs a hold on a record after asking what the test asks.
-func runHold(t *testing.T, r *holdRecord, asking func(env *testsuite.TestWorkflowEnvironment)) (workflows.HoldResult, *testsuite.TestWorkflowEnvironment) {
+func runHold(t *testing.T, r *holdRecord, asking func(env *testsuite.TestWorkflowEnvironment)) (hold.Outcome, *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
 	env := environment(t, worker.Services{Holds: r})
 	asking(env)
@@ -30,7 +31,7 @@ func runHold(t *testing.T, r *holdRecord, asking func(env *testsuite.TestWorkflo
 	})
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.HoldResult
+	var out hold.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out, env
 }
@@ -48,7 +49,10 @@ func TestHoldIsApproved(t *testing.T) {
 	out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 		a = ask(env, time.Hour, workflows.UpdateReview, "u1", annApproves)
 	})
-	want := workflows.HoldResult{Status: "approved", Authorization: "azn_child", Decision: "allow", Approvals: 1, Required: 1}
+	want := hold.Outcome{
+		Status: "approved", Authorization: "azn_child", Decision: "allow", Approvals: 1, Required: 1,
+		RemindAt: start.Add(holdLife / 2), DueAt: start.Add(holdLife),
+	}
 	require.Equal(t, want, out)
 	require.Equal(t, want, a.result)
 	require.Equal(t, []string{"approved"}, r.moves, "no reminder of what is resolved")
@@ -60,7 +64,7 @@ func TestHoldIsRejected(t *testing.T) {
 	out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 		ask(env, 40*time.Hour, workflows.UpdateReview, "u1", annRejects)
 	})
-	require.Equal(t, "rejected", out.Status)
+	require.Equal(t, models.HoldRejected, out.Status)
 	require.Equal(t, []string{"reminded", "rejected"}, r.moves)
 }
 
@@ -68,7 +72,7 @@ func TestHoldRemindsOnceAndExpires(t *testing.T) {
 	t.Parallel()
 	r := holdOf(1)
 	out, env := runHold(t, r, func(*testsuite.TestWorkflowEnvironment) {})
-	require.Equal(t, "expired", out.Status, "time never approves")
+	require.Equal(t, models.HoldExpired, out.Status, "time never approves")
 	require.Equal(t, []string{"reminded", "expired"}, r.moves)
 	require.Equal(t, start.Add(holdLife), env.Now().UTC())
 }
@@ -85,8 +89,11 @@ func TestHoldWantsDistinctApprovals(t *testing.T) {
 		again = ask(env, 2*time.Hour, workflows.UpdateReview, "u2", annApproves)
 		second = ask(env, 3*time.Hour, workflows.UpdateReview, "u3", bobApproves)
 	})
-	require.Equal(t, workflows.HoldResult{Status: "pending", Approvals: 1, Required: 2}, first.result)
-	require.Equal(t, workflows.HoldResult{Status: "pending", Approvals: 1, Required: 2}, again.result, "one person is one approval")
+	pending := hold.Outcome{
+		Status: "pending", Approvals: 1, Required: 2, RemindAt: start.Add(holdLife / 2), DueAt: start.Add(holdLife),
+	}
+	require.Equal(t, pending, first.result)
+	require.Equal(t, pending, again.result, "one person is one approval")
 	require.Equal(t, out, second.result)
 	require.Equal(t, 2, out.Approvals)
 	require.True(t, env.AssertExpectations(t))
@@ -99,7 +106,7 @@ func TestHoldOneRejectionOverrulesApprovals(t *testing.T) {
 		ask(env, time.Hour, workflows.UpdateReview, "u1", bobApproves)
 		ask(env, 2*time.Hour, workflows.UpdateReview, "u2", annRejects)
 	})
-	require.Equal(t, "rejected", out.Status)
+	require.Equal(t, models.HoldRejected, out.Status)
 }
 
 // Of two reviews at the same moment one settles the hold. A review of the other kind is refused; one of the same kind gets
@@ -153,7 +160,7 @@ func TestHoldReviewAgainstExpiry(t *testing.T) {
 			out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
 				a = ask(env, c.at, workflows.UpdateReview, "u1", annApproves)
 			})
-			require.Equal(t, c.last, out.Status)
+			require.Equal(t, c.last, string(out.Status))
 			require.Equal(t, c.code, a.code())
 		})
 	}
@@ -168,7 +175,7 @@ func TestHoldValidatorRefusesWhatIsNoReview(t *testing.T) {
 			a = ask(env, time.Hour, workflows.UpdateReview, "u1", m)
 		})
 		require.Equal(t, problem.Conflict, a.code())
-		require.Equal(t, "expired", out.Status)
+		require.Equal(t, models.HoldExpired, out.Status)
 	}
 }
 
@@ -187,6 +194,6 @@ func TestHoldSurvivesAnOutage(t *testing.T) {
 		a = ask(env, time.Hour, workflows.UpdateReview, "u1", annApproves)
 	})
 	require.NoError(t, a.err)
-	require.Equal(t, "approved", out.Status)
+	require.Equal(t, models.HoldApproved, out.Status)
 	require.Greater(t, env.Now().Sub(start), 10*time.Hour, "it waited longer and longer, and did not spin")
 }

@@ -7,6 +7,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
 // quickStep is for a step that somebody waits for and that takes milliseconds: a local activity, tried a few times in the
@@ -69,10 +71,10 @@ func startOptions(id string, a about) client.StartWorkflowOptions {
 }
 
 // becomes sets the state (and, where there is one, the decision) that the run ends with.
-func becomes(ctx workflow.Context, state, decision string) error {
+func becomes(ctx workflow.Context, state string, decision policy.Effect) error {
 	updates := []temporal.SearchAttributeUpdate{AttributeState.ValueSet(state)}
 	if decision != "" {
-		updates = append(updates, AttributeDecision.ValueSet(decision))
+		updates = append(updates, AttributeDecision.ValueSet(string(decision)))
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
 }

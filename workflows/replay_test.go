@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
@@ -47,9 +48,9 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 // The replay is no formality: code that does something else at the same place is found out.
 func TestReplayFindsAChangedWorkflow(t *testing.T) {
 	t.Parallel()
-	changed := func(ctx workflow.Context, in workflows.ChallengeInput) (workflows.ChallengeResult, error) {
+	changed := func(ctx workflow.Context, in workflows.ChallengeInput) (challenge.Outcome, error) {
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {
-			return workflows.ChallengeResult{}, err
+			return challenge.Outcome{}, err
 		}
 		return workflows.Challenge(ctx, in)
 	}

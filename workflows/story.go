@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
 // What a run is about and what has happened in it, in words for whoever looks at it in the Temporal UI and has never seen
@@ -85,6 +86,6 @@ func (s *story) refused(ctx workflow.Context, what string, err error) {
 func said(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }
 
 // decidedAgain tells of the decision that followed.
-func decidedAgain(decision, authorization string) string {
+func decidedAgain(decision policy.Effect, authorization string) string {
 	return fmt.Sprintf("Decided again: **%s**, authorization %s.", decision, authorization)
 }

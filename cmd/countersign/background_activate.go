@@ -254,9 +254,9 @@ func backgroundActivateCommand() *cobra.Command {
 
 // modelInForce is what the deployment judges with.
 func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
-	service := population.Service{Store: c.Store, Assessor: assurance.New(scoring.Default(), c.Keys), Log: slog.New(slog.DiscardHandler)}
-	err := service.Load(cmd.Context())
-	return service.Assessor.Model(), err
+	assessor := assurance.New(scoring.Default(), c.Keys)
+	err := population.New(c.Store, assessor, slog.New(slog.DiscardHandler)).Load(cmd.Context())
+	return assessor.Model(), err
 }
 
 func backgroundListCommand() *cobra.Command {

@@ -82,7 +82,7 @@ func (p *pages) cancel(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	return p.router.JSON(c, http.StatusOK, standing{State: status})
+	return p.router.JSON(c, http.StatusOK, standing{State: string(status)})
 }
 
 // stands answers where the challenge stands.

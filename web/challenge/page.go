@@ -35,10 +35,10 @@ const maxBody = 64 << 10
 // ticketForm is what a ticket looks like; anything else is not looked up.
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// Moves completes and cancels (api.ChallengeMoves).
+// Moves completes and cancels challenges (challenge.Resolver).
 type Moves interface {
 	Complete(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*challenge.Receipt, error)
-	Cancel(ctx context.Context, p identity.Principal, id string) (string, error)
+	Cancel(ctx context.Context, p identity.Principal, id string) (models.ChallengeStatus, error)
 }
 
 // Deps are what the page works with. All are required.

@@ -77,7 +77,7 @@ type deskView struct {
 	Suffix      string
 	Rows        []heldRow
 	Next        string
-	Counts      store.HoldCounts
+	Counts      hold.Counts
 	Later       int64
 	Oldest      *stamp
 	Statuses    []item
@@ -106,7 +106,7 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 		MostUrgent: f.Status == string(models.HoldPending),
 	}
 	page := store.Page{Limit: deskPage, After: v.query("cursor")}
-	rows, next, err := c.Reviewer.Holds.Queue(v.ctx, v.principal(), filter, page)
+	rows, next, err := c.Holds.Queue(v.ctx, v.principal(), filter, page)
 	if err != nil {
 		return view, cursorFault(err)
 	}
@@ -118,7 +118,7 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 		q.Set("cursor", next)
 		view.Next = v.at("reviews") + "?" + q.Encode()
 	}
-	if view.Counts, err = c.Reviewer.Holds.Counts(v.ctx, v.scope(), "", ""); err != nil {
+	if view.Counts, err = c.Holds.Counts(v.ctx, v.scope(), "", ""); err != nil {
 		return view, err
 	}
 	view.Later = view.Counts.Pending - view.Counts.WithinDay

@@ -12,11 +12,11 @@ import (
 	"io/fs"
 	"log/slog"
 
-	"github.com/countersign-dev/countersign/api"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -36,7 +36,8 @@ type Deps struct {
 	Clock          clock.Clock
 	People         *staff.Service
 	Reader         *reads.Reader
-	Reviewer       api.Reviewer
+	Holds          *hold.Service
+	Reviewer       *hold.Reviewer
 	Authorizations *authorization.Service
 	Actions        *action.Service
 	Evaluations    *evaluation.Service

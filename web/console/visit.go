@@ -253,7 +253,7 @@ func (v *visit) shell(section string) shell {
 
 // waiting counts the holds that wait; nil where they cannot be counted now, which is no reason to refuse a page.
 func (v *visit) waiting() *int64 {
-	counts, err := v.console.Reviewer.Holds.Counts(v.ctx, v.scope(), "", "")
+	counts, err := v.console.Holds.Counts(v.ctx, v.scope(), "", "")
 	if err != nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
-	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/console"
@@ -20,7 +20,8 @@ func (p *Process) console() web.Section {
 	return console.Section(console.Deps{
 		Log: p.Log, Clock: p.Clock, People: p.People,
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
-		Reviewer:       api.Reviewer{Holds: s.holds, Workflows: p.Flows},
+		Holds:          s.holds,
+		Reviewer:       hold.NewReviewer(s.holds, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
 		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})

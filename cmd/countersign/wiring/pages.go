@@ -1,9 +1,9 @@
 package wiring
 
 import (
-	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/web"
-	"github.com/countersign-dev/countersign/web/challenge"
+	challengepage "github.com/countersign-dev/countersign/web/challenge"
 	"github.com/countersign-dev/countersign/web/reference"
 	"github.com/countersign-dev/countersign/web/register"
 )
@@ -19,9 +19,9 @@ func (p *Process) pages() (*web.Site, error) {
 
 // sections are the parts of the site, in no order that matters.
 func (p *Process) sections() ([]web.Section, error) {
-	challenges, err := challenge.Section(challenge.Deps{
+	challenges, err := challengepage.Section(challengepage.Deps{
 		Challenges: p.services.challenges, Clock: p.Clock,
-		Moves: api.ChallengeMoves{Challenges: p.services.challenges, Workflows: p.Flows},
+		Moves: challenge.NewResolver(p.services.challenges, p.Flows),
 	})
 	if err != nil {
 		return nil, err

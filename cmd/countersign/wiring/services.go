@@ -1,8 +1,6 @@
 package wiring
 
 import (
-	"context"
-
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -15,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
@@ -24,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // services are what handlers and activities work with.
@@ -57,7 +53,7 @@ func newServices(p *Process) services {
 		assessor:    assurance.New(scoring.Default(), p.Keys),
 		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),
 		recoveries:  recovery.New(p.Store, p.Clock),
-		evaluations: &evaluation.Service{Store: p.Store, Clock: p.Clock},
+		evaluations: evaluation.New(p.Store, p.Clock),
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
@@ -66,18 +62,18 @@ func newServices(p *Process) services {
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
-	s.activation = &population.Service{Store: p.Store, Assessor: s.assessor, Log: p.Log}
+	s.activation = population.New(p.Store, s.assessor, p.Log)
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
 	s.legacy = legacy.New(legacy.Deps{
 		Store: p.Store, Clock: p.Clock, Keys: p.Keys, Assessor: s.assessor, Sessions: s.sessions, Subjects: s.subjects,
 	})
-	s.challenges = &challenge.Service{
-		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.afterChallenge,
-		LinkBase: p.BaseURL + "/challenge/",
-	}
-	s.holds = &hold.Service{Store: p.Store, Clock: p.Clock, Decide: s.afterHold, Proofs: p.Signing}
+	s.challenges = challenge.New(challenge.Deps{
+		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.authorizations.FollowUp,
+		LinkBase: p.BaseURL + challenge.LinkPath,
+	})
+	s.holds = hold.New(p.Store, p.Clock, s.authorizations.FollowUp, p.Signing)
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	return s
 }
@@ -85,21 +81,4 @@ func newServices(p *Process) services {
 // webhooks are the dependencies of everything that delivers webhooks.
 func (s services) webhooks(p *Process) webhook.Deps {
 	return webhook.Deps{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log}
-}
-
-// afterChallenge and afterHold tie the decision that follows to what it follows from. They are functions and not a shared
-// type so that authorization may read challenges and holds.
-func (s services) afterChallenge(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-	child, _, err := s.authorizations.DecideAgain(ctx, q, authorization.Again{
-		Parent: a.Parent, ChallengeMethod: a.Method, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
-		Cause: a.Cause,
-	})
-	return child, err
-}
-
-func (s services) afterHold(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
-	return s.authorizations.DecideAgain(ctx, q, authorization.Again{
-		Parent: a.Parent, HoldApproved: true, At: a.At, Actor: a.Actor, RequestID: a.RequestID, WorkflowID: a.WorkflowID,
-		Cause: a.Cause,
-	})
 }

@@ -60,8 +60,8 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		return d, nil, err
 	}
 	d.Authorization.Response = body
-	if d.Proof != nil { // kept once, sealed, in its own row
-		d.Authorization.Response = s.proofs.Without(body)
+	if d.Proof != nil {
+		d.Authorization.Response = proof.Remove(body)
 	}
 	d.Events, err = eventRows(in, d, profile, verdict, now)
 	return d, body, err

@@ -10,9 +10,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -39,29 +39,31 @@ type Assertions interface {
 	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
 }
 
-// Again is what a completed challenge is decided by.
-type Again struct {
-	Parent     models.Authorization
-	Method     string
-	At         time.Time
-	Actor      string
-	RequestID  string
-	WorkflowID string
-	// Cause is the event that leads to the follow-up decision, which it names: it is written ahead of that decision's events.
-	Cause func(followUp models.Authorization) events.Entry
-}
-
-// Decider decides the parent's question again, in the caller's transaction (internal/authz/authorization).
-type Decider func(ctx context.Context, q *store.Q, a Again) (models.Authorization, error)
-
-// Service keeps challenges.
-type Service struct {
+// Deps are the dependencies of a Service.
+type Deps struct {
 	Store      *store.Store
 	Clock      clock.Clock
-	Keyring    *keyring.Keyring
+	Keyring    *keyring.Keyring // for the MACs of link tickets
 	Assertions Assertions
-	Decide     Decider
-	LinkBase   string // where links point to; the ticket is appended. E.g. http://localhost:8080/challenge/
+	Decide     followup.Decider
+	LinkBase   string // URL prefix of challenge links, such as http://localhost:8080/challenge/
+}
+
+// Service shows challenges, verifies completions and makes the moves.
+type Service struct {
+	store      *store.Store
+	clock      clock.Clock
+	keyring    *keyring.Keyring
+	assertions Assertions
+	decide     followup.Decider
+	linkBase   string
+}
+
+// New returns a Service.
+func New(d Deps) *Service {
+	return &Service{
+		store: d.Store, clock: d.Clock, keyring: d.Keyring, assertions: d.Assertions, decide: d.Decide, linkBase: d.LinkBase,
+	}
 }
 
 // View is ChallengePublicView.
@@ -83,7 +85,7 @@ func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
 
 // Get shows one challenge of the environment.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	c, err := s.Store.Challenges().Get(ctx, scope, id)
+	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -92,7 +94,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 
 func (s *Service) view(c models.Challenge) View {
 	return View{
-		ID: c.ID, Status: Effective(c, s.Clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: json.RawMessage(c.Display),
+		ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: json.RawMessage(c.Display),
 	}
 }
 
@@ -105,16 +107,16 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (an
 	if err := offered(c, MethodPasskey); err != nil {
 		return nil, err
 	}
-	return s.Assertions.AssertionOptions(ctx, scope, c)
+	return s.assertions.AssertionOptions(ctx, scope, c)
 }
 
 // open is the challenge if it can still be completed, and the refusal if not.
 func (s *Service) open(ctx context.Context, scope store.Scope, id string) (models.Challenge, error) {
-	c, err := s.Store.Challenges().Get(ctx, scope, id)
+	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return c, err
 	}
-	return c, refuseSettled(Effective(c, s.Clock.Now()))
+	return c, refuseSettled(Effective(c, s.clock.Now()))
 }
 
 func refuseSettled(status models.ChallengeStatus) error {

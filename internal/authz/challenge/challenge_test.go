@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -23,6 +25,9 @@ import (
 )
 
 var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+// linkBase is the URL prefix of challenge links.
+const linkBase = "http://localhost:8080/challenge/"
 
 const life = 5 * time.Minute
 
@@ -85,13 +90,14 @@ func setup(t *testing.T) *bundle {
 		transports, sign_count, user_verified, backup_eligible, backup_state, created_at)
 		values ('psk_1', $1, $2, $3, '\x01', '\x01', 'none', '\x00', '{}', 0, true, true, false, $4)`,
 		b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, now)
-	b.service = &challenge.Service{
-		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: "http://localhost:8080/challenge/",
-		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
+	b.service = challenge.New(challenge.Deps{
+		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: linkBase,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			b.decided++
-			return b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
+			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
+			return followUp, nil, err
 		},
-	}
+	})
 	return b
 }
 
@@ -115,7 +121,7 @@ func TestCompleteBySandboxConfirm(t *testing.T) {
 	out, err := b.service.Complete(t.Context(), b.move(prepared))
 	require.NoError(t, err)
 	require.Equal(t, models.ChallengeCompleted, out.Status)
-	require.Equal(t, "allow", out.Decision)
+	require.Equal(t, policy.Allow, out.Decision)
 
 	again, err := b.service.Complete(t.Context(), b.move(prepared))
 	require.NoError(t, err, "an activity that died after its commit finds its own work")

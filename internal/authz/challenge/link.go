@@ -38,7 +38,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	if err != nil {
 		return Link{}, err
 	}
-	env, err := s.Store.Environments().Get(ctx, p.Store())
+	env, err := s.store.Environments().Get(ctx, p.Store())
 	if err != nil {
 		return Link{}, err
 	}
@@ -49,11 +49,11 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	raw := make([]byte, ticketSize)
 	_, _ = rand.Read(raw) // never fails: it ends the process instead
 	ticket := base64.RawURLEncoding.EncodeToString(raw)
-	now := s.Clock.Now()
+	now := s.clock.Now()
 	row := models.ChallengeLink{
-		MAC: s.Keyring.MAC(ticketPurpose, []byte(ticket)), ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
+		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Challenges().InsertLink(ctx, row); err != nil {
 			return err
 		}
@@ -66,14 +66,14 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		e.Data = events.ChallengeLinkCreatedData{Challenge: c.ID}
 		return events.Append(ctx, q, e)
 	})
-	return Link{URL: s.linkBase(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
+	return Link{URL: s.linkPrefix(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
 }
 
-func (s *Service) linkBase(env models.Environment) string {
+func (s *Service) linkPrefix(env models.Environment) string {
 	if env.PageOrigin != nil {
 		return *env.PageOrigin + LinkPath
 	}
-	return s.LinkBase
+	return s.linkBase
 }
 
 // Visit is what a link's ticket opens.
@@ -92,7 +92,7 @@ func (v Visit) Scope() store.Scope {
 // Framers are the origins that may show the page of a challenge in a frame; none of a challenge that there is not. Everybody
 // may ask: the address of the page is no secret, and the page shows nothing of the challenge.
 func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
-	env, err := s.Store.Challenges().Environment(ctx, id)
+	env, err := s.store.Challenges().Environment(ctx, id)
 	if absent(err) {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 // ByTicket is the challenge that a link's ticket opens; the one answer for a ticket that is wrong or expired is that there
 // is none.
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
-	link, c, err := s.Store.Challenges().ByLink(ctx, s.Keyring.MACs(ticketPurpose, []byte(ticket)), s.Clock.Now())
+	link, c, err := s.store.Challenges().ByLink(ctx, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
 	if absent(err) {
 		return Visit{}, problem.NewNotFound()
 	}
@@ -110,11 +110,11 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 		return Visit{}, err
 	}
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	env, err := s.Store.Environments().Get(ctx, scope)
+	env, err := s.store.Environments().Get(ctx, scope)
 	if err != nil {
 		return Visit{}, err
 	}
-	passkeys, err := s.Store.Passkeys().Active(ctx, scope, c.SubjectUID)
+	passkeys, err := s.store.Passkeys().Active(ctx, scope, c.SubjectUID)
 	if err != nil {
 		return Visit{}, err
 	}

@@ -45,7 +45,7 @@ func ticketOf(t *testing.T, b *bundle, link challenge.Link, c models.Challenge) 
 	t.Helper()
 	address, ticket, ok := strings.Cut(link.URL, "#")
 	require.True(t, ok, link.URL)
-	require.Equal(t, b.service.LinkBase+c.ID, address)
+	require.Equal(t, linkBase+c.ID, address)
 	return ticket
 }
 

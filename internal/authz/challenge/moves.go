@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -21,12 +23,12 @@ type Move struct {
 	WorkflowID string
 }
 
-// Outcome is where a challenge stands after a move.
+// Outcome is the state of a challenge after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
-	Status        models.ChallengeStatus
-	Authorization string // the child authorization of a completion
-	Decision      string // the child's decision
-	ExpiresAt     time.Time
+	Status        models.ChallengeStatus `json:"Status"`
+	Authorization string                 `json:"Authorization"` // the follow-up decision of a completion
+	Decision      policy.Effect          `json:"Decision"`      // its effect
+	ExpiresAt     time.Time              `json:"ExpiresAt"`     // zero unless a move found the challenge as it was
 }
 
 // Gone is the status of a challenge whose rows were erased with its subject.
@@ -35,7 +37,7 @@ const Gone models.ChallengeStatus = "gone"
 // Complete completes the challenge by a verified request and decides again, all in one transaction.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if absent(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
@@ -68,8 +70,8 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	if err != nil {
 		return Outcome{}, err
 	}
-	child, err := s.Decide(ctx, q, Again{
-		Parent: c.Parent, Method: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
+	followUp, _, err := s.decide(ctx, q, followup.Request{
+		Parent: c.Parent, ChallengeMethod: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
 			e := entryOf(c, m.At, r.Actor)
 			e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
@@ -83,8 +85,8 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Status: models.ChallengeCompleted, Authorization: child.ID, Decision: child.Decision}
-	return out, q.Challenges().SetFollowUp(ctx, m.ID, child.ID)
+	out := Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}
+	return out, q.Challenges().SetFollowUp(ctx, m.ID, followUp.ID)
 }
 
 // spend uses the verified assertion up. Since it was verified the passkey may have been revoked, or its counter reached by
@@ -103,7 +105,7 @@ func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) 
 // Cancel cancels the challenge.
 func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if absent(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
@@ -135,7 +137,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 // Expire expires an open challenge that is due, and says where the challenge stands in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := q.Challenges().Expire(ctx, m.ID, m.At)
 		if err != nil {
 			return err
@@ -185,8 +187,8 @@ func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, er
 		return out, nil
 	}
 	out.Authorization = *c.ChildAuthorizationID
-	var err error
-	out.Decision, err = q.Decisions().Effect(ctx, out.Authorization)
+	effect, err := q.Decisions().Effect(ctx, out.Authorization)
+	out.Decision = policy.Effect(effect)
 	return out, err
 }
 

@@ -44,7 +44,7 @@ type Receipt struct {
 // fifth fails the challenge. Asking again what completed the challenge gives the receipt it got.
 func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
 	assertion = meaningful(method, assertion)
-	c, err := s.Store.Challenges().Get(ctx, p.Store(), id)
+	c, err := s.store.Challenges().Get(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -60,10 +60,10 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	}
 	request := models.MoveRequest{
 		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "complete", Actor: p.Actor(),
-		RequestID: p.RequestID, Method: &method, RequestedAt: s.Clock.Now(),
+		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),
 	}
 	if method == MethodPasskey {
-		key, err := s.Assertions.VerifyAssertion(ctx, p.Store(), c, assertion, s.Clock.Now())
+		key, err := s.assertions.VerifyAssertion(ctx, p.Store(), c, assertion, s.clock.Now())
 		if problem.Is(err, problem.ChallengeClosed) { // by the same request, it may be: it has its receipt now
 			return s.PrepareCompletion(ctx, p, id, method, assertion)
 		}
@@ -84,7 +84,7 @@ func meaningful(method string, assertion json.RawMessage) json.RawMessage {
 }
 
 func (s *Service) completable(c models.Challenge, p identity.Principal, method string, assertion json.RawMessage) error {
-	if err := refuseSettled(Effective(c, s.Clock.Now())); err != nil {
+	if err := refuseSettled(Effective(c, s.clock.Now())); err != nil {
 		return err
 	}
 	if method == MethodSandboxConfirm && p.Kind != models.Sandbox {
@@ -111,12 +111,12 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 	}
 	return s.prepared(ctx, c, models.MoveRequest{
 		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: p.Actor(),
-		RequestID: p.RequestID, RequestedAt: s.Clock.Now(),
+		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
 	})
 }
 
 func (s *Service) prepared(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
-	if err := s.Store.Moves().Insert(ctx, request); err != nil {
+	if err := s.store.Moves().Insert(ctx, request); err != nil {
 		return Prepared{}, err
 	}
 	run, err := s.run(ctx, c)
@@ -124,7 +124,7 @@ func (s *Service) prepared(ctx context.Context, c models.Challenge, request mode
 }
 
 func (s *Service) run(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
-	key, err := s.Store.Decisions().Key(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	key, err := s.store.Decisions().Key(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
@@ -133,7 +133,7 @@ func (s *Service) run(ctx context.Context, c models.Challenge) (WorkflowInput, e
 // Run is what the run of a challenge is started with, looked up by id for the outbox relay; false where nothing is left to
 // run for.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	c, err := s.Store.Challenges().Case(ctx, id)
+	c, err := s.store.Challenges().Case(ctx, id)
 	if absent(err) {
 		return WorkflowInput{}, false, nil
 	}
@@ -148,7 +148,7 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 
 // Receipt is the receipt of a request that completed the challenge; nil where it did not.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request string) (*Receipt, error) {
-	c, err := s.Store.Challenges().Get(ctx, scope, id)
+	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +172,8 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {
 		return refusal
 	}
-	err := s.Store.Write(ctx, func(q *store.Q) error {
-		now := s.Clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		now := s.clock.Now()
 		failures, failed, err := q.Challenges().Fail(ctx, p.Store(), c.ID, MaxFailures, now)
 		if err != nil || failures == 0 {
 			return err

@@ -53,11 +53,14 @@ type View struct {
 	CreatedAt  string   `json:"created_at"`
 }
 
-// Service keeps evaluations.
+// Service opens, reports and closes evaluations.
 type Service struct {
-	Store *store.Store
-	Clock clock.Clock
+	store *store.Store
+	clock clock.Clock
 }
+
+// New returns a Service.
+func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
 
 // Effective is the status of an evaluation at now: one past its end is closed, however late its timer.
 func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
@@ -69,7 +72,7 @@ func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
 
 // Create opens an evaluation. Its run is started through the outbox.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (View, error) {
-	now := s.Clock.Now()
+	now := s.clock.Now()
 	starts := now
 	if in.StartsAt != nil {
 		starts = *in.StartsAt
@@ -90,7 +93,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		ActionKeys: in.ActionKeys, ActionIDs: actions, SuccessCriteria: criteria, Status: models.EvaluationOpen,
 		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
 	}
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Evaluations().Insert(ctx, row); err != nil {
 			return err
 		}
@@ -112,7 +115,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 
 // resolve turns action keys into ids and refuses, all at once, keys that are unknown or repeated.
 func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string) (models.Strings, error) {
-	found, err := s.Store.Actions().IDs(ctx, scope, keys)
+	found, err := s.store.Actions().IDs(ctx, scope, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +142,7 @@ func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string)
 
 // Get shows one evaluation.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	row, err := s.Store.Evaluations().Get(ctx, scope, id)
+	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -148,7 +151,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 
 // List lists evaluations, newest first; an empty status is every status.
 func (s *Service) List(ctx context.Context, scope store.Scope, status models.EvaluationStatus, page store.Page) ([]View, string, error) {
-	rows, next, err := s.Store.Evaluations().List(ctx, scope, status, s.Clock.Now(), page)
+	rows, next, err := s.store.Evaluations().List(ctx, scope, status, s.clock.Now(), page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -166,7 +169,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status models.Eva
 func (s *Service) view(e models.Evaluation) (View, error) {
 	c, err := criteriaOf(e)
 	return View{
-		ID: e.ID, Name: e.Name, ActionKeys: e.ActionKeys, Criteria: c, Status: string(Effective(e, s.Clock.Now())),
+		ID: e.ID, Name: e.Name, ActionKeys: e.ActionKeys, Criteria: c, Status: string(Effective(e, s.clock.Now())),
 		StartsAt: apitime.Time(e.StartsAt), EndsAt: apitime.OptionalTime(e.EndsAt), CreatedAt: apitime.Time(e.CreatedAt),
 	}, err
 }

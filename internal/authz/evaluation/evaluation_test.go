@@ -28,7 +28,7 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now)}
-	b.service = &evaluation.Service{Store: st, Clock: b.clock}
+	b.service = evaluation.New(st, b.clock)
 	return b
 }
 

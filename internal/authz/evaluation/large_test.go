@@ -30,7 +30,7 @@ func BenchmarkReport(b *testing.B) {
 		w.Decisions(w.Action, seeded)
 	}
 	w.Exec("vacuum analyze authorizations")
-	s := &evaluation.Service{Store: st, Clock: clock.NewFake(now.Add(time.Second))}
+	s := evaluation.New(st, clock.NewFake(now.Add(time.Second)))
 	window := now.Add(-200_000 * time.Second)
 	v, err := s.Create(b.Context(), w.Principal("crd_1"), evaluation.Create{
 		Name: "all", ActionKeys: []string{w.Action.Key}, StartsAt: &window, Criteria: evaluation.DefaultCriteria(),

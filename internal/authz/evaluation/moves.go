@@ -21,11 +21,11 @@ type Move struct {
 	WorkflowID string
 }
 
-// Outcome is where an evaluation stands after a move.
+// Outcome is the state of an evaluation after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
-	Status models.EvaluationStatus
-	Result string
-	EndsAt *time.Time
+	Status models.EvaluationStatus `json:"Status"`
+	Result string                  `json:"Result"` // InProgress, Passed or Failed
+	EndsAt *time.Time              `json:"EndsAt"` // nil: open until it is closed
 }
 
 // Run is what the run of an evaluation is started with.
@@ -57,7 +57,7 @@ func utc(t *time.Time) *time.Time {
 }
 
 func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		row, err = q.Evaluations().Lock(ctx, id)
 		return err
 	})
@@ -66,11 +66,11 @@ func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation,
 
 // PrepareClose is the run of an evaluation that may be closed; closing a closed one is refused.
 func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (WorkflowInput, error) {
-	row, err := s.Store.Evaluations().Get(ctx, scope, id)
+	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return WorkflowInput{}, err
 	}
-	if Effective(row, s.Clock.Now()) == models.EvaluationClosed {
+	if Effective(row, s.clock.Now()) == models.EvaluationClosed {
 		return WorkflowInput{}, problem.New(problem.EvaluationClosed, "The evaluation is closed.")
 	}
 	return runOf(row), nil
@@ -106,7 +106,7 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 		return Outcome{}, err
 	}
 	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := q.Evaluations().Close(ctx, m.ID, report, m.At)
 		if err != nil {
 			return err

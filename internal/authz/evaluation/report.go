@@ -54,7 +54,7 @@ type measured struct {
 
 // Report gives the stored report of a closed evaluation, and counts for one that is open.
 func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
-	row, err := s.Store.Evaluations().Get(ctx, scope, id)
+	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Rep
 	if err != nil {
 		return Report{}, err
 	}
-	m, err := s.measure(ctx, row, s.Clock.Now(), readWithin)
+	m, err := s.measure(ctx, row, s.clock.Now(), readWithin)
 	return Report{View: v, Metrics: m.Metrics, Checks: m.Checks, Result: m.Result}, err
 }
 
@@ -88,7 +88,7 @@ func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.T
 	if row.EndsAt != nil && row.EndsAt.Before(until) {
 		until = *row.EndsAt
 	}
-	t, err := s.Store.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
+	t, err := s.store.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
 		store.Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, within)
 	if err != nil {
 		return m, err

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -28,33 +28,22 @@ const (
 	Reject  = "reject"
 )
 
-// Again is what an approved hold is decided by.
-type Again struct {
-	Parent     models.Authorization
-	At         time.Time
-	Actor      string
-	RequestID  string
-	WorkflowID string
-	// Cause is the event that leads to the follow-up decision, which it names: it is written ahead of that decision's events.
-	Cause func(followUp models.Authorization) events.Entry
-}
-
-// Decider decides the parent's question again, in the caller's transaction, and returns the child with the body of its
-// AuthorizeResponse (internal/authz/authorization).
-type Decider func(ctx context.Context, q *store.Q, a Again) (child models.Authorization, response []byte, err error)
-
-// Proofs takes the proof of a follow-up decision out of a stored receipt and puts it back (internal/authz/signing).
+// Proofs restores the proof that a stored receipt of an approval was returned with (internal/authz/signing).
 type Proofs interface {
-	Without(body []byte) []byte
 	Restored(authorization string, body, sealed []byte) ([]byte, error)
 }
 
-// Service keeps holds.
+// Service queues holds for reviewers and makes their moves.
 type Service struct {
-	Store  *store.Store
-	Clock  clock.Clock
-	Decide Decider
-	Proofs Proofs
+	store  *store.Store
+	clock  clock.Clock
+	decide followup.Decider
+	proofs Proofs
+}
+
+// New returns a Service. Decide makes the decision that follows an approval; proofs may be nil if no receipt has a proof.
+func New(st *store.Store, c clock.Clock, decide followup.Decider, proofs Proofs) *Service {
+	return &Service{store: st, clock: c, decide: decide, proofs: proofs}
 }
 
 // Effective is the status of a hold at now: one that is due is expired, however late its timer.
@@ -99,18 +88,18 @@ type Approvals struct {
 
 // PrepareReview checks that the hold may be reviewed by the caller and keeps what they asked.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	key, err := s.Store.Decisions().Key(ctx, p.Store(), id)
+	key, err := s.store.Decisions().Key(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
-	h, err := s.Store.Holds().Get(ctx, p.Store(), id)
+	h, err := s.store.Holds().Get(ctx, p.Store(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Prepared{}, problem.New(problem.NotHeld, "The authorization was not held.")
 	}
 	if err != nil {
 		return Prepared{}, err
 	}
-	if status := Effective(h, s.Clock.Now()); status != models.HoldPending {
+	if status := Effective(h, s.clock.Now()); status != models.HoldPending {
 		return s.settled(ctx, h, status, resolution)
 	}
 	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
@@ -128,11 +117,11 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
-	stored, err := s.Store.Holds().ReviewReceipt(ctx, h.AuthorizationID)
+	stored, err := s.store.Holds().ReviewReceipt(ctx, h.AuthorizationID)
 	if err != nil || stored.Sealed == nil {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
-	receipt, err := s.Proofs.Restored(*stored.Child, stored.Body, stored.Sealed)
+	receipt, err := s.proofs.Restored(*stored.Child, stored.Body, stored.Sealed)
 	return Prepared{Receipt: receipt, Resolution: resolution}, err
 }
 
@@ -154,11 +143,11 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	if h.ApprovalsRequired < 2 || resolution != Approve {
 		return nil, false, nil
 	}
-	before, err := s.Store.Holds().ReviewedBy(ctx, h.AuthorizationID, p.Actor())
+	before, err := s.store.Holds().ReviewedBy(ctx, h.AuthorizationID, p.Actor())
 	if err != nil || before != Approve {
 		return nil, false, err
 	}
-	given, err := s.Store.Holds().Approvals(ctx, h.AuthorizationID, s.Clock.Now())
+	given, err := s.store.Holds().Approvals(ctx, h.AuthorizationID, s.clock.Now())
 	if err == nil && given >= h.ApprovalsRequired {
 		return nil, true, nil
 	}
@@ -167,11 +156,11 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 
 // Waiting is the answer to a review that is taken in while the run has not answered yet.
 func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution string) (*Pending, error) {
-	h, err := s.Store.Holds().Get(ctx, scope, id)
+	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.Store.Holds().Approvals(ctx, id, s.Clock.Now())
+	given, err := s.store.Holds().Approvals(ctx, id, s.clock.Now())
 	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
 }
 
@@ -198,16 +187,16 @@ func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold,
 	}
 	request := map[string]any{"move": in.resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest}
 	if in.again {
-		request["at"] = apitime.Time(s.Clock.Now())
+		request["at"] = apitime.Time(s.clock.Now())
 	}
 	body, err := canonical.JSON(request)
 	if err != nil {
 		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
-	err = s.Store.Moves().Insert(ctx, models.MoveRequest{
+	err = s.store.Moves().Insert(ctx, models.MoveRequest{
 		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
-		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.Clock.Now(),
+		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
 	})
 	return Prepared{Workflow: runOf(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }
@@ -222,7 +211,7 @@ func runOf(h models.Hold, action string) WorkflowInput {
 // for.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	var c store.HoldCase
-	err := s.Store.Write(ctx, func(q *store.Q) (err error) {
+	err := s.store.Write(ctx, func(q *store.Q) (err error) {
 		c, err = q.Holds().LockCase(ctx, id)
 		return err
 	})
@@ -235,11 +224,11 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 // Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was resolved another
 // way, and unavailable while it is not resolved.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
-	h, err := s.Store.Holds().Get(ctx, scope, id)
+	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	status := Effective(h, s.Clock.Now())
+	status := Effective(h, s.clock.Now())
 	if status == models.HoldPending {
 		return nil, problem.NewUnavailable("The hold is not settled yet. Ask again.", nil)
 	}

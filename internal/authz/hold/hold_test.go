@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -34,11 +36,11 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
-	b.service = &hold.Service{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *store.Q, a hold.Again) (models.Authorization, []byte, error) {
+	b.service = hold.New(st, b.clock,
+		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
-		}}
+		}, nil)
 	return b
 }
 
@@ -97,7 +99,7 @@ func TestApproveMayEndInDenial(t *testing.T) {
 	h := b.Hold(life, 1)
 	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve))
 	require.NoError(t, err)
-	require.Equal(t, "deny", out.Decision)
+	require.Equal(t, policy.Deny, out.Decision)
 }
 
 func TestRejectRecordsTheOutcome(t *testing.T) {

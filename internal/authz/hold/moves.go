@@ -6,6 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -21,15 +24,15 @@ type Move struct {
 	WorkflowID string
 }
 
-// Outcome is where a hold stands after a move.
+// Outcome is the state of a hold after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
-	Status        models.HoldStatus
-	Authorization string // the child authorization of an approval
-	Decision      string // the child's decision
-	Approvals     int
-	Required      int
-	RemindAt      time.Time // zero where a reminder was sent
-	DueAt         time.Time
+	Status        models.HoldStatus `json:"Status"`
+	Authorization string            `json:"Authorization"` // the follow-up decision of an approval
+	Decision      policy.Effect     `json:"Decision"`      // its effect
+	Approvals     int               `json:"Approvals"`     // distinct approvals so far
+	Required      int               `json:"Required"`
+	RemindAt      time.Time         `json:"RemindAt"` // zero once a reminder was sent
+	DueAt         time.Time         `json:"DueAt"`
 }
 
 // Gone is the status of a hold whose rows were erased with its subject.
@@ -38,7 +41,7 @@ const Gone models.HoldStatus = "gone"
 // Review counts a review in and, where it settles the hold, settles it, all in one transaction.
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.Conflict, "No review has this digest.")
@@ -60,7 +63,7 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 			out, err = outcomeOf(ctx, q, c.Hold, m.At)
 			return err
 		}
-		step := review{q: q, move: m, request: r, held: c, decide: s.Decide, proofs: s.Proofs}
+		step := review{q: q, move: m, request: r, held: c, decide: s.decide}
 		if r.Move == Reject {
 			out, err = step.reject(ctx)
 		} else {
@@ -77,8 +80,7 @@ type review struct {
 	move    Move
 	request models.MoveRequest
 	held    store.HoldCase
-	decide  Decider
-	proofs  Proofs
+	decide  followup.Decider
 }
 
 func (r review) reject(ctx context.Context) (Outcome, error) {
@@ -122,8 +124,8 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.resolve(ctx, models.HoldApproved); err != nil {
 		return Outcome{}, err
 	}
-	child, response, err := r.decide(ctx, r.q, Again{
-		Parent: r.held.Parent, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
+	followUp, response, err := r.decide(ctx, r.q, followup.Request{
+		Parent: r.held.Parent, HoldApproved: true, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
 			return r.entry(events.HoldApprovedData{
 				ResolvedBy: r.request.Actor, Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
@@ -133,21 +135,18 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if r.proofs != nil { // kept once, sealed, with the follow-up decision
-		response = r.proofs.Without(response)
-	}
-	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: response})
+	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: proof.Remove(response)})
 	if err != nil {
 		return Outcome{}, err
 	}
 	if err := r.put(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.Holds().SetFollowUp(ctx, r.move.ID, child.ID); err != nil {
+	if err := r.q.Holds().SetFollowUp(ctx, r.move.ID, followUp.ID); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{
-		Status: models.HoldApproved, Authorization: child.ID, Decision: child.Decision, Approvals: given, Required: h.ApprovalsRequired,
+		Status: models.HoldApproved, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision), Approvals: given, Required: h.ApprovalsRequired,
 	}, nil
 }
 
@@ -195,7 +194,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 
 func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error)) (Outcome, error) {
 	var out Outcome
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := move(q)
 		if err != nil {
 			return err
@@ -223,7 +222,8 @@ func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Ou
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID
-	out.Decision, err = q.Decisions().Effect(ctx, out.Authorization)
+	effect, err := q.Decisions().Effect(ctx, out.Authorization)
+	out.Decision = policy.Effect(effect)
 	return out, err
 }
 

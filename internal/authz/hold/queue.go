@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -19,15 +20,15 @@ type Queued struct {
 
 // Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists what is pending.
 func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldFilter, page store.Page) ([]Queued, string, error) {
-	f.Now, f.Reviewer = s.Clock.Now(), p.Actor()
+	f.Now, f.Reviewer = s.clock.Now(), p.Actor()
 	if f.Status == "" {
 		f.Status = models.HoldPending
 	}
-	env, err := s.Store.Environments().Get(ctx, p.Store())
+	env, err := s.store.Environments().Get(ctx, p.Store())
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := s.Store.Holds().Queue(ctx, p.Store(), f, page)
+	rows, next, err := s.store.Holds().Queue(ctx, p.Store(), f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -57,9 +58,17 @@ func (s *Service) own(ctx context.Context, p identity.Principal, env models.Envi
 	return s.askedBy(ctx, p, askers)
 }
 
-// Counts is what waits for reviewers now; action (a key) and risk narrow it where not empty.
-func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk string) (store.HoldCounts, error) {
-	return s.Store.Holds().Count(ctx, scope, action, risk, s.Clock.Now())
+// Counts summarises the pending holds of an environment.
+type Counts struct {
+	store.HoldCounts
+	AsOf time.Time
+}
+
+// Counts counts the pending holds now. An action key or a risk class that is not empty narrows the count.
+func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk string) (Counts, error) {
+	now := s.clock.Now()
+	n, err := s.store.Holds().Count(ctx, scope, action, risk, now)
+	return Counts{HoldCounts: n, AsOf: now}, err
 }
 
 // bars reports whether a hold bars self-review: by its policy, or by its environment as it is set now.
@@ -67,7 +76,7 @@ func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
 // refuseSelfReview refuses a reviewer who stands behind the credential that asked, where that is barred.
 func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, asker string) error {
-	env, err := s.Store.Environments().Get(ctx, p.Store())
+	env, err := s.store.Environments().Get(ctx, p.Store())
 	if err != nil || !bars(h.SelfReviewBarred, env) {
 		return err
 	}
@@ -80,11 +89,11 @@ func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h 
 
 // askedBy says of each credential whether the caller stands behind it.
 func (s *Service) askedBy(ctx context.Context, p identity.Principal, askers []string) (map[string]bool, error) {
-	own, err := s.Store.Principals().Get(ctx, p.Store(), p.Actor())
+	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
 	if err != nil {
 		return nil, err
 	}
-	behind, err := s.Store.Principals().List(ctx, p.Store(), askers)
+	behind, err := s.store.Principals().List(ctx, p.Store(), askers)
 	out := make(map[string]bool, len(behind))
 	for id, principal := range behind {
 		out[id] = principal == own

@@ -106,7 +106,7 @@ func TestQueueTellsWhoMayReview(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	counts := func(action, risk string) store.HoldCounts {
+	counts := func(action, risk string) hold.Counts {
 		n, err := b.service.Counts(t.Context(), b.Scope, action, risk)
 		require.NoError(t, err)
 		return n

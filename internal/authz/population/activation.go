@@ -29,14 +29,19 @@ var (
 
 // Service loads and activates backgrounds.
 type Service struct {
-	Store    *store.Store
-	Assessor *assurance.Assessor
-	Log      *slog.Logger
+	store    *store.Store
+	assessor *assurance.Assessor
+	log      *slog.Logger
+}
+
+// New returns a Service that puts the model in force into the assessor.
+func New(st *store.Store, assessor *assurance.Assessor, log *slog.Logger) *Service {
+	return &Service{store: st, assessor: assessor, log: log}
 }
 
 // Load puts in force what the database says: of each modality the active background, or the embedded one.
 func (s *Service) Load(ctx context.Context) error {
-	rows, err := s.Store.Backgrounds().List(ctx)
+	rows, err := s.store.Backgrounds().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +58,7 @@ func (s *Service) Load(ctx context.Context) error {
 			if row.Status == models.BackgroundActive {
 				return fmt.Errorf("activation: background %s: %w", row.Version, err)
 			}
-			s.Log.Warn("a background of the past cannot be read; its templates need another enrollment", "version", row.Version, "error", err)
+			s.log.Warn("a background of the past cannot be read; its templates need another enrollment", "version", row.Version, "error", err)
 			continue
 		}
 		known = append(known, bg)
@@ -68,26 +73,26 @@ func (s *Service) Load(ctx context.Context) error {
 		}
 	}
 	model := scoring.NewModel(all...)
-	if before := s.Assessor.Model().Version(); before != model.Version() {
-		s.Log.Info("another model is in force", "model_version", model.Version(), "before", before)
+	if before := s.assessor.Model().Version(); before != model.Version() {
+		s.log.Info("another model is in force", "model_version", model.Version(), "before", before)
 	}
-	s.Assessor.Use(model, known...)
+	s.assessor.Use(model, known...)
 	return nil
 }
 
 // Follow loads again whenever a background is activated anywhere, until ctx ends. What cannot be loaded is logged, and what
 // was in force stays.
 func (s *Service) Follow(ctx context.Context) {
-	s.Store.Listen(ctx, []string{store.ChannelBackground}, func(string, string) {
+	s.store.Listen(ctx, []string{store.ChannelBackground}, func(string, string) {
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Error("the model in force stays as it was", "error", err)
+			s.log.Error("the model in force stays as it was", "error", err)
 		}
 	})
 }
 
 // Warn logs what an operator of a live environment must know of the model in force.
 func (s *Service) Warn(ctx context.Context) error {
-	environments, err := s.Store.Environments().List(ctx, "")
+	environments, err := s.store.Environments().List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -96,8 +101,8 @@ func (s *Service) Warn(ctx context.Context) error {
 			continue
 		}
 		for _, m := range features.Modalities() {
-			if bg := s.Assessor.Model().Background(m); bg != nil && bg.Card.NonCommercial {
-				s.Log.Warn("a live environment judges by a background whose data may not be used commercially: learn your own with countersign background learn",
+			if bg := s.assessor.Model().Background(m); bg != nil && bg.Card.NonCommercial {
+				s.log.Warn("a live environment judges by a background whose data may not be used commercially: learn your own with countersign background learn",
 					"environment", env.ID, "background", bg.Version, "licence", bg.Card.Licence)
 			}
 		}

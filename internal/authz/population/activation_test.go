@@ -32,15 +32,22 @@ func candidate(t *testing.T, version string, drift float64) []byte {
 	return out
 }
 
-// replica is one process's service with what it logs.
-func replica(t *testing.T, st *store.Store) (*population.Service, *bytes.Buffer) {
+// process is one replica of the service.
+type process struct {
+	*population.Service
+	assessor *assurance.Assessor
+}
+
+// replica starts a replica and returns it with its log.
+func replica(t *testing.T, st *store.Store) (*process, *bytes.Buffer) {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	var log bytes.Buffer
-	s := &population.Service{Store: st, Assessor: assurance.New(scoring.Default(), keys), Log: slog.New(slog.NewTextHandler(&log, nil))}
-	require.NoError(t, s.Load(t.Context()))
-	return s, &log
+	p := &process{assessor: assurance.New(scoring.Default(), keys)}
+	p.Service = population.New(st, p.assessor, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, p.Load(t.Context()))
+	return p, &log
 }
 
 func order(body []byte) population.Order {
@@ -53,7 +60,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	env := storetest.Environment(t, st, models.Live)
 	embedded := scoring.Default().Version()
 	one, _ := replica(t, st)
-	require.Equal(t, embedded, one.Assessor.Model().Version(), "the embedded backgrounds stand where there are no others")
+	require.Equal(t, embedded, one.assessor.Model().Version(), "the embedded backgrounds stand where there are no others")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -63,16 +70,16 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	_, err := population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
 	require.NoError(t, err)
 	pointer := scoring.Default().Background(features.Pointer).Version
-	require.Eventually(t, func() bool { return one.Assessor.Model().Version() == "local-1+"+pointer }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return one.assessor.Model().Version() == "local-1+"+pointer }, 10*time.Second, 10*time.Millisecond)
 	two, _ := replica(t, st)
-	require.Equal(t, "local-1+"+pointer, two.Assessor.Model().Version(), "one that starts later has it, too")
-	require.Equal(t, []string{scoring.Default().Background(features.Keystroke).Version}, two.Assessor.Earlier(features.Keystroke),
+	require.Equal(t, "local-1+"+pointer, two.assessor.Model().Version(), "one that starts later has it, too")
+	require.Equal(t, []string{scoring.Default().Background(features.Keystroke).Version}, two.assessor.Earlier(features.Keystroke),
 		"templates of the one before are carried over")
 
 	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-2", .2)))
 	require.NoError(t, err)
 	require.NoError(t, population.Retire(t.Context(), st, features.Keystroke, "cli:background retire", storetest.Epoch.Add(time.Hour)))
-	require.Eventually(t, func() bool { return one.Assessor.Model().Version() == embedded }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return one.assessor.Model().Version() == embedded }, 10*time.Second, 10*time.Millisecond)
 	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
 	require.NoError(t, err, "a background may come back as it was")
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 )
 
 // Facts are what is there in the end: the database, the webhooks' receiver, the runs.
@@ -87,7 +87,7 @@ func (c *checker) asked() {
 		switch {
 		case len(rows) == 0:
 			c.fault("authorization %s was answered and is not there", a.ID)
-		case rows[0].Answer != string(new(signing.Service).Without([]byte(a.Answer))):
+		case rows[0].Answer != string(proof.Remove([]byte(a.Answer))):
 			c.fault("authorization %s was answered otherwise than it is stored", a.ID)
 		case a.Decision != a.Want:
 			c.fault("authorization %s is %s and should be %s", a.ID, a.Decision, a.Want)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -40,12 +41,13 @@ func setupStepUp(t *testing.T) *stepUp {
 		store: st, env: env, scope: w.Scope, clock: c, service: passkey.New(st, ring, c), principal: w.Principal(fixture.Asker),
 		subject: w.Subject, rp: virtualwebauthn.RelyingParty{ID: env.RPID, Name: env.RPName, Origin: env.RPOrigins[0]},
 	}
-	return &stepUp{bundle: b, world: w, challenges: &challenge.Service{
+	return &stepUp{bundle: b, world: w, challenges: challenge.New(challenge.Deps{
 		Store: st, Clock: c, Keyring: ring, Assertions: b.service,
-		Decide: func(ctx context.Context, q *store.Q, a challenge.Again) (models.Authorization, error) {
-			return w.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+			followUp, err := w.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			return followUp, nil, err
 		},
-	}}
+	})}
 }
 
 // open inserts a decision with an open challenge.

@@ -54,8 +54,8 @@ func setup(t *testing.T) *bundle {
 	c := clock.NewFake(now)
 	var err error
 	b.service, err = upkeep.New(upkeep.CoreTasks(upkeep.CoreDeps{
-		Store: st, Challenges: &challenge.Service{Store: st, Clock: c}, Holds: &hold.Service{Store: st, Clock: c},
-		Evaluations: &evaluation.Service{Store: st, Clock: c}, Keys: b.keys,
+		Store: st, Challenges: challenge.New(challenge.Deps{Store: st, Clock: c}), Holds: hold.New(st, c, nil, nil),
+		Evaluations: evaluation.New(st, c), Keys: b.keys,
 	})...)
 	require.NoError(t, err)
 	return b

@@ -15,26 +15,26 @@ func (c *Client) StartChallenge(ctx context.Context, r challenge.WorkflowInput) 
 }
 
 // CompleteChallenge asks the run to complete the challenge by the prepared request.
-func (c *Client) CompleteChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (ChallengeResult, error) {
+func (c *Client) CompleteChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (challenge.Outcome, error) {
 	return c.moveChallenge(ctx, r, UpdateComplete, request)
 }
 
 // CancelChallenge asks the run to cancel the challenge by the prepared request.
-func (c *Client) CancelChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (ChallengeResult, error) {
+func (c *Client) CancelChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (challenge.Outcome, error) {
 	return c.moveChallenge(ctx, r, UpdateCancel, request)
 }
 
-func (c *Client) moveChallenge(ctx context.Context, r challenge.WorkflowInput, name, request string) (ChallengeResult, error) {
+func (c *Client) moveChallenge(ctx context.Context, r challenge.WorkflowInput, name, request string) (challenge.Outcome, error) {
 	in := ChallengeInputOf(r)
-	var out ChallengeResult
+	var out challenge.Outcome
 	err := c.updateWithStart(ctx, ChallengeID(in.Challenge), NameChallenge, in.about(), in,
 		update{id: name + ":" + request, name: name, arg: ChallengeMove{Request: request}}, &out)
 	return out, err
 }
 
 // SettleChallenge tells the run of a challenge, where there is one, that the challenge was settled past it.
-func (c *Client) SettleChallenge(ctx context.Context, challenge string) error {
-	return c.signal(ctx, ChallengeID(challenge), SignalSettled)
+func (c *Client) SettleChallenge(ctx context.Context, id string) error {
+	return c.signal(ctx, ChallengeID(id), SignalSettled)
 }
 
 // StartHold starts the run of a hold unless it exists.
@@ -44,9 +44,9 @@ func (c *Client) StartHold(ctx context.Context, r hold.WorkflowInput) error {
 }
 
 // ReviewHold asks the run to take the prepared review in.
-func (c *Client) ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (HoldResult, error) {
+func (c *Client) ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (hold.Outcome, error) {
 	in := HoldInputOf(r)
-	var out HoldResult
+	var out hold.Outcome
 	err := c.updateWithStart(ctx, HoldID(in.Authorization), NameHold, in.about(), in,
 		update{id: UpdateReview + ":" + request, name: UpdateReview, arg: HoldReview{Request: request, Resolution: resolution}}, &out)
 	return out, err
@@ -65,9 +65,9 @@ func (c *Client) StartEvaluation(ctx context.Context, r evaluation.WorkflowInput
 
 // CloseEvaluation asks the run to close the evaluation. Closing twice is one close: what is asked has no more to it than
 // the evaluation.
-func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by EvaluationClose) (EvaluationResult, error) {
+func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by evaluation.CloseRequest) (evaluation.Outcome, error) {
 	in := EvaluationInputOf(r)
-	var out EvaluationResult
+	var out evaluation.Outcome
 	err := c.updateWithStart(ctx, EvaluationID(in.Evaluation), NameEvaluation, in.about(), in,
 		update{id: UpdateClose + ":" + in.Evaluation, name: UpdateClose, arg: by}, &out)
 	return out, err

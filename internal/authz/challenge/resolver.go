@@ -1,0 +1,94 @@
+package challenge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Workflow serialises the moves of a challenge (workflows.Client). Its errors are problems, or durable.ErrClosed.
+type Workflow interface {
+	CompleteChallenge(ctx context.Context, in WorkflowInput, request string) (Outcome, error)
+	CancelChallenge(ctx context.Context, in WorkflowInput, request string) (Outcome, error)
+}
+
+// Resolver completes and cancels challenges for the API and the challenge page.
+type Resolver struct {
+	challenges *Service
+	workflow   Workflow
+}
+
+// NewResolver returns a Resolver.
+func NewResolver(challenges *Service, workflow Workflow) *Resolver {
+	return &Resolver{challenges: challenges, workflow: workflow}
+}
+
+// Complete verifies the assertion and completes the challenge on behalf of the principal. Repeating the request that
+// completed the challenge returns the same receipt.
+func (r *Resolver) Complete(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (*Receipt, error) {
+	prepared, err := r.challenges.PrepareCompletion(ctx, p, id, method, assertion)
+	if err != nil || prepared.Receipt != nil {
+		return prepared.Receipt, err
+	}
+	_, moveErr := r.workflow.CompleteChallenge(ctx, prepared.Workflow, prepared.Request)
+	if moveErr != nil && !recordDecides(moveErr) {
+		return nil, moveErr
+	}
+	// The receipt is read from the database: it is there if this request completed the challenge, now or by an earlier attempt.
+	receipt, err := r.challenges.Receipt(ctx, p.Store(), id, prepared.Request)
+	switch {
+	case err != nil || receipt != nil:
+		return receipt, err
+	case problem.As(moveErr) != nil:
+		return nil, moveErr
+	default:
+		return nil, r.resolvedOtherwise(ctx, p, id)
+	}
+}
+
+// Cancel cancels the challenge on behalf of the principal and returns its status. Cancelling a challenge that is cancelled
+// meanwhile succeeds.
+func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) (models.ChallengeStatus, error) {
+	prepared, err := r.challenges.PrepareCancel(ctx, p, id)
+	if err != nil {
+		return "", err
+	}
+	out, moveErr := r.workflow.CancelChallenge(ctx, prepared.Workflow, prepared.Request)
+	if moveErr == nil || !recordDecides(moveErr) {
+		return out.Status, moveErr
+	}
+	v, err := r.challenges.Get(ctx, p.Store(), id)
+	switch {
+	case err != nil:
+		return "", err
+	case v.Status == models.ChallengeCancelled:
+		return v.Status, nil
+	case problem.As(moveErr) != nil:
+		return "", moveErr
+	default:
+		return "", r.resolvedOtherwise(ctx, p, id)
+	}
+}
+
+// recordDecides reports whether the database, and not the workflow's error, says what became of the request: this very
+// request may have settled the challenge in a step whose result the workflow lost.
+func recordDecides(err error) bool {
+	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ChallengeClosed) || problem.Is(err, problem.ChallengeExpired)
+}
+
+// resolvedOtherwise returns the refusal for a challenge that this request did not settle.
+func (r *Resolver) resolvedOtherwise(ctx context.Context, p identity.Principal, id string) error {
+	v, err := r.challenges.Get(ctx, p.Store(), id)
+	if err != nil {
+		return err
+	}
+	if v.Status == models.ChallengeOpen {
+		return problem.NewUnavailable("The challenge is not settled yet. Retry the request.", nil)
+	}
+	return refuseSettled(v.Status)
+}

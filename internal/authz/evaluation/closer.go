@@ -1,0 +1,56 @@
+package evaluation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
+)
+
+// CloseRequest asks the workflow of an evaluation to close it. Workflow histories contain it: fields are added, never renamed.
+type CloseRequest struct {
+	Actor     string `json:"Actor"` // credential:<id>; never names a person
+	RequestID string `json:"RequestID"`
+}
+
+// Workflow closes an evaluation at its end or on request (workflows.Client). Its errors are problems, or durable.ErrClosed.
+type Workflow interface {
+	CloseEvaluation(ctx context.Context, in WorkflowInput, r CloseRequest) (Outcome, error)
+}
+
+// Closer closes evaluations on request.
+type Closer struct {
+	evaluations *Service
+	workflow    Workflow
+}
+
+// NewCloser returns a Closer.
+func NewCloser(evaluations *Service, workflow Workflow) *Closer {
+	return &Closer{evaluations: evaluations, workflow: workflow}
+}
+
+// Close closes an evaluation on behalf of the principal and returns it. It returns finished false if the workflow has
+// accepted the request and is still counting. Closing a closed evaluation is refused with evaluation_closed.
+func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v View, finished bool, err error) {
+	in, err := c.evaluations.PrepareClose(ctx, p.Store(), id)
+	if err != nil {
+		return View{}, false, err
+	}
+	finished = true
+	_, err = c.workflow.CloseEvaluation(ctx, in, CloseRequest{Actor: credentialActor(p), RequestID: p.RequestID})
+	switch {
+	case errors.Is(err, durable.ErrAccepted):
+		finished = false
+	case err != nil && !errors.Is(err, durable.ErrClosed):
+		return View{}, false, err
+	}
+	v, err = c.evaluations.Get(ctx, p.Store(), id)
+	return v, finished, err
+}
+
+// credentialActor names the caller's credential and not the person behind it: workflow payloads name no person.
+func credentialActor(p identity.Principal) string {
+	p.Person = ""
+	return p.Actor()
+}

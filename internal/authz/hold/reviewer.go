@@ -1,0 +1,64 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Workflow serialises the reviews of a hold (workflows.Client). Its errors are problems, or durable.ErrClosed.
+type Workflow interface {
+	ReviewHold(ctx context.Context, in WorkflowInput, resolution, request string) (Outcome, error)
+}
+
+// Reviewer reviews holds for the API and the console.
+type Reviewer struct {
+	holds    *Service
+	workflow Workflow
+}
+
+// NewReviewer returns a Reviewer.
+func NewReviewer(holds *Service, workflow Workflow) *Reviewer {
+	return &Reviewer{holds: holds, workflow: workflow}
+}
+
+// Reviewed is the result of a review: exactly one of its fields is set.
+type Reviewed struct {
+	Receipt json.RawMessage // ManualReviewReceipt of a hold that is resolved this way
+	Pending *Pending        // the hold waits for more approvals, or for the workflow to finish this one
+}
+
+// Review approves or rejects a hold on behalf of the principal. Repeating a review returns the receipt of the first. A hold
+// that was resolved the other way, or expired, is refused with review_resolved or review_expired.
+func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Reviewed, error) {
+	prepared, err := r.holds.PrepareReview(ctx, p, id, resolution, note)
+	if err != nil || prepared.Receipt != nil || prepared.Pending != nil {
+		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
+	}
+	out, reviewErr := r.workflow.ReviewHold(ctx, prepared.Workflow, prepared.Resolution, prepared.Request)
+	switch {
+	case errors.Is(reviewErr, durable.ErrAccepted):
+		pending, err := r.holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
+		return Reviewed{Pending: pending}, err
+	case reviewErr != nil && !recordDecides(reviewErr):
+		return Reviewed{}, reviewErr
+	case reviewErr == nil && out.Status == models.HoldPending:
+		return Reviewed{Pending: PendingAt(id, prepared.Resolution, out.Approvals, out.Required)}, nil
+	}
+	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
+	if err != nil && problem.As(reviewErr) != nil {
+		return Reviewed{}, reviewErr
+	}
+	return Reviewed{Receipt: receipt}, err
+}
+
+// recordDecides reports whether the database, and not the workflow's error, says what became of the review: this very review
+// may have resolved the hold in a step whose result the workflow lost.
+func recordDecides(err error) bool {
+	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ReviewExpired) || problem.Is(err, problem.ReviewResolved)
+}
