@@ -1,4 +1,4 @@
-# make help lists what there is to do.
+# make help lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 export GOTOOLCHAIN := local
 
-# What a person may set.
+# Variables to set on the command line.
 DATA ?= ../shared/data
 DIR  ?= .data
 PKG  ?= ./...
@@ -23,21 +23,21 @@ GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './dev
 EMBEDDED := $(shell find api models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
-help: ## what there is to do
+help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ## Run
 
 .PHONY: run
-run: $(BIN)/countersign $(BIN)/devstack ## the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder of its data)
+run: $(BIN)/countersign $(BIN)/devstack ## run the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder for its data)
 	@exec $(BIN)/countersign dev --dir $(DIR) --devstack $(BIN)/devstack
 
 .PHONY: demo
-demo: $(BIN)/countersign $(BIN)/devstack ## recorded people through the HTTP API (DATA=folder of recordings)
+demo: $(BIN)/countersign $(BIN)/devstack ## demonstrate decisions on recorded people over the HTTP API (DATA=folder of recordings)
 	@exec $(BIN)/countersign demo --dir $(DIR) --devstack $(BIN)/devstack --data $(DATA)
 
 .PHONY: migrate
-migrate: $(BIN)/countersign ## bring the database at COUNTERSIGN_DATABASE_URL up to this binary's schema
+migrate: $(BIN)/countersign ## migrate the database at COUNTERSIGN_DATABASE_URL to this binary's schema
 	@exec $(BIN)/countersign migrate
 
 .PHONY: accuracy
@@ -47,21 +47,21 @@ accuracy: $(BIN)/countersign ## measure the scorer on recorded people (DATA=fold
 ## Build
 
 .PHONY: build
-build: $(BIN)/countersign $(BIN)/devstack ## the countersign binary and devstack, into bin/
+build: $(BIN)/countersign $(BIN)/devstack ## build countersign and devstack into bin/
 
 .PHONY: devstack
-devstack: $(BIN)/devstack ## the Temporal server and UI for development (minutes, the first time)
+devstack: $(BIN)/devstack ## build the Temporal server and UI for development (takes minutes the first time)
 
 $(BIN)/countersign: $(GO_FILES) $(EMBEDDED) go.mod go.sum
 	@echo "building $@"
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/countersign
 
 $(BIN)/devstack: $(wildcard devstack/*.go) devstack/go.mod devstack/go.sum
-	@echo "building $@: the Temporal server and its UI; three to five minutes on two cores the first time"
+	@echo "building $@: the Temporal server and its UI; takes three to five minutes on two cores the first time"
 	@CGO_ENABLED=0 go build -C devstack -trimpath -o ../$@ .
 
 $(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
-	@echo "building $@: a few minutes the first time"
+	@echo "building $@: takes a few minutes the first time"
 	@go build -C tools/lint -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 $(BIN)/gotestsum: tools/check/go.mod tools/check/go.sum
@@ -77,7 +77,7 @@ $(BIN)/cyclonedx-gomod: tools/check/go.mod tools/check/go.sum
 	@go build -C tools/check -o ../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 $(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
-	@echo "building $@: some five minutes on two cores the first time"
+	@echo "building $@: takes about five minutes on two cores the first time"
 	@go build -C tools/release -o ../../$@ github.com/goreleaser/goreleaser/v2
 
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
@@ -85,60 +85,60 @@ $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/loca
 
 ## Test
 
-# The Standard Webhooks project's npm package, which a test verifies signatures with. Without npm that test is skipped.
+# The npm package of the Standard Webhooks project. A test verifies signatures with it; without npm the test is skipped.
 STANDARD_WEBHOOKS := internal/delivery/webhook/testdata/npm
 $(STANDARD_WEBHOOKS)/node_modules: $(STANDARD_WEBHOOKS)/package-lock.json
 	@if command -v npm >/dev/null; then \
 		cd $(STANDARD_WEBHOOKS) && npm ci --no-audit --no-fund --silent && touch node_modules || \
-		echo "npm ci failed: signatures are not verified by the npm package"; fi
+		echo "npm ci failed: the test with the npm package is skipped"; fi
 
 .PHONY: test
-test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(STANDARD_WEBHOOKS)/node_modules ## every test, on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(STANDARD_WEBHOOKS)/node_modules ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
 	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js
-test-js: ## the package for JavaScript: types, sizes, tests; passed over where there is no Node
+test-js: ## check types and sizes of the JavaScript package and run its tests; skipped without Node
 	@if ! command -v npm >/dev/null; then \
-		echo "no Node is found: the tests of sdk/js are passed over"; \
+		echo "npm is missing: the tests of sdk/js are skipped"; \
 	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
 		cd sdk/js && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; } && npm run --silent test; \
 	fi
 
 .PHONY: test-unit
-test-unit: ## the tests that need no server
+test-unit: ## run the tests that need no server
 	@go test -short ./internal/platform/canonical/... ./internal/authz/policy/... ./internal/behavior/scoring/... ./internal/behavior/features/... \
 		./internal/platform/keyring/... ./internal/platform/strictjson/... ./internal/authz/proof/... ./internal/platform/reason/... ./internal/platform/ids/... ./api/openapi/...
 
 .PHONY: test-integration
-test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## only the black-box tests over HTTP
+test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## run the black-box tests over HTTP
 	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
 
 .PHONY: browser
-browser: ## a Chromium for the tests of the pages: with apt, where there is none and that is possible
+browser: ## install Chromium for the tests of the pages, with apt, unless there is a browser
 	@if [ -n "$${COUNTERSIGN_TEST_BROWSER:-}" ] || command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null; then \
-		echo "a browser is there"; \
+		echo "a browser is installed"; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
 	else \
-		echo "no Chromium is found, and this user cannot install one: the tests of the pages will be skipped"; \
+		echo "Chromium is missing, and this user cannot install it: the tests of the pages are skipped"; \
 	fi
 
 .PHONY: test-containers
-test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## every test, with Postgres and Temporal as containers where a Docker engine answers
+test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## run every test with Postgres and Temporal in containers; needs a Docker engine
 	@go build -o $(BIN)/containers ./internal/testing/testenv/containers
 	@$(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
-# All but the scorer, which is pure, alone, and ten times slower under the detector.
-RACY = $(shell go list ./... | grep -vE '/internal/(accuracy|scoring)$$')
+# Every package but the scorer's, which is pure and single-threaded, and ten times slower under the detector.
+RACY = $(shell go list ./... | grep -vE '/internal/(lab/accuracy|behavior/scoring)$$')
 
 .PHONY: test-race
-test-race: ## the tests under the race detector
+test-race: ## run the tests under the race detector
 	@$(MAKE) --no-print-directory test RACE=1 PKG='$(RACY)'
 	@go test -C sdk/go -race ./...
 
 FUZZTIME ?= 10s
 .PHONY: fuzz
-fuzz: ## every fuzz target for a short while each (FUZZTIME=10s)
+fuzz: ## run every fuzz target briefly (FUZZTIME=10s)
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' api internal | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' $$package/*_test.go | cut -d' ' -f2 | sort -u); do \
 			echo "$$package $$target"; \
@@ -153,49 +153,53 @@ ROUNDS ?= 5
 SLICE  ?= 4s
 SOAK   ?=
 .PHONY: bench
-bench: $(BIN)/countersign $(BIN)/devstack ## every target measured, open loop, beside its SQL run bare (PART=authorize,reads SOAK=1h; minutes)
+bench: $(BIN)/countersign $(BIN)/devstack ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h)
 	@go build -o $(BIN)/bench ./cmd/bench
 	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: fuzz-http
-fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
+fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
 	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
 		$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
 
 SEED     ?= 0
 DURATION ?= 3m
 .PHONY: chaos
-chaos: $(BIN)/countersign $(BIN)/devstack ## kill, pause and cut off every part under load, then check every promise (SEED=7 DURATION=3m)
+chaos: $(BIN)/countersign $(BIN)/devstack ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m)
 	@go build -o $(BIN)/chaos ./cmd/chaos
 	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION)
 
 ## Check
 
+# The commit whose successors have their subjects checked.
+BASE ?= origin/main
+
 .PHONY: lint
-lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## formatting, import rules, linters, determinism of workflows, go.mod
+lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
 	@cd devstack && ../$(BIN)/golangci-lint run --config ../.golangci.yml ./...
 	@cd sdk/go && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml ./...
 	@$(BIN)/workflowcheck ./workflows/...
 	@go mod tidy -diff
+	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy
-lint-deploy: ## the alert rules and what they fire on, the compose file, the Kubernetes manifests
+lint-deploy: ## check the alert rules, the compose file and the Kubernetes manifests
 	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
 	@promtool check config deploy/prometheus/prometheus.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/kubernetes -count 1 ./...
 	@if docker compose version >/dev/null 2>&1; then \
 		POSTGRES_PASSWORD=checked COUNTERSIGN_MASTER_KEY=checked docker compose --env-file deploy/compose.env --profile tools config --quiet; \
-	else echo "docker compose is not here: docker-compose.yml was not checked"; fi
+	else echo "docker compose is missing: docker-compose.yml was not checked"; fi
 
 .PHONY: lint-contract
-lint-contract: ## the OpenAPI document: redocly, spectral, a TypeScript compile
+lint-contract: ## check the OpenAPI document with redocly, spectral and a TypeScript compiler
 	@cd api/openapi/tools && npm ci --no-audit --no-fund --silent && npm run --silent lint
 
 .PHONY: lint-web
-lint-web: ## the scripts of the pages: a TypeScript check
+lint-web: ## type-check the scripts of the pages
 	@cd web/assets && npm ci --no-audit --no-fund --silent && npm run --silent lint
 
 .PHONY: fmt
@@ -203,39 +207,39 @@ fmt: $(BIN)/golangci-lint ## format the Go files
 	@$(BIN)/golangci-lint fmt ./...
 
 .PHONY: generate
-generate: ## what is generated: the OpenAPI document, tables in docs, scripts of the pages, types of sdk/js
+generate: ## generate the OpenAPI document, tables in docs, scripts of the pages, types of the SDKs
 	@go generate ./...
 	@if command -v npm >/dev/null; then cd sdk/js && npm ci --ignore-scripts --silent && npm run --silent generate; fi
 
 .PHONY: verify
-verify: generate ## fails where a generated file is not what generate makes
+verify: generate ## fail if a generated file is stale
 	@git diff --exit-code --stat || { echo "run make generate and commit the result"; exit 1; }
 
-# Where the public database cannot be reached: file:///folder of a copy of it (the folder data/osv of its repository will do).
+# A copy of the vulnerability database for machines without access to it: file:///folder, such as data/osv of its repository.
 VULNDB ?=
 GOVULNCHECK = $(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB))
 
 .PHONY: vulnerabilities
-vulnerabilities: $(BIN)/govulncheck ## known vulnerabilities in what the product and the SDK really call (VULNDB=file:///copy)
+vulnerabilities: $(BIN)/govulncheck ## report known vulnerabilities in code that the product and the SDK call (VULNDB=file:///copy)
 	@$(GOVULNCHECK) ./...
 	@$(GOVULNCHECK) -C sdk/go ./...
-	@echo; echo "What is not shipped, for information:"
+	@echo; echo "Tools, which are not shipped:"
 	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \
 		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \
 	done
 
 .PHONY: release-check
-release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## .goreleaser.yaml, and a whole release into dist/ but its signing and publishing
+release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## check .goreleaser.yaml and build a release into dist/ without signing or publishing it
 	@$(BIN)/goreleaser check
 	@PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
-	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*.tar.gz | wc -l) ] || { echo "not every binary has an inventory of its own"; exit 1; }
+	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*.tar.gz | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
 
 .PHONY: sbom
-sbom: $(BIN)/cyclonedx-gomod ## what the binary is made of, with licences, as CycloneDX JSON: dist/countersign.cdx.json
+sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licences as CycloneDX JSON: dist/countersign.cdx.json
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-gomod app -json -licenses -main cmd/countersign -output dist/countersign.cdx.json .
 	@echo "dist/countersign.cdx.json"
 
 .PHONY: clean
-clean: ## remove what was built; the data under DIR stays
+clean: ## remove bin/ and dist/; the data under DIR stays
 	@rm -rf $(BIN) dist

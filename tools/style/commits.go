@@ -13,12 +13,17 @@ const mostSubject = 72
 
 var subjectPattern = regexp.MustCompile(`^[a-z][a-z0-9/,. _-]*: \S`)
 
+// goodSubject reports whether a subject names an area and is short enough. Whether its summary is an imperative is for reviewers.
+func goodSubject(subject string) bool {
+	return utf8.RuneCountInString(subject) <= mostSubject && subjectPattern.MatchString(subject)
+}
+
 // commits checks the subjects of the commits since base: "area: imperative summary".
 func commits(base string) (string, []finding, error) {
-	if exec.Command("git", "rev-parse", "--verify", "--quiet", base+"^{commit}").Run() != nil { //nolint:gosec // a name of a commit
+	if exec.Command("git", "rev-parse", "--verify", "--quiet", base+"^{commit}").Run() != nil { //nolint:gosec // the name of a commit, from the command line
 		return "not checked: there is no " + base, nil, nil
 	}
-	out, err := exec.Command("git", "log", "--no-merges", "--format=%h %s", base+"..HEAD").Output() //nolint:gosec // a name of a commit
+	out, err := exec.Command("git", "log", "--no-merges", "--format=%h %s", base+"..HEAD").Output() //nolint:gosec // the name of a commit, from the command line
 	if err != nil {
 		return "", nil, fmt.Errorf("git log: %w", err)
 	}
@@ -30,7 +35,7 @@ func commits(base string) (string, []finding, error) {
 			continue
 		}
 		count++
-		if utf8.RuneCountInString(subject) > mostSubject || !subjectPattern.MatchString(subject) {
+		if !goodSubject(subject) {
 			found = append(found, finding{hash, 0, fmt.Sprintf("want \"area: imperative summary\" of at most %d characters, found %q", mostSubject, subject)})
 		}
 	}

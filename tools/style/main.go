@@ -1,6 +1,6 @@
-// Command style checks the rules of CONTRIBUTING.md that no linter knows: the words of the glossary, the share of comments,
+// Command style checks the rules of CONTRIBUTING.md that no linter checks: the words of the glossary, the share of comments,
 // the number of parameters, the rooms of internal/ and the subjects of new commits. It prints one figure for each rule and
-// exits with status 1 if a rule is broken.
+// exits with status 1 if a rule is broken (make lint).
 //
 //	go run ./tools/style                     every rule, on the whole repository
 //	go run ./tools/style -in internal/lab    the same in one folder, with every finding
@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// finding is one broken rule at one place.
+// finding is one violation of a rule.
 type finding struct {
 	file string
 	line int
 	text string
 }
 
-// rule is one check over the files of the repository. figure is what it measured, for people to compare.
+// rule is one check over the files of the repository. figure summarises what it measured.
 type rule struct {
 	name  string
 	check func(files []string) (figure string, found []finding, err error)
@@ -60,7 +60,7 @@ func main() {
 	os.Exit(status)
 }
 
-// mostShown bounds how many findings of a rule are printed for the whole repository, so that the figures stay in sight.
+// mostShown bounds how many findings of a rule are printed for the whole repository, so that the figures stay visible.
 const mostShown = 40
 
 func show(found []finding, short bool) {
@@ -75,7 +75,7 @@ func show(found []finding, short bool) {
 
 // tracked lists the files of a folder that git knows or would add, relative to the repository's root.
 func tracked(folder string) ([]string, error) {
-	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", folder).Output() //nolint:gosec // git's own argument
+	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", folder).Output() //nolint:gosec // a folder, from the command line
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}

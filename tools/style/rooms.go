@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 const module = "github.com/countersign-dev/countersign/"
 
-// mostRooms is how many folders internal/ may have: as many as a newcomer reads in one sitting.
+// mostRooms is how many folders internal/ may have: a newcomer reads no more in one sitting.
 const mostRooms = 12
 
-// rooms checks that internal/ has few rooms and that each says in its doc.go what lives there. Which room may import which is
-// the linter's part (depguard in .golangci.yml).
+// rooms checks that internal/ has few rooms and that each has a doc.go. The linter checks which room imports
+// which (depguard in .golangci.yml).
 func rooms(files []string) (string, []finding, error) {
 	packages, arrows := map[string]bool{}, map[[2]string]bool{}
 	for _, f := range files {
@@ -55,25 +56,25 @@ func addArrows(file string, arrows map[[2]string]bool) error {
 	return nil
 }
 
-// roomOf is the room of a package under internal/: internal/authz of internal/authz/hold.
+// roomOf returns the room of a package: internal/authz for internal/authz/hold. A package outside internal/ belongs to its
+// top-level folder.
 func roomOf(pkg string) string {
 	parts := strings.SplitN(pkg, "/", 3)
+	if parts[0] != "internal" || len(parts) == 1 {
+		return parts[0]
+	}
 	return path.Join(parts[:2]...)
 }
 
 func roomFindings(byRoom map[string]bool) []finding {
 	var found []finding
-	names := make([]string, 0, len(byRoom))
-	for r := range byRoom {
-		names = append(names, r)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(byRoom))
 	if len(names) > mostRooms {
 		found = append(found, finding{"internal", 0, fmt.Sprintf("%d rooms, at most %d", len(names), mostRooms)})
 	}
 	for _, r := range names {
 		if _, err := os.Stat(path.Join(r, "doc.go")); err != nil {
-			found = append(found, finding{r, 0, "has no doc.go that says what lives there"})
+			found = append(found, finding{r, 0, "has no doc.go"})
 		}
 	}
 	return found
