@@ -55,7 +55,7 @@ func (h *environmentHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	p := principal(c)
-	e, err := h.Tenancy.Change(request.Context(c), p.Store(), in, p.Actor(), p.RequestID)
+	e, err := h.Tenancy.UpdateSettings(request.Context(c), p.Store(), in, p.Actor(), p.RequestID)
 	if err != nil {
 		return err
 	}

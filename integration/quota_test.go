@@ -32,7 +32,7 @@ func TestQuotaCeilingIsSetByTheOperator(t *testing.T) {
 
 	live := both.Live
 	ceiling := 50_000
-	_, err := shared.Tenancy.SetRateLimitCeiling(t.Context(), store.Scope{Tenant: live.TenantID, Environment: live.ID}, &ceiling, "cli:test")
+	_, err := shared.Tenancy.UpdateRateLimitCeiling(t.Context(), store.Scope{Tenant: live.TenantID, Environment: live.ID}, &ceiling, "cli:test")
 	require.NoError(t, err)
 	raised := live.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "more", "rate_limit": ceiling}).is(201)
 	require.Equal(t, "50000", caller{base: shared.baseURL, key: raised.string("key")}.get(t, "/api/v1/credential").is(200).header.Get("X-RateLimit-Limit"))

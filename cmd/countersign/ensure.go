@@ -125,7 +125,7 @@ func raiseCeiling(ctx context.Context, c *core, env models.Environment) error {
 		return nil
 	}
 	ceiling := devRateLimit
-	_, err := c.Tenancy.SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, &ceiling, "cli:dev")
+	_, err := c.Tenancy.UpdateRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, &ceiling, "cli:dev")
 	return err
 }
 

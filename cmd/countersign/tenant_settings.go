@@ -47,7 +47,7 @@ func tenantQuotaCommand() *cobra.Command {
 			if ceiling == 0 {
 				limit = nil
 			}
-			return c.Tenancy.SetRateLimitCeiling(cmd.Context(), scope, limit, actor(cmd))
+			return c.Tenancy.UpdateRateLimitCeiling(cmd.Context(), scope, limit, actor(cmd))
 		},
 		describe: func(env models.Environment) string {
 			return fmt.Sprintf("admins may give a key at most %d requests an hour", identity.Ceiling(env))
@@ -62,7 +62,7 @@ func tenantReviewsCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "reviews", short: "Show or set whether an environment bars self-review of holds", flags: []string{"bar-self-review"},
 		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
-			return c.Tenancy.Change(cmd.Context(), scope, tenancy.Settings{BarSelfReview: &bar}, actor(cmd), "")
+			return c.Tenancy.UpdateSettings(cmd.Context(), scope, tenancy.Settings{BarSelfReview: &bar}, actor(cmd), "")
 		},
 		describe: selfReview,
 	}.command()
@@ -95,7 +95,7 @@ func tenantPagesCommand() *cobra.Command {
 			if cmd.Flags().Changed("frame-ancestor") {
 				in.FrameAncestors = ancestors
 			}
-			return c.Tenancy.SetPages(cmd.Context(), scope, in, actor(cmd))
+			return c.Tenancy.UpdatePages(cmd.Context(), scope, in, actor(cmd))
 		},
 		describe: hostedPages,
 	}.command()

@@ -72,7 +72,7 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 // pages changes the settings of the world's pages.
 func (w world) pages(t testing.TB, in tenancy.Pages) {
 	t.Helper()
-	_, err := shared.Tenancy.SetPages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test")
+	_, err := shared.Tenancy.UpdatePages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test")
 	require.NoError(t, err)
 }
 

@@ -6,6 +6,11 @@
 // they train (enrollment, template), passkeys (passkey), recoveries (recovery), research vectors (research), the operations of
 // the earlier contract (legacy) and recurring maintenance (upkeep).
 //
+// The lifecycle of a subject:
+//
+//	active          -> revoked  final; every decision is deny
+//	active, revoked -> erasing  hidden at once; removed by the erasure workflow
+//
 // These packages may import behavior, account, authz, platform and models. They may not import delivery, lab, bench or local,
 // and they may not decide authorizations.
 package subject

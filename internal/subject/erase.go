@@ -30,11 +30,15 @@ const (
 
 // Receipt confirms that an erasure was started (ErasureReceipt of the contract).
 type Receipt struct {
-	Subject     string
-	Erasure     string
-	Status      string
+	Subject     string // the relying party's id, which may be reused
+	Erasure     string // id of the erasure
+	Status      string // Erasing or Completed
 	RequestedAt time.Time
 }
+
+// An erasure has four steps, each safe to repeat. Erase hides the subject in the caller's request; the erasure workflow then
+// deletes the histories of the subject's workflows (Workflows), deletes its rows (Sweep) and finally erases the personal part
+// of its events and the subject itself (Finish). docs/retention.md describes what remains.
 
 // Erase starts the erasure of a subject. In one transaction it hides the subject, frees its id for reuse, ends its open proofs,
 // challenges and tokens, and schedules the workflow that deletes the data. The subject cannot be found from then on.

@@ -65,6 +65,8 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 	var out Export
 	var row models.Subject
 	now := s.clock.Now()
+	// One goroutine holds the read transaction. It first measures, which the caller waits for, and then writes to the pipe as
+	// fast as the client reads.
 	go func() {
 		defer func() {
 			cancel()

@@ -24,6 +24,7 @@ type exporter struct {
 	open       Opener
 }
 
+// exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
 	e := exporter{q: q, uid: row.UID, open: s.open}
 	timing, err := s.timing(ctx, q, row)
@@ -132,6 +133,7 @@ func (s *exportSections) Row(row json.RawMessage) error {
 	return err
 }
 
+// end ends the last section and the data.
 func (s *exportSections) end() error {
 	_, err := io.WriteString(s.w, "]}")
 	return err

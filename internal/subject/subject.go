@@ -157,6 +157,7 @@ func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
 	return View{Subject: row, Passkeys: passkeys}, err
 }
 
+// scopeOf returns the scope of the subject's environment.
 func scopeOf(row models.Subject) store.Scope {
 	return store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
 }
@@ -177,6 +178,7 @@ func reasonDigest(reason string) string {
 	return canonical.DigestBytes([]byte(reason))
 }
 
+// entry returns an event about the subject with the caller as its actor.
 func entry(p identity.Principal, row models.Subject, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: p.Store(), At: at, SubjectUID: row.UID, Subject: row.ExternalID, Actor: p.Actor(),

@@ -102,6 +102,7 @@ func (v Void) Channels(ctx context.Context, q *store.Q) error {
 	return v.Sessions(ctx, q)
 }
 
+// entry returns an event about something of the subject that Void ended.
 func (v Void) entry(data events.Data, r store.Voided) events.Entry {
 	return events.Entry{
 		Scope: scopeOf(v.Subject), Data: data, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,

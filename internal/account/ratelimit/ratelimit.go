@@ -53,12 +53,14 @@ type Limiter struct {
 	buckets map[string]*bucket
 }
 
+// bucket is the state of one quota in this process. Its mutex is held during the query for a reservation, so that concurrent
+// requests of one bucket share it.
 type bucket struct {
 	mu         sync.Mutex
-	window     time.Time
+	window     time.Time // start of the window that the counts belong to
 	reserved   int       // granted to this process and not yet used
-	used       int       // of the shared window, leases included
-	reservedAt time.Time // of the last lease
+	used       int       // shared count as of the last reservation, reservations included
+	reservedAt time.Time // of the last reservation
 }
 
 // New returns a limiter over a shared source. The caller calls Sweep regularly and Drain at the end of the process.

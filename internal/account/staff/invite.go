@@ -57,11 +57,12 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, name string, ro
 		if err := q.Staff().Create(ctx, p); err != nil {
 			return err
 		}
-		if err := s.grant(ctx, q, p, scope, roles, actor, now); err != nil {
+		op := operation{q: q, actor: actor, at: now}
+		if err := op.grant(ctx, p, scope, roles); err != nil {
 			return err
 		}
 		var err error
-		out, err = s.invite(ctx, q, p, actor, now)
+		out, err = s.invite(ctx, op, p)
 		return err
 	})
 	return out, err
@@ -80,26 +81,27 @@ func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited
 		if err := q.Invitations().Void(ctx, p.ID, now); err != nil {
 			return err
 		}
-		out, err = s.invite(ctx, q, p, actor, now)
+		out, err = s.invite(ctx, operation{q: q, actor: actor, at: now}, p)
 		return err
 	})
 	return out, err
 }
 
-func (s *Service) invite(ctx context.Context, q *store.Q, p models.Person, actor string, now time.Time) (Invited, error) {
+// invite creates an invitation and records person.invited.
+func (s *Service) invite(ctx context.Context, op operation, p models.Person) (Invited, error) {
 	token := newSecret()
 	i := models.PersonInvitation{
-		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: now,
-		CreatedBy: actor, ExpiresAt: now.Add(InvitationLife),
+		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: op.at,
+		CreatedBy: op.actor, ExpiresAt: op.at.Add(InvitationLife),
 	}
-	if err := q.Invitations().Create(ctx, i); err != nil {
+	if err := op.q.Invitations().Create(ctx, i); err != nil {
 		return Invited{}, err
 	}
 	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
-	return out, s.tell(ctx, q, p, actor, "", now, events.PersonInvitedData{Person: p.ID, Invitation: i.ID})
+	return out, op.append(ctx, p, events.PersonInvitedData{Person: p.ID, Invitation: i.ID})
 }
 
-// Invitation is what the invited person sees before they accept.
+// Invitation describes an invitation to the invited person, before they accept it.
 type Invitation struct {
 	Person    models.Person
 	Grants    []Grant
@@ -112,7 +114,7 @@ func (s *Service) ShowInvitation(ctx context.Context, token string) (Invitation,
 	if err != nil {
 		return Invitation{}, err
 	}
-	held, err := s.grantsOf(ctx, s.store.Q, p)
+	held, err := grantsOf(ctx, s.store.Q, p)
 	return Invitation{Person: p, Grants: held, ExpiresAt: i.ExpiresAt}, err
 }
 
@@ -238,11 +240,11 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
 		return Opened{}, err
 	}
-	err = s.tell(ctx, q, p, "person:"+p.ID, requestID, now, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID})
-	if err != nil {
+	op := byPerson(q, p, requestID, now)
+	if err := op.append(ctx, p, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID}); err != nil {
 		return Opened{}, err
 	}
-	return s.openSession(ctx, q, p, s.newCeremony("", now), key.ID, requestID, now)
+	return s.openSession(ctx, op, verifiedAssertion{person: p, key: key, ceremony: s.newCeremony("", now)})
 }
 
 // usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its

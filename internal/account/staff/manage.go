@@ -91,7 +91,7 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 		if err := s.endSessions(ctx, q, id, now); err != nil {
 			return err
 		}
-		return s.tell(ctx, q, p, actor, "", now, events.PersonRevokedData{Person: p.ID})
+		return operation{q: q, actor: actor, at: now}.append(ctx, p, events.PersonRevokedData{Person: p.ID})
 	})
 }
 
@@ -120,15 +120,16 @@ func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles
 		if err != nil {
 			return err
 		}
-		return s.grant(ctx, q, p, scope, roles, actor, now)
+		return operation{q: q, actor: actor, at: now}.grant(ctx, p, scope, roles)
 	})
 }
 
-func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope store.Scope, roles []models.Role, actor string, now time.Time) error {
+// grant gives the person the roles that they do not have and records person.roles_changed if there are any.
+func (op operation) grant(ctx context.Context, p models.Person, scope store.Scope, roles []models.Role) error {
 	var added []string
 	for _, r := range roles {
-		given, err := q.Staff().GrantRole(ctx, models.PersonRole{
-			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: now, GrantedBy: actor,
+		given, err := op.q.Staff().GrantRole(ctx, models.PersonRole{
+			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: op.at, GrantedBy: op.actor,
 		})
 		if err != nil {
 			return err
@@ -140,7 +141,7 @@ func (s *Service) grant(ctx context.Context, q *store.Q, p models.Person, scope 
 	if len(added) == 0 {
 		return nil
 	}
-	return rolesChanged(ctx, q, scope, events.PersonRolesChangedData{Person: p.ID, Granted: added}, actor, now)
+	return op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Granted: added})
 }
 
 // Withdraw removes roles of a person in an environment. If it removed any, it also ends the person's sessions, so that no
@@ -171,12 +172,9 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 		if err := s.endSessions(ctx, q, p.ID, now); err != nil {
 			return err
 		}
-		return rolesChanged(ctx, q, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken}, actor, now)
+		op := operation{q: q, actor: actor, at: now}
+		return op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken})
 	})
-}
-
-func rolesChanged(ctx context.Context, q *store.Q, scope store.Scope, data events.PersonRolesChangedData, actor string, now time.Time) error {
-	return events.Append(ctx, q, events.Entry{Scope: scope, At: now, Actor: actor, Data: data})
 }
 
 // lockActive locks the row of a person and rejects one whose access was revoked.
@@ -192,7 +190,7 @@ func (s *Service) lockActive(ctx context.Context, q *store.Q, tenant, id string)
 }
 
 // grantsOf returns the roles of a person in all environments of their tenant.
-func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
+func grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
 	environments, err := q.Environments().List(ctx, p.TenantID)
 	if err != nil {
 		return nil, err
@@ -201,21 +199,38 @@ func (s *Service) grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]
 	return grants(environments, roles), err
 }
 
-// tell writes an entry into the log of every environment that the person has a role in.
-func (s *Service) tell(ctx context.Context, q *store.Q, p models.Person, actor, requestID string, now time.Time, data events.Data) error {
-	held, err := s.grantsOf(ctx, q, p)
+// operation is the context of one change: the transaction that makes it, and the actor, request and time that its events have.
+type operation struct {
+	q         *store.Q
+	actor     string // such as "cli:person create" or "person:prs_..."
+	requestID string // empty for the command line
+	at        time.Time
+}
+
+// byPerson returns the operation of a person on themselves, such as a sign-in.
+func byPerson(q *store.Q, p models.Person, requestID string, at time.Time) operation {
+	return operation{q: q, actor: "person:" + p.ID, requestID: requestID, at: at}
+}
+
+// appendTo appends an event to the log of one environment.
+func (op operation) appendTo(ctx context.Context, scope store.Scope, data events.Data) error {
+	return events.Append(ctx, op.q, events.Entry{Scope: scope, At: op.at, Actor: op.actor, RequestID: op.requestID, Data: data})
+}
+
+// append appends an event to the log of every environment that the person has a role in. People belong to a tenant and logs to
+// an environment, so that the auditors of each see what concerns them.
+func (op operation) append(ctx context.Context, p models.Person, data events.Data) error {
+	held, err := grantsOf(ctx, op.q, p)
 	if err != nil {
 		return err
 	}
-	return s.tellGrants(ctx, q, p, held, actor, requestID, now, data)
+	return op.appendEach(ctx, p.TenantID, held, data)
 }
 
-func (s *Service) tellGrants(ctx context.Context, q *store.Q, p models.Person, held []Grant, actor, requestID string, now time.Time, data events.Data) error {
+// appendEach appends an event to the log of each environment of the grants.
+func (op operation) appendEach(ctx context.Context, tenant string, held []Grant, data events.Data) error {
 	for _, g := range held {
-		err := events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, At: now, Actor: actor, RequestID: requestID, Data: data,
-		})
-		if err != nil {
+		if err := op.appendTo(ctx, store.Scope{Tenant: tenant, Environment: g.Environment.ID}, data); err != nil {
 			return err
 		}
 	}

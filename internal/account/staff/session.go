@@ -94,7 +94,7 @@ func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, request
 	var out Opened
 	err := s.withAssertion(ctx, assertion, "", now, func(q *store.Q, a verifiedAssertion) error {
 		var err error
-		out, err = s.openSession(ctx, q, a.person, a.ceremony, a.key.ID, requestID, now)
+		out, err = s.openSession(ctx, byPerson(q, a.person, requestID, now), a)
 		return err
 	})
 	return out, err
@@ -106,7 +106,7 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 	now := s.clock.Now()
 	return s.withAssertion(ctx, assertion, in.ID, now, func(q *store.Q, a verifiedAssertion) error {
 		if a.person.ID != in.Person.ID {
-			return errRefused(errors.New("the passkey is another person's"))
+			return errRefused(errors.New("the passkey is a different person's"))
 		}
 		confirmed, err := q.ConsoleSessions().Confirm(ctx, in.ID, a.ceremony, now)
 		if err != nil {
@@ -115,10 +115,8 @@ func (s *Service) Confirm(ctx context.Context, in Session, environment string, a
 		if !confirmed {
 			return problem.New(problem.AssertionChallenge, "The confirmation was already used or was replaced by a newer one. Try again.")
 		}
-		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: in.Person.TenantID, Environment: environment}, At: now,
-			Actor: "person:" + in.Person.ID, RequestID: requestID, Data: events.PersonConfirmedData{Session: in.ID, Passkey: a.key.ID},
-		})
+		scope := store.Scope{Tenant: in.Person.TenantID, Environment: environment}
+		return byPerson(q, in.Person, requestID, now).appendTo(ctx, scope, events.PersonConfirmedData{Session: in.ID, Passkey: a.key.ID})
 	})
 }
 
@@ -157,7 +155,8 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 		}
 		if a.key.CloneWarning {
 			cloned = errRefused(errors.New("the authenticator's counter went back"))
-			return s.tell(ctx, q, a.person, "person:"+a.person.ID, "", now, events.PersonPasskeyCloneWarnedData{Person: a.person.ID, Passkey: a.key.ID})
+			data := events.PersonPasskeyCloneWarnedData{Person: a.person.ID, Passkey: a.key.ID}
+			return byPerson(q, a.person, "", now).append(ctx, a.person, data)
 		}
 		return then(q, a)
 	})
@@ -200,30 +199,30 @@ func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.
 	return verifiedAssertion{person: p, key: key}, nil
 }
 
-// open makes a session.
-func (s *Service) openSession(ctx context.Context, q *store.Q, p models.Person, ceremony []byte, passkey, requestID string, now time.Time) (Opened, error) {
-	cookie := newSecret()
+// openSession opens a session of the person who made the assertion and records person.signed_in. The ceremony is unique among
+// sessions, which makes an assertion usable once. A person without any role is rejected.
+func (s *Service) openSession(ctx context.Context, op operation, a verifiedAssertion) (Opened, error) {
+	cookie, p := newSecret(), a.person
 	row := models.ConsoleSession{
-		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: ceremony,
-		CreatedAt: now, ConfirmedAt: now, LastSeenAt: now, ExpiresAt: now.Add(SessionLife),
+		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: a.ceremony,
+		CreatedAt: op.at, ConfirmedAt: op.at, LastSeenAt: op.at, ExpiresAt: op.at.Add(SessionLife),
 	}
-	created, err := q.ConsoleSessions().Create(ctx, row)
+	created, err := op.q.ConsoleSessions().Create(ctx, row)
 	if err != nil {
 		return Opened{}, err
 	}
 	if !created {
 		return Opened{}, problem.New(problem.AssertionChallenge, "The sign-in was already used. Try again.")
 	}
-	held, err := s.grantsOf(ctx, q, p)
+	held, err := grantsOf(ctx, op.q, p)
 	if err != nil {
 		return Opened{}, err
 	}
 	if len(held) == 0 {
 		return Opened{}, errRefused(errors.New("the person has no role"))
 	}
-	data := events.PersonSignedInData{Person: p.ID, Session: row.ID, Passkey: passkey}
-	return Opened{Cookie: cookie, Session: view(row, p, held)},
-		s.tellGrants(ctx, q, p, held, "person:"+p.ID, requestID, now, data)
+	data := events.PersonSignedInData{Person: p.ID, Session: row.ID, Passkey: a.key.ID}
+	return Opened{Cookie: cookie, Session: view(row, p, held)}, op.appendEach(ctx, p.TenantID, held, data)
 }
 
 // view returns the session as its callers see it.
@@ -268,7 +267,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 			return Session{}, err
 		}
 	}
-	held, err := s.grantsOf(ctx, s.store.Q, p)
+	held, err := grantsOf(ctx, s.store.Q, p)
 	return view(row, p, held), err
 }
 
@@ -283,6 +282,7 @@ func (s *Service) SignOut(ctx context.Context, in Session, requestID string) err
 		if err := q.Notify(ctx, store.ChannelCredential, in.ID); err != nil {
 			return err
 		}
-		return s.tellGrants(ctx, q, in.Person, in.Grants, "person:"+in.Person.ID, requestID, now, events.PersonSignedOutData{Person: in.Person.ID, Session: in.ID})
+		data := events.PersonSignedOutData{Person: in.Person.ID, Session: in.ID}
+		return byPerson(q, in.Person, requestID, now).appendEach(ctx, in.Person.TenantID, in.Grants, data)
 	})
 }

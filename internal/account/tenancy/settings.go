@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -12,65 +13,102 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Settings are what a relying party may change of its environment. Nil keeps what is set. The RP ID is not among them: passkeys
-// are bound to it, and a change would strand every one of them.
+// Settings is a change of the settings that a relying party's admins control. A nil field is left unchanged. The RP ID is not
+// a setting: passkeys are bound to it, and a change would invalidate all of them.
 type Settings struct {
-	RPName              *string  `json:"rp_name"`
-	Origins             []string `json:"origins"`
-	ChallengeTTLSeconds *int     `json:"challenge_ttl_seconds"` // 30..900, of challenges opened from now on
-	HoldTTLSeconds      *int     `json:"hold_ttl_seconds"`      // 60..2592000, of holds opened from now on
-	BarSelfReview       *bool    `json:"bar_self_review"`       // also of holds that wait already
-	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose, from now on.
+	RPName              *string  `json:"rp_name"`               // shown to subjects
+	Origins             []string `json:"origins"`               // origins that subjects use passkeys from
+	ChallengeTTLSeconds *int     `json:"challenge_ttl_seconds"` // 30..900, for challenges opened from now on
+	HoldTTLSeconds      *int     `json:"hold_ttl_seconds"`      // 60..2592000, for holds opened from now on
+	BarSelfReview       *bool    `json:"bar_self_review"`       // applies to pending holds too
+	// EnrollmentGrantRequired rejects enroll frames of client tokens that do not name the purpose, from now on.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
 }
 
-// Environment answers the environment of the scope.
+// Pages is a change of the settings of an environment's hosted pages, which the operator controls. A nil field is left
+// unchanged.
+type Pages struct {
+	// Origin is the origin of links to the pages. It must be one of the environment's origins for passkeys, and its host must
+	// reach the service. Empty is the service's base URL.
+	Origin *string
+	// ReturnOrigins are origins that the pages may redirect to, besides those for passkeys.
+	ReturnOrigins []string
+	// FrameAncestors are origins that may embed the pages in a frame. Browsers run no passkey ceremony in such a frame.
+	FrameAncestors []string
+}
+
+// quota is a change of the ceiling of the environment's quotas.
+type quota struct{ ceiling *int }
+
+// change is a group of settings that are changed, stored and recorded together.
+type change interface {
+	// apply validates the change and makes it in env.
+	apply(env *models.Environment) error
+	// save stores the group's settings of env.
+	save(ctx context.Context, q *store.Q, env models.Environment) error
+	// recorded returns the settings of the group after the change, for the audit log.
+	recorded(env models.Environment) events.Data
+}
+
+// Environment returns the environment of the scope with its settings.
 func (s *Service) Environment(ctx context.Context, scope store.Scope) (models.Environment, error) {
 	return s.store.Environments().Get(ctx, scope)
 }
 
-// Change changes the settings and answers the environment as it is then. An origin must be of the RP ID, https, and in live
-// not of this machine.
-func (s *Service) Change(ctx context.Context, scope store.Scope, in Settings, actor, requestID string) (models.Environment, error) {
+// UpdateSettings changes settings and returns the environment after the change. An origin must be https and at the RP ID or
+// below it; a live environment must not have a local one. An invalid value is a validation problem that names the field.
+func (s *Service) UpdateSettings(ctx context.Context, scope store.Scope, in Settings, actor, requestID string) (models.Environment, error) {
+	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor, RequestID: requestID})
+}
+
+// UpdatePages changes the settings of the hosted pages and returns the environment after the change. Its errors are sentences
+// for the command line.
+func (s *Service) UpdatePages(ctx context.Context, scope store.Scope, in Pages, actor string) (models.Environment, error) {
+	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor})
+}
+
+// UpdateRateLimitCeiling sets the highest quota, in requests an hour, that the environment's admins may give a key; nil is the
+// default of the environment's kind. Only the operator may call it. Processes that have the environment's keys cached apply the
+// ceiling within seconds.
+func (s *Service) UpdateRateLimitCeiling(ctx context.Context, scope store.Scope, ceiling *int, actor string) (models.Environment, error) {
+	return s.update(ctx, quota{ceiling}, events.Entry{Scope: scope, Actor: actor})
+}
+
+// update makes a change in one transaction and records environment.updated. By has the scope, the actor and the request id.
+func (s *Service) update(ctx context.Context, c change, by events.Entry) (models.Environment, error) {
 	var env models.Environment
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if env, err = q.Environments().Get(ctx, scope); err != nil {
+		if env, err = q.Environments().Get(ctx, by.Scope); err != nil {
 			return err
 		}
-		if err := in.apply(&env); err != nil {
+		if err := c.apply(&env); err != nil {
 			return err
 		}
-		if err := q.Environments().SetSettings(ctx, env); err != nil {
+		if err := c.save(ctx, q, env); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, events.Entry{
-			Scope: scope, At: s.clock.Now(), Actor: actor, RequestID: requestID, Data: events.EnvironmentSettingsChangedData{
-				RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
-				EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
-			},
-		})
+		by.At, by.Data = s.clock.Now(), c.recorded(env)
+		return events.Append(ctx, q, by)
 	})
 	if err == nil {
-		s.changed(scope.Environment)
+		s.changed(by.Scope.Environment)
 	}
 	return env, err
 }
 
+// assign sets a setting if the change gives it.
+func assign[T any](to, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}
+
 func (in Settings) apply(env *models.Environment) error {
-	for _, change := range []struct{ given, to *int }{
-		{in.ChallengeTTLSeconds, &env.ChallengeTTLSeconds}, {in.HoldTTLSeconds, &env.HoldTTLSeconds},
-	} {
-		if change.given != nil {
-			*change.to = *change.given
-		}
-	}
-	if in.EnrollmentGrantRequired != nil {
-		env.EnrollmentGrantRequired = *in.EnrollmentGrantRequired
-	}
-	if in.BarSelfReview != nil {
-		env.BarSelfReview = *in.BarSelfReview
-	}
+	assign(&env.ChallengeTTLSeconds, in.ChallengeTTLSeconds)
+	assign(&env.HoldTTLSeconds, in.HoldTTLSeconds)
+	assign(&env.EnrollmentGrantRequired, in.EnrollmentGrantRequired)
+	assign(&env.BarSelfReview, in.BarSelfReview)
 	if in.RPName != nil {
 		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
 			return err
@@ -80,9 +118,9 @@ func (in Settings) apply(env *models.Environment) error {
 	if in.Origins == nil {
 		return nil
 	}
-	rules := Spec{RPID: env.RPID, AllowLocal: env.Kind == models.Sandbox}
+	rules := rpOrigins{rpID: env.RPID, allowLocal: env.Kind == models.Sandbox}
 	for i, origin := range in.Origins {
-		if err := rules.checkOrigin(origin); err != nil {
+		if err := rules.check(origin); err != nil {
 			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
 		}
 	}
@@ -91,4 +129,62 @@ func (in Settings) apply(env *models.Environment) error {
 	}
 	env.RPOrigins = in.Origins
 	return nil
+}
+
+func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment) error {
+	return q.Environments().SetSettings(ctx, env)
+}
+
+func (in Settings) recorded(env models.Environment) events.Data {
+	return events.EnvironmentSettingsChangedData{
+		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
+		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
+	}
+}
+
+func (in Pages) apply(env *models.Environment) error {
+	if in.Origin != nil {
+		if *in.Origin != "" && !slices.Contains(env.RPOrigins, *in.Origin) {
+			return fmt.Errorf("the origin of the pages %q is not one of %s; passkeys could not be used there", *in.Origin, strings.Join(env.RPOrigins, ", "))
+		}
+		env.PageOrigin = in.Origin
+		if *in.Origin == "" {
+			env.PageOrigin = nil
+		}
+	}
+	for _, origin := range slices.Concat(in.ReturnOrigins, in.FrameAncestors) {
+		if err := checkPageOrigin(origin); err != nil {
+			return err
+		}
+	}
+	if in.ReturnOrigins != nil {
+		env.ReturnOrigins = in.ReturnOrigins
+	}
+	if in.FrameAncestors != nil {
+		env.FrameAncestors = in.FrameAncestors
+	}
+	return nil
+}
+
+func (in Pages) save(ctx context.Context, q *store.Q, env models.Environment) error {
+	return q.Environments().SetPages(ctx, env)
+}
+
+func (in Pages) recorded(env models.Environment) events.Data {
+	return events.EnvironmentPagesChangedData{
+		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
+	}
+}
+
+func (in quota) apply(env *models.Environment) error {
+	env.RateLimitCeiling = in.ceiling
+	return nil
+}
+
+func (in quota) save(ctx context.Context, q *store.Q, env models.Environment) error {
+	return q.Tenants().SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in.ceiling)
+}
+
+func (in quota) recorded(models.Environment) events.Data {
+	return events.EnvironmentCeilingChangedData{RateLimitCeiling: in.ceiling}
 }

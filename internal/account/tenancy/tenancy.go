@@ -6,7 +6,6 @@ package tenancy
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -127,31 +126,11 @@ func (in Spec) validate() error {
 	if len(in.Origins) == 0 {
 		return fmt.Errorf("at least one origin is required, such as https://%s", in.RPID)
 	}
+	rules := rpOrigins{rpID: in.RPID, allowLocal: in.AllowLocal}
 	for _, origin := range in.Origins {
-		if err := in.checkOrigin(origin); err != nil {
+		if err := rules.check(origin); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkOrigin checks that browsers may use passkeys of the RP ID from the origin: same host or below it, and https unless
-// the host is local. WebAuthn permits plain http for localhost only.
-func (in Spec) checkOrigin(origin string) error {
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.Path != "" || u.RawQuery != "" || u.User != nil {
-		return fmt.Errorf("the origin %q is not a scheme and a host, such as https://%s", origin, in.RPID)
-	}
-	host := u.Hostname()
-	if host != in.RPID && !strings.HasSuffix(host, "."+in.RPID) {
-		return fmt.Errorf("the origin %q is not at the RP ID %s or below it", origin, in.RPID)
-	}
-	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	if local && !in.AllowLocal {
-		return fmt.Errorf("the origin %q is local; a live environment must not have a local origin", origin)
-	}
-	if u.Scheme == "http" && !local {
-		return fmt.Errorf("the origin %q is not https", origin)
 	}
 	return nil
 }

@@ -117,6 +117,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 			return fmt.Errorf("display of %s: %w", a.Challenge.ID, err)
 		}
 	}
+	// The hold has the risk class as of the decision; the action's may have changed since.
 	h, err := r.store.Holds().Get(ctx, scope, c.Trace.ID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -130,6 +130,8 @@ func (r *delivering) loop(ctx context.Context, beat func()) error {
 		if err != nil {
 			return err
 		}
+		// With nothing due and nothing under way, Deliver lingers for a moment, which saves a workflow task for each event of a
+		// steady stream.
 		if started > 0 || len(r.underWay) > 0 {
 			idle.Reset(r.linger)
 		} else if r.breaker.Open || expired(idle) {
@@ -139,6 +141,7 @@ func (r *delivering) loop(ctx context.Context, beat func()) error {
 			idle.Reset(r.linger)
 			continue
 		}
+		// Wait for a result, but look for new deliveries at every poll.
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -214,7 +217,7 @@ func (r *delivering) start(ctx context.Context) (int, error) {
 			break
 		}
 		body, err := bodyOf(delivery.Event)
-		if err != nil {
+		if err != nil { // erased since: it can never be sent
 			if err := r.store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
 				return 0, err
 			}

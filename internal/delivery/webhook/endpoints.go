@@ -246,11 +246,11 @@ func (s *Endpoints) check(url *string, patterns []string) error {
 	return nil
 }
 
-// changed is what every event of a changed endpoint carries: its id and the digests before and after.
+// changed is the data that all events of a changed endpoint have: its id and the digests before and after.
 type changed = events.WebhookEndpointCreatedData
 
-// record appends a change of an endpoint to the audit log; before or after is nil if the endpoint was created or deleted. The
-// event is made by data.
+// record appends a change of an endpoint to the audit log. Before is nil if the endpoint was created, after if it was deleted.
+// Data returns the event with the given fields. The event has digests of the settings before and after, not the settings.
 func (s *Endpoints) record(ctx context.Context, q *store.Q, p identity.Principal, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
 	shown := func(e *models.WebhookEndpoint) any {
 		if e == nil {

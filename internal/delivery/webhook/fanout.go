@@ -69,6 +69,7 @@ const maxCauses = 8
 // itself: it would learn that it fails after it has recovered. A delivery is due as of the time of its event, so that an
 // endpoint's deliveries are sent in the order of the events and not of the fan-out.
 func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Time) []models.WebhookDelivery {
+	// Audit-only events are not delivered, nor those whose content was erased in the meantime.
 	payload, err := events.Payload(e)
 	if err != nil || !events.Type(e.Type).Public() || e.ErasedAt != nil {
 		return nil

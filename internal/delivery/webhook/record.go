@@ -112,7 +112,7 @@ func (r *delivering) disable(ctx context.Context, q *store.Q, reason string, sin
 	return r.notice(ctx, q, now, events.WebhookDisabledData{Endpoint: r.job.Endpoint, Reason: reason, FailingSince: apitime.Time(since)})
 }
 
-// notice tells the environment's log, and by it every other endpoint, how this one fares.
+// notice appends an event about the endpoint's health to the environment's log, and so to the environment's other endpoints.
 func (r *delivering) notice(ctx context.Context, q *store.Q, now time.Time, data events.Data) error {
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,

@@ -1,7 +1,12 @@
 // Package enrollment trains the templates of a subject from the evidence of its enroll frames.
 //
 // Begin records the request; a workflow then calls Train, so that training survives a crash, and Train settles the record by
-// one conditional update. The package assesses no session, and it reads no vectors but those stored for enrolling.
+// one conditional update:
+//
+//	pending -> completed
+//	        -> failed     too little evidence, or the subject is no longer active
+//
+// The package assesses no session, and it reads no vectors but those stored for enrolling.
 package enrollment
 
 import (
@@ -57,6 +62,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 		if err != nil {
 			return err
 		}
+		// The session must be the subject's; it may have ended.
 		v, err := q.Sessions().Get(ctx, p.Store(), session)
 		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
 			return problem.NewNotFound()
@@ -72,37 +78,48 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		out, err = s.begin(ctx, q, p, sub, session, force, now)
+		out, err = s.begin(ctx, q, request{caller: p, subject: sub, session: session, force: force, at: now})
 		return err
 	})
 	return out, err
 }
 
+// request is a request for an enrollment of a subject that may enroll.
+type request struct {
+	caller  identity.Principal
+	subject models.Subject
+	session string
+	force   bool
+	at      time.Time
+}
+
 // begin stores a new enrollment, its event and the outbox item that starts its workflow.
-func (s *Service) begin(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, session string, force bool, now time.Time) (View, error) {
-	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, now); err != nil {
+func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error) {
+	p, sub := r.caller, r.subject
+	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, r.at); err != nil {
 		return View{}, err
 	}
+	// The anchor of an open recovery is recorded with the enrollment that may complete it.
 	anchor, err := q.Enrollments().OpenAnchor(ctx, sub.UID)
 	if err != nil {
 		return View{}, err
 	}
 	e := models.Enrollment{
-		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: session,
-		Anchor: anchor, Status: models.EnrollmentPending, Force: force, Limitations: models.Strings{}, CreatedAt: now,
+		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: r.session,
+		Anchor: anchor, Status: models.EnrollmentPending, Force: r.force, Limitations: models.Strings{}, CreatedAt: r.at,
 	}
 	if err := q.Enrollments().Create(ctx, e); err != nil {
 		return View{}, err
 	}
 	err = events.Append(ctx, q, events.Entry{
-		Scope: p.Store(), At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
-		RequestID: p.RequestID, Data: events.EnrollmentRequestedData{Enrollment: e.ID, Session: session, Forced: force},
+		Scope: p.Store(), At: r.at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
+		RequestID: p.RequestID, Data: events.EnrollmentRequestedData{Enrollment: e.ID, Session: r.session, Forced: r.force},
 	})
 	if err != nil {
 		return View{}, err
 	}
 	return View{e, sub.ExternalID}, outbox.Add(ctx, q, outbox.Item{
-		Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: now,
+		Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: r.at,
 	})
 }
 
@@ -146,9 +163,9 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 
 // Step is the input of Train.
 type Step struct {
-	ID         string
-	At         time.Time
-	WorkflowID string
+	ID         string    // of the enrollment
+	At         time.Time // of the workflow, so that a repetition has the same times
+	WorkflowID string    // for events
 }
 
 // Train trains the templates and settles the enrollment as completed or failed. It is safe to repeat: for a settled enrollment
@@ -175,6 +192,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 		if err != nil {
 			return err
 		}
+		// Read it again under the subject's lock: a concurrent attempt may have settled it meanwhile.
 		if e, err = q.Enrollments().ByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
 			status = e.Status
 			return err
@@ -208,6 +226,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	} else if err != nil {
 		return "", err
 	}
+	// Reason codes of what limits the templates. Assessments against them repeat these.
 	e.Limitations = append(models.Strings{}, limitations...)
 	if len(c.refused) > 0 && !slices.Contains(limitations, scoring.ReasonInconsistent) {
 		e.Limitations = append(e.Limitations, scoring.ReasonInconsistent)
@@ -220,14 +239,14 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if _, err := q.Enrollments().Settle(ctx, e, step.At); err != nil {
 		return "", err
 	}
-	modalities := []string{}
+	modalities := []string{} // never null in the event
 	for _, t := range templates {
-		if err := s.saveTemplate(ctx, q, scope, sub.UID, e.ID, t, step.At); err != nil {
+		if err := s.saveTemplate(ctx, q, e, t, step.At); err != nil {
 			return "", err
 		}
 		modalities = append(modalities, string(t.Modality))
 	}
-	if err := s.tell(ctx, q, sub, e, training{device, modalities}, step); err != nil {
+	if err := recordSettled(ctx, q, sub, e, training{device, modalities}, step); err != nil {
 		return "", err
 	}
 	if e.Status != models.EnrollmentCompleted {
@@ -262,6 +281,7 @@ type collection struct {
 	refused  models.Strings          // ids of sessions that are inconsistent with the others
 }
 
+// collectFrames reads the vectors of the subject's enroll frames on a class of device, grouped by session, oldest first.
 func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
 	var c collection
 	rows, err := q.Sessions().EnrollFrames(ctx, uid, device)
@@ -301,18 +321,18 @@ func (c *collection) windows() (n int) {
 	return n
 }
 
-// saveTemplate seals a trained template and makes it the active version.
-func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid, enrollment string, t scoring.Template, at time.Time) error {
+// saveTemplate seals a template that the enrollment trained and makes it the active version.
+func (s *Service) saveTemplate(ctx context.Context, q *store.Q, e models.Enrollment, t scoring.Template, at time.Time) error {
 	id := ids.New(ids.Template)
 	data, err := s.assessor.SealTemplate(id, t)
 	if err != nil {
 		return err
 	}
 	return q.Templates().Replace(ctx, models.Template{
-		ID: id, TenantID: scope.Tenant, EnvironmentID: scope.Environment, SubjectUID: uid, Modality: string(t.Modality),
+		ID: id, TenantID: e.TenantID, EnvironmentID: e.EnvironmentID, SubjectUID: e.SubjectUID, Modality: string(t.Modality),
 		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
 		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
-		Origin: models.OriginEnrollment, OriginRef: enrollment,
+		Origin: models.OriginEnrollment, OriginRef: e.ID,
 	})
 }
 
@@ -322,7 +342,8 @@ type training struct {
 	modalities []string
 }
 
-func (s *Service) tell(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
+// recordSettled records enrollment.completed or enrollment.failed.
+func recordSettled(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
 	result := events.EnrollmentCompletedData{
 		Enrollment: e.ID, Session: e.SessionID, Anchor: e.Anchor, Forced: &e.Force, WindowsAccepted: e.WindowsAccepted,
 		Limitations: e.Limitations, Modalities: done.modalities, DeviceClass: done.device,

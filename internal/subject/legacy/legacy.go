@@ -1,7 +1,8 @@
 // Package legacy implements the timing-based operations of the earlier contract on the current services: trust sessions are
 // observation sessions, and /enrol and /auth compare the timings of one fixed phrase.
 //
-// It adds no scoring rule of its own, and the subjects that it creates are ordinary subjects.
+// It adds no scoring rule of its own, and the subjects that it creates are ordinary subjects. Timings are in milliseconds:
+// reaction times between stimulus and key, and intervals between keys.
 package legacy
 
 import (
@@ -26,6 +27,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// sealPurpose is the keyring purpose of timing templates. Package subject unseals them for exports.
 const sealPurpose = subject.TimingPurpose
 
 // Deps are the dependencies of the service; all are required.
@@ -147,8 +149,8 @@ func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectS
 
 // Enrolled is the progress of /enrol.
 type Enrolled struct {
-	Samples  int
-	Enrolled bool
+	Samples  int  // number of samples that the template has
+	Enrolled bool // the number suffices for /auth
 }
 
 // Enrol adds a sample of the phrase, in milliseconds, to the user's timing template. It returns the problem consent_required

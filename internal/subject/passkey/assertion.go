@@ -81,6 +81,7 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 		return models.Passkey{}, err
 	}
 	auth := parsed.Response.AuthenticatorData
+	// The library's own check runs on a copy of the passkey and only sets a flag, so the counter is checked again here.
 	counter := webauthn.Authenticator{SignCount: uint32(row.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)
 	if counter.CloneWarning {
@@ -135,6 +136,7 @@ func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models
 	return row, nil
 }
 
+// passkey finds the user's active passkey with the credential id.
 func (c ceremony) passkey(credentialID []byte) (models.Passkey, bool) {
 	for _, p := range c.user.passkeys {
 		if bytes.Equal(p.CredentialID, credentialID) {

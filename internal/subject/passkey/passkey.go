@@ -3,6 +3,10 @@
 // The package github.com/go-webauthn/webauthn verifies both ceremonies. This package stores the credentials, rejects what the
 // library accepts (a signature counter that went back), and gives each rejection its problem code.
 //
+// Registration takes three steps: the relying party requests a grant for a subject (Grant), the subject's browser exchanges the
+// grant for options (Options), and sends the new credential (Complete). An assertion takes two: AssertionOptions, and
+// VerifyAssertion, which package challenge calls.
+//
 // It may not settle a challenge, decide an authorization or store an assertion. The token of a registration grant is returned
 // once; the database has its MAC.
 package passkey
@@ -109,6 +113,7 @@ func credential(p models.Passkey) webauthn.Credential {
 	}
 }
 
+// transports converts stored transport names to the library's type.
 func transports(names []string) []protocol.AuthenticatorTransport {
 	out := make([]protocol.AuthenticatorTransport, len(names))
 	for i, n := range names {
@@ -148,4 +153,5 @@ func lengthPrefixed(parts ...[]byte) []byte {
 	return out
 }
 
+// encode returns unpadded base64url, the encoding of WebAuthn.
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

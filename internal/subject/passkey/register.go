@@ -205,6 +205,7 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope stor
 	return made, nil
 }
 
+// refuseRegistration returns the problem registration_refused with the library's error as its cause, which is only logged.
 func refuseRegistration(detail string, cause error) error {
 	return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 }
@@ -230,6 +231,7 @@ func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
 	return err
 }
 
+// transportNames converts the library's transports to the names that are stored.
 func transportNames(in []protocol.AuthenticatorTransport) models.Strings {
 	out := make(models.Strings, 0, len(in))
 	for _, t := range in {
@@ -238,6 +240,7 @@ func transportNames(in []protocol.AuthenticatorTransport) models.Strings {
 	return out
 }
 
+// entry returns an event about the subject's passkeys with the caller as its actor.
 func entry(p identity.Principal, sub models.Subject, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: p.Store(), At: at, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),

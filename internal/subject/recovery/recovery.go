@@ -2,6 +2,10 @@
 // for the subject at once, and then cools down before a new enrollment may complete it: the weaker the anchor that vouches for
 // the person, the longer.
 //
+// The statuses and the transitions between them are listed at nextStatus, the durations at TermsOf. After a recovery with the
+// weakest anchor, claims about the subject stay capped for some days: an impostor who waited out the cool-down is not confirmed
+// at once.
+//
 // A workflow waits; this package makes the transitions, each one a conditional UPDATE that names the expected state. It may not
 // train templates or read evidence. Of the relying party's evidence reference it stores only the digest.
 package recovery
@@ -187,6 +191,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) 
 	return View{}, err
 }
 
+// entry returns an event about the recovery.
 func entry(r models.Recovery, sub models.Subject, at time.Time, actor string, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, At: at, SubjectUID: sub.UID,

@@ -8,11 +8,11 @@ import (
 
 // Anchors, from weakest to strongest: how the relying party has established that the person who recovers is the subject.
 const (
-	AnchorNone             = "none"
-	AnchorCustomerSession  = "customer_session"
-	AnchorIDP              = "idp"
-	AnchorVerifiedIdentity = "verified_identity"
-	AnchorPasskey          = "passkey"
+	AnchorNone             = "none"              // no evidence at all
+	AnchorCustomerSession  = "customer_session"  // a session at the relying party
+	AnchorIDP              = "idp"               // a sign-in at an identity provider
+	AnchorVerifiedIdentity = "verified_identity" // a check of identity documents
+	AnchorPasskey          = "passkey"           // an active passkey of the subject
 )
 
 // Terms are the durations of a recovery. docs/recovery.md documents them.

@@ -29,9 +29,9 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 
 // Step is the input of Advance.
 type Step struct {
-	ID         string
-	At         time.Time
-	WorkflowID string
+	ID         string    // of the recovery
+	At         time.Time // transitions that are due at this time are made
+	WorkflowID string    // for events
 }
 
 // Progress is the status of a recovery and the time of its next transition.

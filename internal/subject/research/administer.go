@@ -26,6 +26,7 @@ func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, 
 	return len(due), len(due) == rotateBatch, nil
 }
 
+// endPeriod ends one period, destroys its salt and records research.salt_destroyed, unless a concurrent call did.
 func (s *Service) endPeriod(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		ended, err := q.Research().EndPeriod(ctx, p.ID, at)
@@ -70,7 +71,7 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 			return err
 		}
 		if before != on {
-			if err := switched(ctx, q, scope, before, on, at, actor); err != nil {
+			if err := recordSwitch(ctx, q, scope, on, at, actor); err != nil {
 				return err
 			}
 		}
@@ -89,12 +90,13 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 	return removed, err
 }
 
-func switched(ctx context.Context, q *store.Q, scope store.Scope, before, after bool, at time.Time, actor string) error {
+// recordSwitch records environment.updated with the digests of the setting before and after.
+func recordSwitch(ctx context.Context, q *store.Q, scope store.Scope, on bool, at time.Time, actor string) error {
 	setting := func(on bool) any { return map[string]bool{"research_enabled": on} }
-	change, err := events.NewChange(setting(before), setting(after))
+	change, err := events.NewChange(setting(!on), setting(on))
 	if err != nil {
 		return err
 	}
-	data := events.EnvironmentResearchChangedData{ResearchEnabled: after, Change: change}
+	data := events.EnvironmentResearchChangedData{ResearchEnabled: on, Change: change}
 	return events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor, Data: data})
 }

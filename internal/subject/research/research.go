@@ -4,6 +4,9 @@
 // for the environment. The pseudonym is a keyed hash of the subject under a salt that is destroyed when its period ends, so
 // that the vectors of one person in two periods cannot be linked. The link that a withdrawal needs to find them is sealed.
 //
+// Three tables hold the data: a period has the sealed salt of an environment; a vector has its pseudonym and a day; a link has a
+// keyed hash of the subject (the holder) and the sealed pseudonym of a period.
+//
 // The package may not store a time of day, the id of the session or the frame, or anything else that leads back to the subject.
 // It does not read vectors: training does, through the store.
 package research
@@ -47,8 +50,8 @@ func New(st *store.Store, keys *keyring.Keyring, enabled bool) *Service {
 
 // Vector is the part of a frame that may be stored.
 type Vector struct {
-	SubjectUID  string
-	DeviceClass string
+	SubjectUID  string    // replaced by the pseudonym
+	DeviceClass string    // such as desktop
 	Data        []byte    // features.Frame in its binary form
 	At          time.Time // stored as a day
 }

@@ -18,10 +18,10 @@ var anomalyClaims = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scori
 type anomaly struct {
 	principal identity.Principal
 	subject   store.SubjectSession
-	before    models.Session
-	frame     string
+	before    models.Session // the session before the frame
+	frame     string         // id of the frame
 	templates scoring.Templates
-	profile   scoring.Profile
+	profile   scoring.Profile // after the frame
 	at        time.Time
 }
 

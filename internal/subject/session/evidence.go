@@ -32,15 +32,16 @@ type Frame struct {
 	ResearchOptin bool `json:"research_optin"`
 }
 
-// Ack is the result of a frame (EvidenceAck of the contract).
+// Ack is the result of a frame (EvidenceAck of the contract). A frame that cannot be scored has an Ack too, with its status and
+// reason codes: it is no error, and sending it again would not help.
 type Ack struct {
-	Status          string   `json:"status"`
-	Coverage        string   `json:"coverage"`
-	EvidenceWindows int      `json:"evidence_windows"`
-	ActiveSeconds   float64  `json:"active_seconds"`
-	EnrollmentReady bool     `json:"enrollment_ready"`
-	Modalities      []string `json:"modalities_present"`
-	ReasonCodes     []string `json:"reason_codes"`
+	Status          string   `json:"status"`             // of the frame, such as accepted
+	Coverage        string   `json:"coverage"`           // of the session
+	EvidenceWindows int      `json:"evidence_windows"`   // of the session
+	ActiveSeconds   float64  `json:"active_seconds"`     // of the session
+	EnrollmentReady bool     `json:"enrollment_ready"`   // the collected evidence suffices for an enrollment
+	Modalities      []string `json:"modalities_present"` // of the session
+	ReasonCodes     []string `json:"reason_codes"`       // of the frame
 }
 
 const purposeEnroll = identity.PurposeEnroll
@@ -65,6 +66,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 		f.known = s.assessor.KnownTyping()
 		defer f.known.Close()
 	}
+	// The primary keys of frames and of their digests reject a frame that a concurrent request has just stored.
 	for range maxAttempts {
 		ack, err := s.process(ctx, id, f)
 		if !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
@@ -113,6 +115,8 @@ func (f incomingFrame) lookup() store.FrameLookup {
 func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack Ack, err error) {
 	p := f.principal
 	err = s.store.Write(ctx, func(q *store.Q) error {
+		// Observe locks the session and reads everything that scoring needs: the subject, the templates, the earlier result of the
+		// same frame id and whether the same content was seen before.
 		o, err := q.Sessions().Observe(ctx, p.Store(), id, f.lookup())
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 			return problem.NewNotFound()
@@ -165,6 +169,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, 
 			}
 		}
 	}
+	// Scoring may reject a frame that the parser accepted, for example as a replay.
 	accepted := status == string(features.Accepted)
 	row.Remember = accepted && f.parsed.Frame.Distinctive()
 	if f.Purpose == purposeEnroll && accepted && !counts {
@@ -176,7 +181,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, 
 			return Ack{}, err
 		}
 	}
-	if !counts || !accepted {
+	if !counts || !accepted { // the vector itself is stored only for training
 		return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
 	}
 	var err error
@@ -245,7 +250,7 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	before := *sess
+	before := *sess // for anomalies, which compare the profiles before and after the frame
 	state, taken := model.Add(state, scoring.Input{
 		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: apitime.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
 		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), Known: f.passages(),
@@ -262,15 +267,15 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f inc
 		return taken, err
 	}
 	trust := scoring.LegacyTrust(state, profile)
-	return taken, s.tell(ctx, q, f.principal, o.SubjectSession, sess, trust, f.now)
+	return taken, recordTrustChange(ctx, q, f, o.SubjectSession, sess, trust)
 }
 
-// tell records a changed trust state.
-func (s *Service) tell(ctx context.Context, q *store.Q, p identity.Principal, v store.SubjectSession, sess *models.Session, trust scoring.Trust, now time.Time) error {
+// recordTrustChange records trust.state_changed and updates sess, if the frame changed the trust state of the session.
+func recordTrustChange(ctx context.Context, q *store.Q, f incomingFrame, v store.SubjectSession, sess *models.Session, trust scoring.Trust) error {
 	if trust.State == sess.TrustState {
 		return nil
 	}
-	e := entry(p, v, now, events.TrustStateChangedData{
+	e := entry(f.principal, v, f.now, events.TrustStateChangedData{
 		Session: sess.ID, From: sess.TrustState, To: trust.State, Coverage: sess.Coverage, Score: &trust.Score,
 		ReasonCodes: append([]string{}, trust.Reasons...),
 	})
@@ -294,6 +299,7 @@ func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFra
 	if err != nil {
 		return err
 	}
+	// Readiness is decided by the number of keystrokes per session. Rows from before that number was stored are counted here.
 	keys := map[string]int{sess.ID: f.parsed.Frame.Keys()}
 	for _, k := range stored {
 		if len(k.Uncounted) > 0 {

@@ -1,6 +1,11 @@
 // Package session manages observation sessions and accepts their evidence. Each frame is parsed, scored and stored in one
 // transaction, which changes only its own session, and the subject when it begins to enroll.
 //
+// A session is active until it ends:
+//
+//	active -> ended    by the caller, or by a revocation or a recovery of its subject
+//	       -> expired  after assurance.SessionIdle without a frame
+//
 // The package contains no scoring rule: package scoring does the scoring. It stores no typed content: package features rejects
 // frames that could contain any.
 package session
@@ -62,6 +67,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 	return out, err
 }
 
+// entry returns an event about the session with the caller as its actor.
 func entry(p identity.Principal, v store.SubjectSession, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: p.Store(), At: at, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Actor: p.Actor(),
@@ -75,6 +81,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.
 	if errors.Is(err, store.ErrNotFound) {
 		return v, problem.NewNotFound()
 	}
+	// The stored status may lag behind: the upkeep task that expires idle sessions runs every few minutes.
 	v.Session.Status = assurance.Effective(v.Session, s.clock.Now())
 	return v, err
 }

@@ -23,13 +23,13 @@ const (
 	Adapted   = "adapted"
 	Unchanged = "unchanged"
 
-	ReasonGone         = "subject_gone"
-	ReasonNotEnded     = "session_not_ended"
-	ReasonFrozen       = "frozen"
-	ReasonNoTemplate   = "no_template"
-	ReasonNotConfirmed = "not_confirmed"
-	ReasonTooSoon      = "too_soon"
-	ReasonRecovery     = "before_recovery"
+	ReasonGone         = "subject_gone"      // the subject or the session was erased or the subject revoked
+	ReasonNotEnded     = "session_not_ended" // the session is still active
+	ReasonFrozen       = "frozen"            // adaptation of the subject is frozen
+	ReasonNoTemplate   = "no_template"       // no active template for the class of device
+	ReasonNotConfirmed = "not_confirmed"     // the session was not confirmed, or not to its end
+	ReasonTooSoon      = "too_soon"          // the last adaptation is less than adaptInterval ago
+	ReasonRecovery     = "before_recovery"   // the session began before the last recovery was ready
 )
 
 // AfterSession schedules the adaptation to a session in the transaction that ends it. A session with too little evidence to be
@@ -58,9 +58,9 @@ func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowIn
 
 // Step is the input of Adapt.
 type Step struct {
-	Session    string
-	At         time.Time
-	WorkflowID string
+	Session    string    // id of the ended session
+	At         time.Time // of the workflow, so that a repetition has the same times
+	WorkflowID string    // for events
 }
 
 // AdaptationResult is the result of Adapt.
@@ -116,21 +116,21 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if before, err := beganBeforeRecovery(ctx, q, scope, session); err != nil || before {
 		return unchanged(ReasonRecovery), err
 	}
-	e, why, err := s.evaluate(ctx, q, scope, sub, session)
-	if err != nil || why != "" {
-		return unchanged(why), err
+	e, reason, err := s.evaluate(ctx, q, scope, sub, session)
+	if err != nil || reason != "" {
+		return unchanged(reason), err
 	}
 	switch {
 	case sub.AdaptationFrozen:
-		why = ReasonFrozen
+		reason = ReasonFrozen
 	case last != nil && session.LastEvidenceAt.Sub(*last) < adaptInterval:
-		why = ReasonTooSoon
+		reason = ReasonTooSoon
 	case !e.clean():
-		why = ReasonNotConfirmed
+		reason = ReasonNotConfirmed
 	default:
-		return s.takeIn(ctx, q, scope, sub, session, e, step)
+		return s.saveAdaptation(ctx, q, e, step)
 	}
-	return unchanged(why), s.saveFingerprints(ctx, q, e, step.At)
+	return unchanged(reason), s.saveFingerprints(ctx, q, e, step.At)
 }
 
 // beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
@@ -145,16 +145,18 @@ func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, ses
 
 // evaluation is a session with its profile against the active templates, as of its last frame.
 type evaluation struct {
+	subject   models.Subject
+	session   models.Session
 	model     *scoring.Model
-	rows      []models.Template
-	templates scoring.Templates
+	rows      []models.Template // the active templates
+	templates scoring.Templates // rows unsealed, parallel to rows
 	state     scoring.State
 	profile   scoring.Profile
 }
 
 // evaluate assesses the session, or returns the reason for which it cannot be adapted to.
 func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
-	e := evaluation{model: s.assessor.Model()}
+	e := evaluation{subject: sub, session: session, model: s.assessor.Model()}
 	if len(session.State) == 0 || session.LastEvidenceAt == nil {
 		return e, ReasonNotConfirmed, nil
 	}
@@ -189,7 +191,10 @@ func (e evaluation) clean() bool {
 		status(scoring.ClaimChange) != scoring.Detected
 }
 
-func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, e evaluation, step Step) (AdaptationResult, error) {
+// saveAdaptation adapts the templates of the session's class of device and stores the new versions. The scoring model has rules
+// of its own, by which it may decline.
+func (s *Service) saveAdaptation(ctx context.Context, q *store.Q, e evaluation, step Step) (AdaptationResult, error) {
+	sub, session := e.subject, e.session
 	next, err := e.model.Adapt(e.templates, e.state, e.profile)
 	switch {
 	case errors.Is(err, scoring.ErrTooSoon):
@@ -209,7 +214,7 @@ func (s *Service) takeIn(ctx context.Context, q *store.Q, scope store.Scope, sub
 			return AdaptationResult{}, err
 		}
 		err = events.Append(ctx, q, events.Entry{
-			Scope: scope, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
+			Scope: store.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
 			Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: events.TemplateAdaptedData{
 				Template: row.ID, Modality: row.Modality, DeviceClass: row.DeviceClass, Session: session.ID,
 				Adaptations: t.Adaptations, ModelVersion: t.ModelVersion,
@@ -245,4 +250,7 @@ func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation
 	return nil
 }
 
-func unchanged(why string) AdaptationResult { return AdaptationResult{Status: Unchanged, Reason: why} }
+// unchanged returns the result of a session that a template was not adapted to.
+func unchanged(reason string) AdaptationResult {
+	return AdaptationResult{Status: Unchanged, Reason: reason}
+}

@@ -1,8 +1,14 @@
 // Package template manages the versions of the behavioral templates of subjects: it adapts them to confirmed sessions, rolls
 // them back to an earlier version, and retrains them after the population model changes.
 //
-// Every change stores a new version, with its event, in one transaction. The package contains no scoring rule (package scoring
-// does) and trains no first template (package enrollment does).
+// Every change stores a new version, with its event, in one transaction. Of the versions of a subject's template for one
+// modality and class of device, one is active:
+//
+//	active     -> superseded  by a newer version
+//	           -> retired     by a rollback from it or a recovery; final
+//	superseded -> active      by a rollback to it
+//
+// The package contains no scoring rule (package scoring does) and trains no first template (package enrollment does).
 package template
 
 import (
@@ -51,9 +57,9 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 
 // Rollback selects the version that Service.Rollback restores. A nil version is the newest superseded one.
 type Rollback struct {
-	Modality string
-	Device   string
-	Version  *int
+	Modality string // such as keystroke
+	Device   string // class of device
+	Version  *int   // the version to restore
 }
 
 // Rollback makes an earlier version active again. The version that was active is retired and cannot be restored, because it is

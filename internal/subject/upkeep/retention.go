@@ -175,6 +175,7 @@ type removal struct {
 	before time.Time
 }
 
+// recordRemoval records retention.executed, or research.vectors_removed for research vectors, in the environment.
 func recordRemoval(ctx context.Context, q *store.Q, e removal, at time.Time, by string) error {
 	g := e.gone
 	var data events.Data = events.RetentionExecutedData{Class: string(e.class), Removed: g.Rows, OlderThan: apitime.Time(e.before)}
@@ -186,6 +187,7 @@ func recordRemoval(ctx context.Context, q *store.Q, e removal, at time.Time, by 
 	})
 }
 
+// salts ends research periods and destroys their salts.
 func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	return d.Research.Rotate(ctx, d.Retention.ResearchSalts, at, by)
 }

@@ -27,6 +27,7 @@ func SubjectTasks(d SubjectDeps) []Task {
 	}
 }
 
+// recoveries advances recoveries that are overdue by more than grace.
 func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Recoveries().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {

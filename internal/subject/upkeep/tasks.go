@@ -63,6 +63,7 @@ func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
 	return len(found), len(found) == batch, err
 }
 
+// challenges expires open challenges that are overdue by more than grace.
 func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {
@@ -71,6 +72,7 @@ func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int,
 	})
 }
 
+// holds expires pending holds that are overdue by more than grace.
 func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
 	return each(ids, err, func(id string) error {

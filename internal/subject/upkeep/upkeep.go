@@ -1,6 +1,9 @@
 // Package upkeep runs the recurring maintenance tasks: it settles what is overdue, expires what is idle, rotates keys and
 // deletes data past its retention.
 //
+// Most tasks repair what a workflow should have done. Workflows do the work on time; a task does it later if the workflow was
+// lost, for example after a restore of Temporal's database.
+//
 // A task processes one batch in short transactions and reports whether there is more; package workflows schedules the tasks. The
 // package changes no state that a service of another package can change: it calls the service.
 package upkeep

@@ -19,13 +19,13 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 	require.NoError(t, err)
 	scope := storetest.Scope(made.Live)
 	origin, none := "https://approve.bank.example", ""
-	env, err := svc.SetPages(t.Context(), scope, tenancy.Pages{
+	env, err := svc.UpdatePages(t.Context(), scope, tenancy.Pages{
 		Origin: &origin, ReturnOrigins: []string{"https://shop.example"}, FrameAncestors: []string{"https://intranet.example:8443"},
 	}, "cli:tenant pages")
 	require.NoError(t, err)
 	require.Equal(t, origin, *env.PageOrigin)
 
-	env, err = svc.SetPages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{}}, "cli:tenant pages")
+	env, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{}}, "cli:tenant pages")
 	require.NoError(t, err)
 	stored, err := st.Environments().Get(t.Context(), scope)
 	require.NoError(t, err)
@@ -33,23 +33,23 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 	require.Equal(t, models.Strings{"https://intranet.example:8443"}, stored.FrameAncestors, "what is not named is kept")
 	require.Empty(t, stored.ReturnOrigins)
 	require.Equal(t, origin, *stored.PageOrigin)
-	env, err = svc.SetPages(t.Context(), scope, tenancy.Pages{Origin: &none}, "cli:tenant pages")
+	env, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{Origin: &none}, "cli:tenant pages")
 	require.NoError(t, err)
 	require.Nil(t, env.PageOrigin)
 
 	for _, bad := range []string{
 		"https://elsewhere.example", // fine as an origin, but passkeys are not used there
 	} {
-		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{Origin: &bad}, "cli:tenant pages")
+		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{Origin: &bad}, "cli:tenant pages")
 		require.ErrorContains(t, err, "passkeys could not be used there")
 	}
 	for _, bad := range []string{
 		"", "*", "https://*.example", "https://a.example/", "https://a.example; script-src *", "http://a.example", "a.example",
 		"https://a.example https://b.example", "https://u@a.example", "javascript:alert(1)", "HTTPS://a.example",
 	} {
-		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{FrameAncestors: []string{bad}}, "cli:tenant pages")
+		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{FrameAncestors: []string{bad}}, "cli:tenant pages")
 		require.Error(t, err, bad)
-		_, err = svc.SetPages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{bad}}, "cli:tenant pages")
+		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{bad}}, "cli:tenant pages")
 		require.Error(t, err, bad)
 	}
 }
