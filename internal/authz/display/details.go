@@ -1,0 +1,131 @@
+package display
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+)
+
+// Detail is one line that a person sees, and that the digest of the display covers.
+type Detail struct {
+	Label string `json:"label"`
+	Value string `json:"value"` // at most MaxValue characters
+}
+
+// Digest is the digest of details in their canonical form, "sha256:" and 64 hex digits.
+func Digest(details []Detail) (string, error) { return canonical.Digest(details) }
+
+// Details returns what a request shows, in the plan's order. A value that the request leaves out, or that is null, is left out. The
+// context is a JSON object.
+func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
+	if p.Empty() {
+		return nil, nil
+	}
+	values := map[string]any{}
+	if len(context) > 0 {
+		decoder := json.NewDecoder(bytes.NewReader(context))
+		decoder.UseNumber() // the digits that were sent, not the nearest float
+		if err := decoder.Decode(&values); err != nil {
+			return nil, fmt.Errorf("details of a context: %w", err)
+		}
+	}
+	var out []Detail
+	for _, r := range p.rules {
+		value, given := any(resourceID), true
+		if r.Path != nil {
+			value, given = lookup(values, r.Path)
+		}
+		if !given || value == nil {
+			continue
+		}
+		out = append(out, Detail{Label: r.Label, Value: bounded(readable(r.text(value, values)))})
+	}
+	return out, nil
+}
+
+// lookup follows property names down from an object.
+func lookup(values map[string]any, path []string) (any, bool) {
+	var at any = values
+	for _, step := range path {
+		object, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = object[step]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// text writes a value in its rule's format. A value that does not fit the format is written as it was sent: it is still what
+// will be carried out, and the person has to see it.
+func (r Rule) text(value any, context map[string]any) string {
+	plain := plainText(value)
+	switch r.Format {
+	case Money:
+		return money(plain, r.currency(context))
+	case Number:
+		return grouped(plain, 0)
+	case Date:
+		if t, err := time.Parse(time.DateOnly, plain); err == nil {
+			return t.Format("2 January 2006")
+		}
+	case DateTime:
+		if t, err := time.Parse(time.RFC3339, plain); err == nil {
+			return t.UTC().Format("2 January 2006, 15:04:05 UTC")
+		}
+	case Account:
+		return account(plain)
+	case Masked:
+		return masked(plain)
+	case Text:
+	}
+	return plain
+}
+
+func (r Rule) currency(context map[string]any) string {
+	if r.CurrencyPath == nil {
+		return r.Currency
+	}
+	value, _ := lookup(context, r.CurrencyPath)
+	code, _ := value.(string)
+	return code
+}
+
+// plainText is a string as it is, and any other value as JSON.
+func plainText(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// masked shows the last four characters, and of a short value less, so that most of it stays hidden.
+func masked(s string) string {
+	const shown = 4
+	runes := []rune(s)
+	last := min(shown, len(runes)/3)
+	return "•••• " + string(runes[len(runes)-last:])
+}
+
+// bounded cuts a value that is too long and says how long it was.
+func bounded(s string) string {
+	n := utf8.RuneCountInString(s)
+	if n <= MaxValue {
+		return s
+	}
+	end := fmt.Sprintf("… (%d characters)", n)
+	return string([]rune(s)[:MaxValue-utf8.RuneCountInString(end)]) + end
+}

@@ -1,0 +1,207 @@
+package display_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+)
+
+func parse(t *testing.T, schema string) display.Plan {
+	t.Helper()
+	plan, err := display.Parse([]byte(schema))
+	require.NoError(t, err)
+	return plan
+}
+
+// one is a schema with one annotated property named v.
+func one(annotation string) string {
+	return `{"properties": {"v": {"x-countersign-display": ` + annotation + `}}}`
+}
+
+func TestDetailsFormatValues(t *testing.T) {
+	t.Parallel()
+	const euro, yen = `{"label": "L", "format": "money", "currency": "EUR"}`, `{"label": "L", "format": "money", "currency": "JPY"}`
+	for name, c := range map[string]struct{ annotation, value, want string }{
+		"money fills the minor units":         {euro, `250`, "250.00 EUR"},
+		"money separates thousands":           {euro, `1250.5`, "1,250.50 EUR"},
+		"money from a string":                 {euro, `"1234567.89"`, "1,234,567.89 EUR"},
+		"money is never rounded":              {euro, `0.005`, "0.005 EUR"},
+		"money keeps the digits that came":    {euro, `9007199254740993.01`, "9,007,199,254,740,993.01 EUR"},
+		"money with an exponent":              {euro, `1.5e3`, "1,500.00 EUR"},
+		"negative money":                      {euro, `-1250.5`, "-1,250.50 EUR"},
+		"a currency without minor units":      {yen, `250`, "250 JPY"},
+		"yen with decimals keeps them":        {yen, `250.5`, "250.5 JPY"},
+		"three minor units":                   {`{"label": "L", "format": "money", "currency": "KWD"}`, `1.5`, "1.500 KWD"},
+		"money that is no number":             {euro, `"ten"`, "ten EUR"},
+		"money that is an object":             {euro, `{"a": 1}`, `{"a":1} EUR`},
+		"number":                              {`{"label": "L", "format": "number"}`, `1234567.5`, "1,234,567.5"},
+		"number that is no number":            {`{"label": "L", "format": "number"}`, `true`, "true"},
+		"date":                                {`{"label": "L", "format": "date"}`, `"2026-11-02"`, "2 November 2026"},
+		"date that is none":                   {`{"label": "L", "format": "date"}`, `"2026-13-02"`, "2026-13-02"},
+		"datetime is shown in UTC":            {`{"label": "L", "format": "datetime"}`, `"2026-11-02T01:30:00+02:00"`, "1 November 2026, 23:30:00 UTC"},
+		"IBAN in groups":                      {`{"label": "L", "format": "account"}`, `"de89370400440532013000"`, "DE89 3704 0044 0532 0130 00"},
+		"IBAN with a wrong checksum":          {`{"label": "L", "format": "account"}`, `"DE88370400440532013000"`, "DE88370400440532013000"},
+		"another account number":              {`{"label": "L", "format": "account"}`, `"12-3456"`, "12-3456"},
+		"masked":                              {`{"label": "L", "format": "masked"}`, `"4111111111111234"`, "•••• 1234"},
+		"masked of a short value":             {`{"label": "L", "format": "masked"}`, `"1234"`, "•••• 4"},
+		"text":                                {`{"label": "L", "format": "text"}`, `"Jürgen Groß & Söhne"`, "Jürgen Groß & Söhne"},
+		"text of another script":              {`{"label": "L", "format": "text"}`, `"Иван Петров"`, "Иван Петров"},
+		"text of two scripts in two words":    {`{"label": "L", "format": "text"}`, `"Bank Москва"`, "Bank Москва"},
+		"bidirectional control is visible":    {`{"label": "L", "format": "text"}`, "\"Groß\u202e 052\"", "Groß[U+202E] 052"},
+		"line break is visible":               {`{"label": "L", "format": "text"}`, `"a\nb"`, "a[U+000A]b"},
+		"zero-width character is visible":     {`{"label": "L", "format": "text"}`, "\"a\u200bb\"", "a[U+200B]b"},
+		"Cyrillic letter in a Latin word":     {`{"label": "L", "format": "text"}`, "\"P\u0430ypal\"", "P[U+0430]ypal"},
+		"Cyrillic word that looks like Latin": {`{"label": "L", "format": "text"}`, "\"\u0440\u0430\u0443 Bank\"", "[U+0440][U+0430][U+0443] Bank"},
+		"mathematical letters":                {`{"label": "L", "format": "text"}`, `"𝐏ay"`, "[U+1D40F]ay"},
+		"fullwidth digits":                    {`{"label": "L", "format": "text"}`, `"１0"`, "[U+FF11]0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			details, err := parse(t, one(c.annotation)).Details("res", []byte(`{"v": `+c.value+`}`))
+			require.NoError(t, err)
+			require.Equal(t, []display.Detail{{Label: "L", Value: c.want}}, details)
+		})
+	}
+}
+
+func TestDetailsOrderAndSelection(t *testing.T) {
+	t.Parallel()
+	plan := parse(t, `{"type": "object", "x-countersign-display": {"label": "To account", "format": "account"}, "properties": {
+		"amount": {"type": "number", "x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
+		"currency": {"type": "string"},
+		"payee": {"properties": {"name": {"x-countersign-display": {"label": "Payee", "format": "text"}}}},
+		"memo": {"x-countersign-display": {"label": "Memo", "format": "text", "order": 1}}}}`)
+	for name, c := range map[string]struct {
+		context string
+		want    []display.Detail
+	}{
+		"all, in order": {`{"amount": 250, "currency": "EUR", "payee": {"name": "Jürgen Groß"}, "memo": "Rent"}`,
+			[]display.Detail{{"Memo", "Rent"}, {"Amount", "250.00 EUR"}, {"To account", "DE89 3704 0044 0532 0130 00"}, {"Payee", "Jürgen Groß"}}},
+		"null and missing values are left out": {`{"memo": null}`, []display.Detail{{"To account", "DE89 3704 0044 0532 0130 00"}}},
+		"a currency that is missing":           {`{"amount": 1}`, []display.Detail{{"Amount", "1 (no currency)"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
+		"a currency that is unknown":           {`{"amount": 1, "currency": "eur"}`, []display.Detail{{"Amount", "1 eur"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			details, err := plan.Details("DE89370400440532013000", []byte(c.context))
+			require.NoError(t, err)
+			require.Equal(t, c.want, details)
+		})
+	}
+}
+
+func TestDetailsWithoutAnnotationAreNone(t *testing.T) {
+	t.Parallel()
+	plan := parse(t, `{"type": "object", "properties": {"amount": {"type": "number"}}}`)
+	require.True(t, plan.Empty())
+	details, err := plan.Details("res", []byte(`{"amount": 1}`))
+	require.NoError(t, err)
+	require.Nil(t, details)
+}
+
+func TestDetailsAreBounded(t *testing.T) {
+	t.Parallel()
+	plan := parse(t, one(`{"label": "L", "format": "text"}`))
+	long := strings.Repeat("ä", 1000)
+	details, err := plan.Details("res", []byte(`{"v": "`+long+`"}`))
+	require.NoError(t, err)
+	require.Equal(t, display.MaxValue, utf8.RuneCountInString(details[0].Value))
+	require.True(t, strings.HasSuffix(details[0].Value, "… (1000 characters)"), details[0].Value)
+}
+
+func TestParseRefusesAnnotationsThatCannotBeShown(t *testing.T) {
+	t.Parallel()
+	many := make([]string, display.MaxDetails+1)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"p%d": {"x-countersign-display": {"label": "L", "format": "text"}}`, i)
+	}
+	for name, c := range map[string]struct{ schema, place, why string }{
+		"no label":             {one(`{"format": "text"}`), "/properties/v/x-countersign-display", "label must have 1 to 64 characters"},
+		"a control in a label": {one("{\"label\": \"a\\u202e\", \"format\": \"text\"}"), "/properties/v/x-countersign-display", "label must not contain U+202E at position 1"},
+		"unknown format":       {one(`{"label": "L", "format": "iban"}`), "/properties/v/x-countersign-display", "format must be one of text, money, number, date, datetime, account, masked"},
+		"money without":        {one(`{"label": "L", "format": "money"}`), "/properties/v/x-countersign-display", "currency is required for money"},
+		"no such currency":     {one(`{"label": "L", "format": "money", "currency": "EURO"}`), "/properties/v/x-countersign-display", "currency must be an ISO 4217 code"},
+		"currency of text":     {one(`{"label": "L", "format": "text", "currency": "EUR"}`), "/properties/v/x-countersign-display", "currency is for the format money"},
+		"order":                {one(`{"label": "L", "format": "text", "order": 100}`), "/properties/v/x-countersign-display", "order must be 1 to 99"},
+		"no object":            {one(`"Amount"`), "/properties/v/x-countersign-display", "must be an object such as"},
+		"a name with a slash":  {`{"properties": {"a/b~c": {"x-countersign-display": 1}}}`, "/properties/a~1b~0c/x-countersign-display", "must be an object such as"},
+		"inside items":         {`{"properties": {"v": {"items": {"x-countersign-display": {"label": "L", "format": "text"}}}}}`, "", "not inside other keywords"},
+		"inside allOf":         {`{"allOf": [` + one(`{"label": "L", "format": "text"}`) + `]}`, "", "not inside other keywords"},
+		"too many":             {`{"properties": {` + strings.Join(many, ", ") + `}}`, "", "at most 12 values can be shown, and 13 have"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := display.Parse([]byte(c.schema))
+			var fault *display.Fault
+			require.True(t, errors.As(err, &fault), "%v", err)
+			require.Equal(t, c.place, fault.Place)
+			require.Contains(t, fault.Why, c.why)
+		})
+	}
+}
+
+func TestDigestChangesWithEveryCharacter(t *testing.T) {
+	t.Parallel()
+	details := []display.Detail{{"Amount", "250.00 EUR"}, {"Payee", "Jürgen Groß"}}
+	digest, err := display.Digest(details)
+	require.NoError(t, err)
+	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
+	for _, other := range [][]display.Detail{
+		{{"Amount", "250.01 EUR"}, {"Payee", "Jürgen Groß"}},
+		{{"Payee", "Jürgen Groß"}, {"Amount", "250.00 EUR"}},
+		{{"Amount", "250.00 EUR"}},
+	} {
+		changed, err := display.Digest(other)
+		require.NoError(t, err)
+		require.NotEqual(t, digest, changed)
+	}
+}
+
+func TestVaultOpensForItsAuthorizationOnly(t *testing.T) {
+	t.Parallel()
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	vault := display.NewVault(keys)
+	details := []display.Detail{{"Amount", "250.00 EUR"}}
+	sealed, err := vault.Seal("azn_1", details)
+	require.NoError(t, err)
+	require.NotContains(t, string(sealed), "250")
+	opened, err := vault.Open("azn_1", sealed)
+	require.NoError(t, err)
+	require.Equal(t, details, opened)
+	_, err = vault.Open("azn_2", sealed)
+	require.Error(t, err)
+	none, err := vault.Open("azn_1", nil)
+	require.NoError(t, err)
+	require.Nil(t, none)
+}
+
+// Whatever the values, a detail is valid UTF-8, within its bound, and without characters that change how text is read.
+func FuzzDetails(f *testing.F) {
+	f.Add(`{"v": "Jürgen Groß", "w": 250}`)
+	f.Add("{\"v\": \"a\u202eb\", \"w\": 1e99}")
+	plan, err := display.Parse([]byte(`{"properties": {"v": {"x-countersign-display": {"label": "V", "format": "text"}},
+		"w": {"x-countersign-display": {"label": "W", "format": "money", "currency": "/v"}}}}`))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, context string) {
+		if !json.Valid([]byte(context)) || !strings.HasPrefix(strings.TrimSpace(context), "{") {
+			return
+		}
+		details, err := plan.Details("res", []byte(context))
+		require.NoError(t, err)
+		for _, d := range details {
+			require.True(t, utf8.ValidString(d.Value), "%q", d.Value)
+			require.LessOrEqual(t, utf8.RuneCountInString(d.Value), display.MaxValue)
+			require.NotContains(t, d.Value, "\u202e")
+			require.NotContains(t, d.Value, "\n")
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package display
+
+import (
+	"math/big"
+	"regexp"
+	"strings"
+
+	"golang.org/x/text/currency"
+)
+
+// number matches what is written with grouped digits: at most 30 digits and no exponent that would make it longer.
+var number = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
+
+func knownCurrency(code string) bool {
+	unit, err := currency.ParseISO(code)
+	return err == nil && unit.String() == code
+}
+
+// money writes an exact amount in major units with at least the minor units of its currency: 250 EUR is 250.00 EUR, 250 JPY is
+// 250 JPY, and an amount with more decimals than the currency has keeps them, for rounding would show what is not carried out.
+func money(amount, code string) string {
+	if code == "" {
+		return grouped(amount, 0) + " (no currency)"
+	}
+	if !knownCurrency(code) {
+		return grouped(amount, 0) + " " + code
+	}
+	unit, _ := currency.ParseISO(code)
+	scale, _ := currency.Standard.Rounding(unit)
+	return grouped(amount, scale) + " " + code
+}
+
+// grouped writes an exact decimal with at least so many decimals and its thousands separated; what is no number as it is.
+func grouped(text string, decimals int) string {
+	if !number.MatchString(text) {
+		return text
+	}
+	value, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return text
+	}
+	digits, exact := value.FloatPrec()
+	if !exact { // a finite decimal always is
+		return text
+	}
+	whole, fraction, _ := strings.Cut(value.FloatString(max(digits, decimals)), ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	return sign + inThousands(whole) + fraction
+}
+
+func inThousands(digits string) string {
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// account writes an IBAN with a valid checksum in groups of four, as it is printed on statements (ISO 13616); any other account
+// number as it is.
+func account(s string) string {
+	compact := strings.ToUpper(strings.ReplaceAll(s, " ", ""))
+	if !isIBAN(compact) {
+		return s
+	}
+	var b strings.Builder
+	for i, c := range compact {
+		if i > 0 && i%4 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+var iban = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$`)
+
+// isIBAN checks the form and the checksum, which is 1 modulo 97 with the first four characters moved to the end and letters
+// written as numbers from 10 (ISO 7064).
+func isIBAN(s string) bool {
+	if !iban.MatchString(s) {
+		return false
+	}
+	rest := 0
+	for _, c := range s[4:] + s[:4] {
+		if c >= 'A' {
+			rest = (rest*100 + int(c-'A') + 10) % 97
+		} else {
+			rest = (rest*10 + int(c-'0')) % 97
+		}
+	}
+	return rest == 1
+}
