@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -18,19 +19,20 @@ type reviewHandlers struct {
 }
 
 type heldReview struct {
-	Authorization  string         `json:"authorization"`
-	Action         string         `json:"action"`
-	Subject        string         `json:"subject"`
-	RiskClass      string         `json:"risk_class"`
-	ReasonCodes    models.Strings `json:"reason_codes"`
-	OpenedAt       string         `json:"opened_at"`
-	RemindedAt     *string        `json:"reminded_at"`
-	DueAt          string         `json:"due_at"`
-	ReviewStatus   string         `json:"review_status"`
-	Approvals      hold.Approvals `json:"approvals"`
-	SelfReview     string         `json:"self_review"`
-	YourResolution *string        `json:"your_resolution"`
-	Reviewable     bool           `json:"reviewable"`
+	Authorization  string               `json:"authorization"`
+	Action         string               `json:"action"`
+	Subject        string               `json:"subject"`
+	RiskClass      string               `json:"risk_class"`
+	ReasonCodes    models.Strings       `json:"reason_codes"`
+	OpenedAt       string               `json:"opened_at"`
+	RemindedAt     *string              `json:"reminded_at"`
+	DueAt          string               `json:"due_at"`
+	ReviewStatus   string               `json:"review_status"`
+	Approvals      hold.Approvals       `json:"approvals"`
+	SelfReview     string               `json:"self_review"`
+	YourResolution *string              `json:"your_resolution"`
+	Reviewable     bool                 `json:"reviewable"`
+	Display        *authorization.Shown `json:"display"`
 }
 
 func (h *reviewHandlers) list(c *fiber.Ctx) error {
@@ -64,12 +66,16 @@ func heldReviewOf(r hold.Queued) heldReview {
 	if r.SelfReviewBarred {
 		selfReview = policy.SelfReviewBarred
 	}
+	var shown *authorization.Shown
+	if len(r.Shown) > 0 {
+		shown = &authorization.Shown{Details: r.Shown}
+	}
 	return heldReview{
 		Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
 		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: apitime.Time(r.OpenedAt), RemindedAt: apitime.OptionalTime(r.RemindedAt),
 		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
-		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: r.Status == models.HoldPending && !r.Barred,
+		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: r.Status == models.HoldPending && !r.Barred, Display: shown,
 	}
 }
 

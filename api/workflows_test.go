@@ -94,11 +94,11 @@ func setupRuns(t *testing.T) *runsBundle {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, nil, err
 		}})
-	b.holds = hold.New(st, b.clock,
-		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+	b.holds = hold.New(hold.Deps{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}, nil)
+		}})
 	b.evaluations = evaluation.New(st, b.clock)
 	b.runs = &directRuns{b: b}
 	b.app = fiber.New(fiber.Config{Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {

@@ -84,6 +84,17 @@ type Challenge struct {
 	ChildAuthorizationID *string
 }
 
+// ShownDetails are the details that a person was shown of the request behind a decision, sealed (internal/authz/display). There is no
+// row for an action that shows none.
+type ShownDetails struct {
+	AuthorizationID string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	Details         []byte
+	DecidedAt       time.Time
+}
+
 // ChallengeLink opens one challenge in a browser.
 type ChallengeLink struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`

@@ -62,11 +62,11 @@ func setup(t testing.TB) *bundle {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, nil, err
 		}})
-	b.holds = hold.New(st, clock.System(),
-		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+	b.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(),
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}, nil)
+		}})
 	b.evaluations = evaluation.New(st, clock.System())
 	return b
 }

@@ -70,12 +70,12 @@ func TestBlockedMoveProcess(t *testing.T) {
 			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, nil, err
 		}})
-	m.holds = hold.New(st, clock.System(),
-		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+	m.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(),
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			m.beforeCommit()
 			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}, nil)
+		}})
 	require.NoError(t, worker.Run(t.Context(), worker.Deps{
 		Temporal: temporal, Log: slog.New(slog.DiscardHandler),
 		Services: worker.Services{Challenges: challengeMover{m.challenges, m}, Holds: holdMover{m.holds, m}, Log: slog.New(slog.DiscardHandler)},

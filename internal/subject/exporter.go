@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -22,11 +23,12 @@ type exporter struct {
 	subject    json.RawMessage // canonical
 	pseudonyms [][]byte        // of the subject's research vectors
 	open       Opener
+	details    display.Vault
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
-	e := exporter{q: q, uid: row.UID, open: s.open}
+	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
 		return e, err
@@ -83,7 +85,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
-	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open}
+	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details}
 	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
@@ -94,6 +96,7 @@ func (e exporter) data(ctx context.Context, w io.Writer) error {
 type exportSections struct {
 	w       io.Writer
 	open    Opener
+	details display.Vault
 	uid     string
 	subject json.RawMessage
 	current string
@@ -161,6 +164,14 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 		return replace(row, "passages", func(_ string, sealed []byte) (any, error) {
 			return s.open.OpenPassages(store.PassagePlace(s.uid, place.DeviceClass, place.Block), sealed)
 		})
+	case "shown_details":
+		var of struct {
+			Authorization string `json:"authorization_id"`
+		}
+		if err := json.Unmarshal(row, &of); err != nil {
+			return nil, err
+		}
+		return replace(row, "details", func(_ string, sealed []byte) (any, error) { return s.details.Open(of.Authorization, sealed) })
 	case "frames", "research_vectors":
 		return replace(row, "vector", func(_ string, packed []byte) (any, error) {
 			var f features.Frame

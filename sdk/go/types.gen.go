@@ -210,6 +210,9 @@ type AuthorizationTrace struct {
 	DecidedAt time.Time `json:"decided_at"`
 	// What the relying party should do.
 	Decision Decision `json:"decision"`
+	// Extension: the details that a person is shown; null for an action that shows none, and once they are past their
+	// retention.
+	Display *DisplayedDetails `json:"display,omitzero"`
 	// Extension: every requirement of the policy, what it wanted and what was found.
 	Explanation []ExplainedRequirement `json:"explanation,omitzero"`
 	// Id of the authorization.
@@ -391,6 +394,12 @@ type ChallengeDisplay struct {
 	Consequence string `json:"consequence"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	ContextDigest string `json:"context_digest"`
+	// Extension: the details of the request, in order, if the action's context_schema says how to show any. Left out once
+	// they are past their retention.
+	Details []DisplayDetail `json:"details,omitzero"`
+	// Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an
+	// action that shows no details.
+	DetailsDigest string `json:"details_digest,omitzero"`
 	// Who asks.
 	RequestingApplication string `json:"requesting_application"`
 	// SHA-256 over RFC 8785 canonical JSON.
@@ -641,6 +650,21 @@ const (
 	DeviceClassTablet  DeviceClass = "tablet"
 	DeviceClassUnknown DeviceClass = "unknown"
 )
+
+// DisplayDetail: One line of what a person is shown of a request, exactly as it is shown.
+type DisplayDetail struct {
+	// The label of the action's annotation.
+	Label string `json:"label"`
+	// The value in the annotation's format. A character that could change how the rest is read is shown as its number,
+	// such as [U+202E].
+	Value string `json:"value"`
+}
+
+// DisplayedDetails: The details of a request that a person is shown.
+type DisplayedDetails struct {
+	// The details, in order.
+	Details []DisplayDetail `json:"details"`
+}
 
 // Enrollment: One training of a subject's template.
 type Enrollment struct {
@@ -931,6 +955,8 @@ type HeldReview struct {
 	Approvals ReviewApprovals `json:"approvals"`
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
+	// The details that a reviewer is shown; null for an action that shows none.
+	Display *DisplayedDetails `json:"display,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
 	DueAt time.Time `json:"due_at"`
 	// RFC 3339, UTC, with milliseconds.

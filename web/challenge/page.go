@@ -19,6 +19,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	details "github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -114,7 +115,14 @@ type display struct {
 	ContextDigest         string `json:"context_digest"`
 	Audience              string `json:"audience"`
 	RequestingApplication string `json:"requesting_application"`
+	// Details are the values of the request that the person confirms, in order; DetailsDigest is set if there are any, even if they
+	// can no longer be shown.
+	Details       []details.Detail `json:"details"`
+	DetailsDigest string           `json:"details_digest"`
 }
+
+// Unshown reports whether the challenge has details that cannot be shown: then it cannot be confirmed either.
+func (d display) Unshown() bool { return d.DetailsDigest != "" && len(d.Details) == 0 }
 
 // open is the same page for everybody: it sends the ticket of the fragment and gets the page of the challenge (show).
 func (p *pages) open(c *fiber.Ctx) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -21,6 +22,9 @@ import (
 
 // deskPage is how many holds a page of the queue shows.
 const deskPage = 50
+
+// rowDetails is how many details of a request a row shows; the hold's own page shows all.
+const rowDetails = 2
 
 // maxNote is the length of a review's note in characters (SPEC section 2).
 const maxNote = 500
@@ -62,6 +66,7 @@ type heldRow struct {
 	Subject, Action string
 	Risk            tag
 	Reasons         []code
+	Shown           []display.Detail // the first of them
 	Opened, Due     stamp
 	Urgency         string // over, hour, day or none
 	Status          tag
@@ -142,6 +147,7 @@ func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) he
 	if r.OwnResolution != nil {
 		row.Own = *r.OwnResolution
 	}
+	row.Shown = r.Shown[:min(len(r.Shown), rowDetails)]
 	if row.Pending {
 		row.Urgency = urgency(row.Due)
 	}

@@ -28,6 +28,12 @@ const (
 	resourceID = "DE02-1203-0000-0000-2020-51"
 )
 
+// contextSchema says how the payment is shown to the person who confirms it.
+const contextSchema = `{"type": "object", "properties": {
+	"amount": {"type": "number", "x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
+	"currency": {"type": "string"},
+	"payee": {"type": "string", "x-countersign-display": {"label": "Payee", "format": "text"}}}}`
+
 // requirements are the policy that visitors pay under.
 var requirements = policy.Requirements{
 	Claims:      map[string]policy.Status{"operator_continuity": policy.Likely, "automation": policy.NotDetected},
@@ -55,7 +61,7 @@ func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 	kind := resource
 	a, err := p.Actions.Create(ctx, who, action.Create{
 		Key: actionKey, Name: "Send a pretended payment", Consequence: "Pretended money leaves a pretended account.",
-		AllowedAudiences: []string{audience}, ResourceType: &kind, RiskClass: "elevated",
+		AllowedAudiences: []string{audience}, ResourceType: &kind, RiskClass: "elevated", ContextSchema: json.RawMessage(contextSchema),
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/population"
@@ -57,7 +58,7 @@ func newServices(p *Process) services {
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
-	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing)
+	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, display.NewVault(p.Keys))
 	// A process that decides caches environments: its own changes of settings must apply at once.
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
@@ -73,7 +74,9 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.authorizations.FollowUp,
 		LinkBase: p.BaseURL + challenge.LinkPath,
 	})
-	s.holds = hold.New(p.Store, p.Clock, s.authorizations.FollowUp, p.Signing)
+	s.holds = hold.New(hold.Deps{
+		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Proofs: p.Signing, Vault: display.NewVault(p.Keys),
+	})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/singleflight"
@@ -30,6 +31,7 @@ type InForce struct {
 	Version  int
 	Hash     string
 	Contract policy.Contract
+	Display  display.Plan // what a person is shown of a request
 	schema   contextSchema
 	weight   int // in the cache
 }
@@ -144,7 +146,12 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 	if err != nil {
 		return nil, err
 	}
-	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
+	shown, err := display.Parse(v.ContextSchema)
+	var unusable *display.Fault
+	if err != nil && !errors.As(err, &unusable) { // a schema from before the annotation had a meaning shows nothing
+		return nil, err
+	}
+	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
 }
 
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -51,6 +52,12 @@ func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 		return nil, invalidSchema("context_schema costs too much to check: "+complexity.why+".", "schema_too_complex")
 	} else if err != nil {
 		return nil, invalidSchema("context_schema is not valid JSON Schema 2020-12: "+firstLine(err), "json_schema_invalid")
+	}
+	var fault *display.Fault
+	if _, err := display.Parse(raw); errors.As(err, &fault) {
+		return nil, invalidSchema(fault.Error()+".", "display_invalid")
+	} else if err != nil {
+		return nil, err
 	}
 	return models.JSON(raw), nil
 }

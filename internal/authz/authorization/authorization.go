@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -30,12 +31,13 @@ type Service struct {
 	actions  *action.Service
 	assessor *assurance.Assessor
 	proofs   *signing.Service
+	vault    display.Vault
 	envs     environments
 }
 
 // New makes the service.
-func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service) *Service {
-	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, envs: newEnvironments()}
+func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, vault display.Vault) *Service {
+	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, vault: vault, envs: newEnvironments()}
 }
 
 // Request is AuthorizeRequest.
@@ -100,4 +102,7 @@ type Display struct {
 	ContextDigest         string `json:"context_digest"`
 	Audience              string `json:"audience"`
 	RequestingApplication string `json:"requesting_application"`
+	// DetailsDigest commits to the details that are shown, which are stored sealed and apart (internal/authz/display). It is left
+	// out for an action that shows none.
+	DetailsDigest string `json:"details_digest,omitempty"`
 }

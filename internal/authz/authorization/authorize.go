@@ -197,8 +197,12 @@ func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (d
 		hashed.Actor = &canonical.Actor{Type: "human", ID: actor}
 	}
 	actionHash, err := canonical.ActionHash(hashed)
+	if err != nil {
+		return decisionInput{}, err
+	}
+	details, err := force.Display.Details(r.Resource.ID, r.Context)
 	return decisionInput{
-		force: force, facts: facts, start: r.start,
+		force: force, facts: facts, start: r.start, details: details,
 		base: models.Authorization{
 			TenantID: r.principal.TenantID, EnvironmentID: r.principal.EnvironmentID, CredentialID: r.principal.CredentialID,
 			ActionID: force.Action.ID, ActionKey: force.Action.Key, SubjectUID: facts.Subject.UID, Actor: actor,

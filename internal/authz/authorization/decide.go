@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -23,6 +24,7 @@ import (
 type decisionInput struct {
 	base       models.Authorization // what is known of the row before deciding
 	force      *action.InForce
+	details    []display.Detail // of the request; nil for an action that shows none
 	facts      store.Facts
 	kind       policy.EnvironmentKind
 	env        *models.Environment // its settings; nil for those that are cached
@@ -47,6 +49,9 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		return store.Decision{}, nil, err
 	}
 	d := store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt}
+	if d.Details, err = s.shown(a, in.details); err != nil {
+		return d, nil, err
+	}
 	answer := Response{
 		ID: a.ID, Decision: verdict.Effect, Mode: a.Mode, Action: a.ActionKey, ActionHash: a.ActionHash, Environment: a.EnvironmentID,
 		PolicyVersion: a.PolicyVersion, ReasonCodes: verdict.ReasonCodes, HumanReadable: verdict.HumanReadable, Assurance: profile,
@@ -65,6 +70,17 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	}
 	d.Events, err = eventRows(in, d, profile, verdict, now)
 	return d, body, err
+}
+
+// shown is the row with the sealed details of a decision; nil if it shows none.
+func (s *Service) shown(a models.Authorization, details []display.Detail) (*models.ShownDetails, error) {
+	if len(details) == 0 {
+		return nil, nil
+	}
+	sealed, err := s.vault.Seal(a.ID, details)
+	return &models.ShownDetails{
+		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Details: sealed, DecidedAt: a.DecidedAt,
+	}, err
 }
 
 func (s *Service) question(in decisionInput, profile assurance.Profile) policy.Input {
@@ -198,7 +214,7 @@ func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, v
 	if err != nil {
 		return err
 	}
-	display := Display{
+	shown := Display{
 		ActionKey: a.ActionKey, Action: in.force.Action.Name, Consequence: in.force.Action.Consequence, ResourceType: a.ResourceType,
 		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, Audience: a.Audience, RequestingApplication: env.RPName,
 	}
@@ -211,10 +227,15 @@ func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, v
 	for _, m := range verdict.Methods {
 		c.Methods = append(c.Methods, string(m))
 	}
-	if c.Display, err = json.Marshal(display); err != nil {
+	if len(in.details) > 0 {
+		if shown.DetailsDigest, err = display.Digest(in.details); err != nil {
+			return err
+		}
+	}
+	if c.Display, err = json.Marshal(shown); err != nil {
 		return err
 	}
-	if c.DisplayDigest, err = canonical.Digest(display); err != nil {
+	if c.DisplayDigest, err = canonical.Digest(shown); err != nil {
 		return err
 	}
 	a.ChallengesUsed++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -42,6 +44,10 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
+	details, err := s.detailsOf(ctx, q, force, parent)
+	if err != nil {
+		return parent, nil, err
+	}
 	base := parent
 	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
 	base.Outcome, base.OutcomeReportedAt, base.OutcomeNoteDigest = nil, nil, nil
@@ -50,7 +56,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		base.ChallengeCompleted = &r.ChallengeMethod
 	}
 	d, body, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
+		base: base, force: force, facts: facts, details: details, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
 		cause: r.Cause,
 	}, now)
@@ -65,4 +71,17 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Try agar.", nil)
 	}
 	return d.Authorization, body, nil
+}
+
+// detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are
+// none if the action shows none, or if their retention has passed.
+func (s *Service) detailsOf(ctx context.Context, q *store.Q, force *action.InForce, parent models.Authorization) ([]display.Detail, error) {
+	if force.Display.Empty() {
+		return nil, nil
+	}
+	sealed, err := q.Decisions().Details(ctx, store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.vault.Open(parent.ID, sealed)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -50,6 +51,12 @@ type Trace struct {
 	ReviewedBy            *string           `json:"reviewed_by"`
 	PolicyVersion         int               `json:"policy_version"`
 	Explanation           json.RawMessage   `json:"explanation"`
+	Display               *Shown            `json:"display"` // null for an action that shows no details, and once they are past their retention
+}
+
+// Shown are the details of the request that a person is shown.
+type Shown struct {
+	Details []display.Detail `json:"details"`
 }
 
 // ChallengeTrace is what became of the challenge.
@@ -108,11 +115,17 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
 		PolicyVersion: a.PolicyVersion, Explanation: json.RawMessage(a.Explanation),
 	}
+	details, err := s.vault.Open(a.ID, t.Details)
+	if err != nil {
+		return out, err
+	}
+	if len(details) > 0 {
+		out.Display = &Shown{details}
+	}
 	if c := t.Challenge; c != nil {
 		out.Challenge = challengeTrace(*c, now)
 	}
 	if p := t.Proof; p != nil {
-		var err error
 		if out.Proof, err = s.proofTrace(*p, now); err != nil {
 			return out, err
 		}

@@ -43,7 +43,7 @@ type Assertions interface {
 type Deps struct {
 	Store      *store.Store
 	Clock      clock.Clock
-	Keyring    *keyring.Keyring // for the MACs of link tickets
+	Keyring    *keyring.Keyring // for the MACs of link tickets and the details that are shown
 	Assertions Assertions
 	Decide     followup.Decider
 	LinkBase   string // URL prefix of challenge links, such as http://localhost:8080/challenge/
@@ -89,13 +89,12 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 	if err != nil {
 		return View{}, err
 	}
-	return s.view(c), nil
+	return s.view(ctx, c)
 }
 
-func (s *Service) view(c models.Challenge) View {
-	return View{
-		ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: json.RawMessage(c.Display),
-	}
+func (s *Service) view(ctx context.Context, c models.Challenge) (View, error) {
+	shown, err := s.shown(ctx, c)
+	return View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: shown}, err
 }
 
 // Options returns the PublicKeyCredentialRequestOptions of the passkey ceremony.
@@ -105,6 +104,9 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (an
 		return nil, err
 	}
 	if err := offered(c, MethodPasskey); err != nil {
+		return nil, err
+	}
+	if err := s.requireShown(ctx, c); err != nil {
 		return nil, err
 	}
 	return s.assertions.AssertionOptions(ctx, scope, c)

@@ -118,7 +118,11 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	if err != nil {
 		return Visit{}, err
 	}
-	v := Visit{View: s.view(c), Environment: env, Passkeys: len(passkeys)}
+	shown, err := s.view(ctx, c)
+	if err != nil {
+		return Visit{}, err
+	}
+	v := Visit{View: shown, Environment: env, Passkeys: len(passkeys)}
 	if link.ReturnURL != nil {
 		if back, err := AllowedReturn(env, *link.ReturnURL); err == nil && back != nil { // the list may have changed since
 			v.ReturnURL = *back

@@ -58,6 +58,9 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if err := s.completable(c, p, method, assertion); err != nil {
 		return Prepared{}, err
 	}
+	if err := s.requireShown(ctx, c); err != nil {
+		return Prepared{}, err
+	}
 	request := models.MoveRequest{
 		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "complete", Actor: p.Actor(),
 		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -39,11 +40,21 @@ type Service struct {
 	clock  clock.Clock
 	decide followup.Decider
 	proofs Proofs
+	vault  display.Vault
 }
 
-// New returns a Service. Decide makes the decision that follows an approval; proofs may be nil if no receipt has a proof.
-func New(st *store.Store, c clock.Clock, decide followup.Decider, proofs Proofs) *Service {
-	return &Service{store: st, clock: c, decide: decide, proofs: proofs}
+// Deps are what a Service works with.
+type Deps struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	Decide followup.Decider // makes the decision that follows an approval
+	Proofs Proofs           // nil if no receipt has a proof
+	Vault  display.Vault    // opens the details of a request
+}
+
+// New returns a Service.
+func New(d Deps) *Service {
+	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, proofs: d.Proofs, vault: d.Vault}
 }
 
 // Effective is the status of a hold at now: one that is due is expired, however late its timer.

@@ -36,11 +36,11 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
-	b.service = hold.New(st, b.clock,
-		func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock,
+		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
-		}, nil)
+		}})
 	return b
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -16,6 +17,8 @@ type Queued struct {
 	store.QueuedHold
 	// Barred says that this reviewer stands behind the request, and that self-review is barred.
 	Barred bool
+	// Shown are the details of the request; nil for an action that shows none.
+	Shown []display.Detail
 }
 
 // Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists what is pending.
@@ -39,7 +42,11 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 		if row.Status == models.HoldPending && !f.Now.Before(row.DueAt) {
 			row.Status = models.HoldExpired
 		}
-		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID]}
+		shown, err := s.vault.Open(row.AuthorizationID, row.Details)
+		if err != nil {
+			return nil, "", err
+		}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown}
 	}
 	return out, next, err
 }

@@ -17,6 +17,7 @@ type Decision struct {
 	Proof         *models.Proof
 	Challenge     *models.Challenge
 	Hold          *models.Hold
+	Details       *models.ShownDetails
 	Events        []models.Event  // announced to webhooks
 	Outbox        []models.Outbox // runs to start
 	// SubjectAsOf is the updated_at of the subject that was decided about.
@@ -38,6 +39,9 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	}
 	if d.Hold != nil {
 		s.insertHold(*d.Hold)
+	}
+	if d.Details != nil {
+		s.insertDetails(*d.Details)
 	}
 	s.insertDecisionEvents(d.Events)
 	for i, o := range d.Outbox {
@@ -109,6 +113,11 @@ func (s *statement) insertHold(h models.Hold) {
 		approvals_required, self_review_barred, opened_at, remind_at, due_at`,
 		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
 		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
+}
+
+func (s *statement) insertDetails(d models.ShownDetails) {
+	s.insert("shd", "shown_details", "authorization_id, tenant_id, environment_id, subject_uid, details, decided_at",
+		d.AuthorizationID, d.TenantID, d.EnvironmentID, d.SubjectUID, d.Details, d.DecidedAt)
 }
 
 // insertDecisionEvents writes the entries in one statement, in their order. Postgres runs the parts of a statement in no

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -16,6 +17,7 @@ type Trace struct {
 	Challenge     *models.Challenge
 	Hold          *models.Hold
 	Proof         *models.Proof
+	Details       []byte // sealed; nil for an action that shows none, and once they are past their retention
 }
 
 // TraceFilter narrows the list of decisions; empty fields do not. Now decides which pending holds have expired.
@@ -104,10 +106,12 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 	var holds []models.Hold
 	var proofs []models.Proof
 	var subjects []models.Subject
+	var details []models.ShownDetails
 	for _, read := range []func() error{
 		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
 		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
 		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
+		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&details).Error },
 		func() error {
 			return q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
 		},
@@ -123,6 +127,9 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 	for i := range traces {
 		traces[i].Subject = external[traces[i].Authorization.SubjectUID]
 	}
+	for i := range details {
+		byID[details[i].AuthorizationID].Details = details[i].Details
+	}
 	for i := range challenges {
 		byID[challenges[i].AuthorizationID].Challenge = &challenges[i]
 	}
@@ -133,4 +140,15 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 		byID[proofs[i].AuthorizationID].Proof = &proofs[i]
 	}
 	return traces, nil
+}
+
+// Details reads the sealed details that a decision of the scope shows; nil for none.
+func (q Decisions) Details(ctx context.Context, s Scope, id string) ([]byte, error) {
+	var row models.ShownDetails
+	row, err := one(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, id).
+		Take(&row).Error)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return row.Details, err
 }

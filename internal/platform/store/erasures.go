@@ -56,7 +56,7 @@ func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, er
 // hold or authorization they belong to. A test holds the list and the schema equal.
 var subjectTables = []string{
 	"frame_digests", "typed_passages", "frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
-	"research_consents", "proofs", "challenges", "holds", "authorizations",
+	"research_consents", "proofs", "challenges", "holds", "shown_details", "authorizations",
 }
 
 // EraseRows removes at most limit rows of each table that holds rows of the subject. It answers how many went, by table,

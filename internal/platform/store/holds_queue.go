@@ -40,6 +40,7 @@ type QueuedHold struct {
 	SelfReviewBarred  bool
 	Approvals         int
 	OwnResolution     *string // of the reviewer who asks
+	Details           []byte  // sealed; nil for an action that shows none
 }
 
 // Queue lists holds, newest first or soonest due first.
@@ -48,7 +49,8 @@ func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Queu
 		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
-			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution`, f.Now, f.Reviewer).
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution,
+			(select d.details from shown_details d where d.authorization_id = h.authorization_id) as details`, f.Now, f.Reviewer).
 		Joins("join authorizations a on a.id = h.authorization_id").
 		Joins("join subjects s on s.uid = h.subject_uid").
 		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment))

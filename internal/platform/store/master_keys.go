@@ -49,6 +49,7 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"templates", "data", "true"},
 	{"subjects", "timing_template", "true"},
 	{"typed_passages", "passages", "true"},
+	{"shown_details", "details", "true"},
 	{"proofs", "sealed", "true"}, // also of one that is over: a repeated request gets its stored answer
 	{"sessions", "state", "status = 'active'"},
 	{"research_periods", "salt", "true"},

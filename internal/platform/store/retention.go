@@ -22,6 +22,7 @@ const (
 	ExpiringSessions       Expiring = "sessions"
 	ExpiringTemplates      Expiring = "templates"
 	ExpiringAuthorizations Expiring = "authorizations"
+	ExpiringDetails        Expiring = "details"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"
 )
@@ -45,6 +46,11 @@ var expiring = map[Expiring]string{
 		and not exists (select from challenges c where c.authorization_id = a.id and c.status = 'open')
 		and not exists (select from holds h where h.authorization_id = a.id and h.status = 'pending')
 		and not exists (select from authorizations child where child.parent_id = a.id and child.decided_at >= $1) limit $2)
+		returning environment_id`,
+	// The details of a request that is still to be confirmed or reviewed stay until it is.
+	ExpiringDetails: `delete from shown_details where authorization_id in (select d.authorization_id from shown_details d where d.decided_at < $1
+		and not exists (select from challenges c where c.authorization_id = d.authorization_id and c.status = 'open')
+		and not exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending') limit $2)
 		returning environment_id`,
 	// The entry stays, and the audit chain with it; what is personal of it goes.
 	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3

@@ -59,6 +59,8 @@ var exportSections = []exportSection{
 	{"sessions", "id device_class status legacy @started_at @ended_at @last_activity_at @last_evidence_at coverage evidence_windows " +
 		"active_seconds modalities enrollment_ready trust_state #state",
 		"sessions where subject_uid = $1 order by started_at, id"},
+	{"shown_details", "authorization_id #details @decided_at",
+		"shown_details where subject_uid = $1 order by decided_at, authorization_id"},
 	{"templates", "id modality device_class version status origin origin_ref model_version provisional limitations @created_at @updated_at #data",
 		"templates where subject_uid = $1 order by created_at, id"},
 	{"typed_passages", "device_class block #passages @updated_at",

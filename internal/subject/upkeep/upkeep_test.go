@@ -54,7 +54,7 @@ func setup(t *testing.T) *bundle {
 	c := clock.NewFake(now)
 	var err error
 	b.service, err = upkeep.New(upkeep.CoreTasks(upkeep.CoreDeps{
-		Store: st, Challenges: challenge.New(challenge.Deps{Store: st, Clock: c}), Holds: hold.New(st, c, nil, nil),
+		Store: st, Challenges: challenge.New(challenge.Deps{Store: st, Clock: c}), Holds: hold.New(hold.Deps{Store: st, Clock: c}),
 		Evaluations: evaluation.New(st, c), Keys: b.keys,
 	})...)
 	require.NoError(t, err)

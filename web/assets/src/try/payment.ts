@@ -39,7 +39,7 @@ export class Payment {
   private async show({ trace, request }: DecisionAnswer): Promise<void> {
     const { decision } = trace;
     const head = make("p", { class: `note ${tone(decision)} outcome` }, make("strong", {}, decision), ` ${verdicts[decision] ?? ""}`);
-    const parts: Node[] = [head, explanation(trace)];
+    const parts: Node[] = [head, ...details(trace), explanation(trace)];
     if (request) parts.push(json("What the bank asked", request));
     if (trace.proof?.compact) parts.push(this.proof(trace.proof.compact));
     if (decision === "challenge" && trace.challenge?.status === "open") parts.push(await this.challenge(trace));
@@ -89,6 +89,13 @@ export class Payment {
       button.disabled = false;
     }
   }
+}
+
+/** The details that the person confirms, as the hosted page shows them. */
+function details(trace: Trace): HTMLElement[] {
+  if (!trace.display) return [];
+  const rows = trace.display.details.map((d) => make("div", {}, make("dt", {}, d.label), make("dd", {}, d.value)));
+  return [make("dl", { class: "shown" }, ...rows)];
 }
 
 function explanation(trace: Trace): HTMLElement {

@@ -46,6 +46,7 @@ export interface Trace {
   challenge: { id: string; status: string } | null;
   proof: { id: string; status: string; compact: string | null } | null;
   parent: string | null;
+  display: { details: { label: string; value: string }[] } | null;
 }
 
 export interface DecisionAnswer {
