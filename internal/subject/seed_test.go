@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
@@ -96,6 +97,10 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	b.exec(t, `insert into challenges (id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display, display_digest, action_hash,
 		random, created_at, expires_at) values ($1, $2, $3, $4, $5, 'open', '{passkey}', '{}', 'sha256:5', 'sha256:3', '\x0a', $6, $7)`,
 		out.challenge, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))
+	shown, err := display.NewVault(b.keys).Seal(out.authorization, []display.Detail{{Label: "Amount", Value: "250.00 EUR"}})
+	require.NoError(t, err)
+	b.exec(t, `insert into shown_details (authorization_id, tenant_id, environment_id, subject_uid, details, decided_at) values ($1, $2, $3, $4, $5, $6)`,
+		out.authorization, s.TenantID, s.EnvironmentID, s.UID, shown, now)
 	b.exec(t, `insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $3)`, []byte(out.challenge), out.challenge, now)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
