@@ -8,20 +8,20 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Strings is a text[] column. A nil slice is stored as the empty array: no column of this type is null.
+// Strings is a text[] column. A nil slice is stored as the empty array, so that no column of this type is null.
 type Strings []string
 
-// typeMaps are for one conversion at a time: a map plans each kind of conversion once and remembers, and is not safe to share.
+// typeMaps pools the type maps of pgx. A map caches the plan of each conversion and is not safe for concurrent use.
 var typeMaps = sync.Pool{New: func() any { return pgtype.NewMap() }}
 
-// Scan reads a text[].
+// Scan implements sql.Scanner.
 func (s *Strings) Scan(src any) error {
 	m, _ := typeMaps.Get().(*pgtype.Map)
 	defer typeMaps.Put(m)
 	return m.SQLScanner((*[]string)(s)).Scan(src)
 }
 
-// Value writes a text[].
+// Value implements driver.Valuer.
 func (s Strings) Value() (driver.Value, error) {
 	if len(s) == 0 {
 		return "{}", nil
@@ -32,13 +32,13 @@ func (s Strings) Value() (driver.Value, error) {
 	return string(buf), err
 }
 
-// GormDataType names the column type.
+// GormDataType implements schema.GormDataTypeInterface.
 func (Strings) GormDataType() string { return "text[]" }
 
-// JSON is a jsonb column holding one JSON value; nil is SQL null.
+// JSON is a jsonb column with one JSON value. nil is SQL null.
 type JSON []byte
 
-// Scan reads a jsonb.
+// Scan implements sql.Scanner.
 func (j *JSON) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -53,7 +53,7 @@ func (j *JSON) Scan(src any) error {
 	return nil
 }
 
-// Value writes a jsonb.
+// Value implements driver.Valuer.
 func (j JSON) Value() (driver.Value, error) {
 	if j == nil {
 		return nil, nil
@@ -61,5 +61,5 @@ func (j JSON) Value() (driver.Value, error) {
 	return string(j), nil
 }
 
-// GormDataType names the column type.
+// GormDataType implements schema.GormDataTypeInterface.
 func (JSON) GormDataType() string { return "jsonb" }

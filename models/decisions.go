@@ -2,7 +2,7 @@ package models
 
 import "time"
 
-// SigningKey signs the proofs of one environment; Sealed is the private key under the keyring.
+// SigningKey signs the proofs of one environment. Sealed is the private key, sealed by the keyring.
 type SigningKey struct {
 	KID           string `gorm:"column:kid;primaryKey"`
 	TenantID      string
@@ -16,8 +16,8 @@ type SigningKey struct {
 	RetiredAt     *time.Time
 }
 
-// Authorization is one decision. It is written once; only the outcome is added later. A new decision is a new row
-// with ParentID set.
+// Authorization is one decision. It is written once; only the outcome is added later. A follow-up decision is a row of its
+// own with ParentID set.
 type Authorization struct {
 	ID                 string `gorm:"primaryKey"`
 	TenantID           string
@@ -27,7 +27,7 @@ type Authorization struct {
 	ActionKey          string
 	SubjectUID         string `gorm:"column:subject_uid"`
 	SessionID          *string
-	SessionPinned      bool // the request named SessionID; otherwise it was the subject's latest when it was decided
+	SessionPinned      bool // the request named SessionID; otherwise it is the subject's latest session at the time of the decision
 	ParentID           *string
 	Actor              string
 	ResourceType       string
@@ -55,13 +55,13 @@ type Authorization struct {
 	HoldApproved       bool
 	Assurance          JSON
 	Explanation        JSON
-	Response           []byte // the answer for a repeated idempotency key, byte for byte but for the proof, which is sealed in its own row
+	Response           []byte // the response to a repeated idempotency key, without the proof, which is sealed in its own row
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string
 }
 
-// Challenge is a step-up asked of the subject.
+// Challenge requests a stronger authentication from the subject.
 type Challenge struct {
 	ID                   string `gorm:"primaryKey"`
 	TenantID             string
@@ -84,8 +84,8 @@ type Challenge struct {
 	ChildAuthorizationID *string
 }
 
-// ShownDetails are the details that a person was shown of the request behind a decision, sealed (internal/authz/display). There is no
-// row for an action that shows none.
+// ShownDetails are the details of a request that a person is shown before approving it, sealed (internal/authz/display).
+// There is no row for an action that shows none.
 type ShownDetails struct {
 	AuthorizationID string `gorm:"primaryKey"`
 	TenantID        string
@@ -99,12 +99,12 @@ type ShownDetails struct {
 type ChallengeLink struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`
 	ChallengeID string
-	ReturnURL   *string `gorm:"column:return_url"` // where the person goes on when the challenge is over
+	ReturnURL   *string `gorm:"column:return_url"` // the page to continue on after the challenge
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 }
 
-// Hold waits for a reviewer.
+// Hold stops an action until reviewers approve or reject it, or until DueAt.
 type Hold struct {
 	AuthorizationID      string `gorm:"primaryKey"`
 	TenantID             string
@@ -114,7 +114,7 @@ type Hold struct {
 	RiskClass            string
 	Status               HoldStatus
 	ApprovalsRequired    int
-	SelfReviewBarred     bool // who stands behind the credential that asked may not review
+	SelfReviewBarred     bool // the principal of the requesting credential may not review
 	OpenedAt             time.Time
 	RemindAt             time.Time
 	RemindedAt           *time.Time
@@ -124,18 +124,18 @@ type Hold struct {
 	ChildAuthorizationID *string
 }
 
-// Review is what one reviewer said of one hold; Receipt is the answer they got.
+// Review is the resolution of one hold by one reviewer. Receipt is the response to the review that settled the hold.
 type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`
 	Reviewer        string `gorm:"primaryKey"`
-	Principal       string // who stands behind the reviewer (store.Principal)
+	Principal       string // the principal of the reviewer (store.Principals)
 	Resolution      string
 	NoteDigest      *string
 	At              time.Time
 	Receipt         []byte
 }
 
-// Proof is a signed proof of agency. Expiry is computed from ExpiresAt.
+// Proof is a signed proof of agency. Whether it has expired is computed from ExpiresAt.
 type Proof struct {
 	JTI             string `gorm:"column:jti;primaryKey"`
 	TenantID        string
@@ -155,7 +155,7 @@ type Proof struct {
 	RevokedReason   *string
 }
 
-// Evaluation watches the decisions of some actions over a window.
+// Evaluation reports on the decisions of some actions over a window.
 type Evaluation struct {
 	ID              string `gorm:"primaryKey"`
 	TenantID        string

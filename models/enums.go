@@ -1,6 +1,6 @@
 package models
 
-// EnvironmentKind tells a sandbox from a live environment.
+// EnvironmentKind is sandbox or live.
 type EnvironmentKind string
 
 // Environment kinds.
@@ -9,7 +9,7 @@ const (
 	Live    EnvironmentKind = "live"
 )
 
-// Mode is test or live as SPEC section 5.3 names the mode of a credential.
+// Mode returns the mode of the environment's credentials in the contract: test or live.
 func (k EnvironmentKind) Mode() string {
 	if k == Live {
 		return "live"
@@ -17,27 +17,27 @@ func (k EnvironmentKind) Mode() string {
 	return "test"
 }
 
-// Scope is what a credential may do.
+// Scope is the permission of a credential.
 type Scope string
 
-// Scopes, from least to most. Admin may all that server may.
+// Scopes, from least to most. Admin includes server.
 const (
 	ScopeClient Scope = "client"
 	ScopeServer Scope = "server"
 	ScopeAdmin  Scope = "admin"
 )
 
-// ActionMode says how far a decision reaches.
+// ActionMode says whether a decision is enforced.
 type ActionMode string
 
-// Action modes (SPEC section 2, DESIGN section 4).
+// Action modes.
 const (
 	ModeTest    ActionMode = "test"
 	ModeShadow  ActionMode = "shadow"
 	ModeEnforce ActionMode = "enforce"
 )
 
-// PolicyStatus is the life of a policy version.
+// PolicyStatus is the status of a policy version.
 type PolicyStatus string
 
 // Policy version states.
@@ -47,7 +47,7 @@ const (
 	PolicyRetired PolicyStatus = "retired"
 )
 
-// SubjectStatus is the life of a subject.
+// SubjectStatus is the status of a subject.
 type SubjectStatus string
 
 // Subject states.
@@ -57,7 +57,7 @@ const (
 	SubjectErasing SubjectStatus = "erasing"
 )
 
-// EnrollmentState is how far a subject has come.
+// EnrollmentState is the progress of a subject's enrollment.
 type EnrollmentState string
 
 // Enrollment states of a subject.
@@ -67,17 +67,17 @@ const (
 	EnrollmentEnrolled   EnrollmentState = "enrolled"
 )
 
-// EnrollmentStatus is the life of one enrollment.
+// EnrollmentStatus is the status of one enrollment.
 type EnrollmentStatus string
 
-// Enrollment states (SPEC section 3).
+// Enrollment states.
 const (
 	EnrollmentPending   EnrollmentStatus = "pending"
 	EnrollmentCompleted EnrollmentStatus = "completed"
 	EnrollmentFailed    EnrollmentStatus = "failed"
 )
 
-// SessionStatus is the life of an observation session.
+// SessionStatus is the status of an observation session.
 type SessionStatus string
 
 // Session states.
@@ -87,7 +87,7 @@ const (
 	SessionExpired SessionStatus = "expired"
 )
 
-// ChallengeStatus is the life of a challenge.
+// ChallengeStatus is the status of a challenge.
 type ChallengeStatus string
 
 // Challenge states.
@@ -99,7 +99,7 @@ const (
 	ChallengeFailed    ChallengeStatus = "failed"
 )
 
-// HoldStatus is the life of a hold, shown as review_status.
+// HoldStatus is the status of a hold, shown as review_status.
 type HoldStatus string
 
 // Hold states.
@@ -122,10 +122,10 @@ const (
 	ProofUnknown  ProofStatus = "unknown"
 )
 
-// KeyStatus is the life of a signing key.
+// KeyStatus is the status of a signing key.
 type KeyStatus string
 
-// Signing key states: published before first use, kept until the last proof it signed is dead.
+// Signing key states: published before first use, retired when the last proof it signed has expired.
 const (
 	KeyNext     KeyStatus = "next"
 	KeyActive   KeyStatus = "active"
@@ -133,7 +133,7 @@ const (
 	KeyRetired  KeyStatus = "retired"
 )
 
-// RecoveryStatus is the life of a recovery.
+// RecoveryStatus is the status of a recovery.
 type RecoveryStatus string
 
 // Recovery states.
@@ -145,7 +145,7 @@ const (
 	RecoveryExpired     RecoveryStatus = "expired"
 )
 
-// TemplateStatus is the life of a template version; superseded ones are kept for rollback.
+// TemplateStatus is the status of a template version; superseded versions are stored for a rollback.
 type TemplateStatus string
 
 // Template states.
@@ -155,7 +155,7 @@ const (
 	TemplateRetired    TemplateStatus = "retired"
 )
 
-// TemplateOrigin is where a template version comes from.
+// TemplateOrigin says how a template version was made.
 type TemplateOrigin string
 
 // Origins of templates.
@@ -165,7 +165,7 @@ const (
 	OriginRetraining TemplateOrigin = "retraining" // OriginRef is the version that was carried over to another background
 )
 
-// BackgroundStatus is the life of a background model that was put in force.
+// BackgroundStatus is the status of a background that is or was active.
 type BackgroundStatus string
 
 // Background states.
@@ -174,7 +174,7 @@ const (
 	BackgroundRetired BackgroundStatus = "retired"
 )
 
-// EvaluationStatus is the life of an evaluation.
+// EvaluationStatus is the status of an evaluation.
 type EvaluationStatus string
 
 // Evaluation states.
@@ -183,7 +183,7 @@ const (
 	EvaluationClosed EvaluationStatus = "closed"
 )
 
-// DeliveryStatus is the life of one delivery to one endpoint.
+// DeliveryStatus is the status of one delivery to one endpoint.
 type DeliveryStatus string
 
 // Delivery states.

@@ -2,7 +2,7 @@ package models
 
 import "time"
 
-// Event is one entry of the log. Digest covers salt and data, so that data can be erased and the chain still verifies.
+// Event is one entry of the log. Digest is the hash of salt and data, so that data can be erased and the chain still verifies.
 type Event struct {
 	ID              string `gorm:"primaryKey"`
 	Seq             int64  `gorm:"->"`
@@ -25,7 +25,7 @@ type Event struct {
 	ErasedAt        *time.Time
 }
 
-// Outbox is work that must follow a commit.
+// Outbox is work to start after the commit.
 type Outbox struct {
 	ID            int64 `gorm:"primaryKey"`
 	Topic         string
@@ -38,10 +38,10 @@ type Outbox struct {
 	LastError     *string
 }
 
-// TableName keeps the singular name.
+// TableName implements schema.Tabler: the table has a singular name.
 func (Outbox) TableName() string { return "outbox" }
 
-// WebhookEndpoint is where a relying party hears of events.
+// WebhookEndpoint is a URL of a relying party that receives events.
 type WebhookEndpoint struct {
 	ID             string `gorm:"primaryKey"`
 	TenantID       string
@@ -58,7 +58,7 @@ type WebhookEndpoint struct {
 	DeletedAt      *time.Time
 }
 
-// WebhookSecret is one signing secret of an endpoint, sealed; ExpiresAt ends a rotation's overlap.
+// WebhookSecret is one sealed signing secret of an endpoint. ExpiresAt is set when a rotation replaces it.
 type WebhookSecret struct {
 	ID         string `gorm:"primaryKey"`
 	EndpointID string
@@ -67,7 +67,7 @@ type WebhookSecret struct {
 	ExpiresAt  *time.Time
 }
 
-// WebhookDelivery is one event owed to one endpoint.
+// WebhookDelivery is the delivery of one event to one endpoint.
 type WebhookDelivery struct {
 	ID            string `gorm:"primaryKey"`
 	EndpointID    string
@@ -81,7 +81,7 @@ type WebhookDelivery struct {
 	SettledAt     *time.Time
 }
 
-// WebhookAttempt is one try of a delivery.
+// WebhookAttempt is one attempt of a delivery.
 type WebhookAttempt struct {
 	ID             string `gorm:"primaryKey"`
 	DeliveryID     string

@@ -2,8 +2,8 @@ package models
 
 import "time"
 
-// MoveRequest is what somebody asked of a challenge or a hold. Digest is over the whole request, so that the same request
-// is one row however often it is made.
+// MoveRequest is a requested transition of a challenge or a hold. Digest is the hash of the whole request, so that a repeated
+// request is the same row.
 type MoveRequest struct {
 	Target          string `gorm:"primaryKey"` // challenge id, or authorization id of a hold
 	Digest          []byte `gorm:"primaryKey"`

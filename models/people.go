@@ -2,10 +2,10 @@ package models
 
 import "time"
 
-// Role is what a person of the console may do in one environment.
+// Role is a permission of a person in one environment.
 type Role string
 
-// Roles. They do not contain each other: who reviews and operates holds two.
+// Roles. No role includes another: a person who reviews and operates has two.
 const (
 	RoleReviewer Role = "reviewer"
 	RoleOperator Role = "operator"
@@ -62,13 +62,13 @@ type PersonInvitation struct {
 	UsedAt    *time.Time
 }
 
-// ConsoleSession is a person signed in. ConfirmedAt is when their passkey was last used.
+// ConsoleSession is the session of a person who signed in. ConfirmedAt is when they last used their passkey.
 type ConsoleSession struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`
 	ID          string
 	PersonID    string
-	Ceremony    []byte // the one that opened the session
-	Confirming  []byte // the one under way that confirms it; nil if there is none
+	Ceremony    []byte // the sign-in that opened the session
+	Confirming  []byte // the ceremony that may confirm the session next; nil if there is none
 	CreatedAt   time.Time
 	ConfirmedAt time.Time
 	LastSeenAt  time.Time

@@ -2,7 +2,7 @@ package models
 
 import "time"
 
-// Subject is a person as one environment knows them. UID is ours; ExternalID is the relying party's own string.
+// Subject is a person in one environment. UID is our id; ExternalID is the relying party's.
 type Subject struct {
 	UID              string `gorm:"column:uid;primaryKey"`
 	TenantID         string
@@ -13,7 +13,7 @@ type Subject struct {
 	AdaptationFrozen bool
 	ResearchConsent  bool
 	ClaimCapUntil    *time.Time // after a recovery without anchor, claims are capped at likely until then
-	// EnrollmentAskedAt is when the next enrollment was first asked for by name; nil since the last one or a recovery.
+	// EnrollmentAskedAt is when the next enrollment was granted; nil after an enrollment or a recovery.
 	EnrollmentAskedAt *time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
@@ -25,7 +25,7 @@ func (s Subject) Capped(at time.Time) bool {
 	return s.ClaimCapUntil != nil && at.Before(*s.ClaimCapUntil)
 }
 
-// Session is one observation session; State is the running assurance (internal/behavior/scoring).
+// Session is one observation session. State is the running assurance (internal/behavior/scoring), sealed.
 type Session struct {
 	ID              string `gorm:"primaryKey"`
 	TenantID        string
@@ -47,7 +47,7 @@ type Session struct {
 	State           []byte
 }
 
-// Frame is one feature frame: digest for replay detection, vector (derived cells only) where it is still needed.
+// Frame is one feature frame: its digest, for replay detection, and its vector (derived cells only) while it is needed.
 type Frame struct {
 	SessionID     string `gorm:"primaryKey"`
 	FrameID       string `gorm:"primaryKey"`
@@ -61,10 +61,10 @@ type Frame struct {
 	DurationMS    float64 `gorm:"column:duration_ms"`
 	Digest        []byte
 	Vector        []byte
-	Keys          *int // of a frame that enrolls
+	Keys          *int // number of keystrokes of an enrollment frame; nil for other frames
 }
 
-// Template is one version of what was learned of a subject in one modality on one class of device.
+// Template is one version of the behavior learned of a subject, in one modality on one class of device.
 type Template struct {
 	ID            string `gorm:"primaryKey"`
 	TenantID      string
@@ -84,7 +84,7 @@ type Template struct {
 	UpdatedAt     time.Time
 }
 
-// Enrollment is one attempt to learn a subject.
+// Enrollment is one attempt to learn the templates of a subject.
 type Enrollment struct {
 	ID              string `gorm:"primaryKey"`
 	TenantID        string
@@ -96,7 +96,7 @@ type Enrollment struct {
 	Force           bool
 	WindowsAccepted int
 	Limitations     Strings
-	RefusedSessions Strings // did not fit the others, and were not learned from
+	RefusedSessions Strings // sessions that did not fit the others and were left out
 	CreatedAt       time.Time
 	CompletedAt     *time.Time
 }
@@ -160,8 +160,8 @@ type ResearchConsent struct {
 	RecordedAt    time.Time
 }
 
-// ResearchVector is a pseudonymised vector kept for learning a background. Neither its id nor CreatedAt, which is a day,
-// says when in the day the frame came.
+// ResearchVector is a pseudonymised vector for training a background. Its id is random and CreatedAt is a day, so that it
+// cannot be matched with a frame by time.
 type ResearchVector struct {
 	ID            string `gorm:"primaryKey"`
 	EnvironmentID string
@@ -172,7 +172,7 @@ type ResearchVector struct {
 	PeriodID      *string
 }
 
-// ResearchPeriod is a time in which one subject has one pseudonym. Salt is sealed, and nil once the period has ended.
+// ResearchPeriod is a time in which a subject has one pseudonym. Salt is sealed, and nil after the period has ended.
 type ResearchPeriod struct {
 	ID            string `gorm:"primaryKey"`
 	EnvironmentID string
@@ -181,7 +181,7 @@ type ResearchPeriod struct {
 	EndedAt       *time.Time
 }
 
-// ResearchLink leads from a keyed hash of a subject to its pseudonym of one period, which is sealed.
+// ResearchLink maps a keyed hash of a subject to its pseudonym of one period, which is sealed.
 type ResearchLink struct {
 	EnvironmentID string
 	Holder        []byte
@@ -189,28 +189,28 @@ type ResearchLink struct {
 	Pseudonym     []byte
 }
 
-// Erasure is the receipt of an erased subject. SubjectUID and Subject are set while it runs; what remains names nobody.
+// Erasure is the erasure of a subject and, when it is completed, its receipt. SubjectUID and Subject are set only until then.
 type Erasure struct {
 	ID            string `gorm:"primaryKey"`
 	TenantID      string
 	EnvironmentID string
 	Status        string
 	SubjectUID    *string `gorm:"column:subject_uid"`
-	Subject       *string // the relying party's own id
+	Subject       *string // the relying party's id
 	RequestedBy   string
 	RequestedAt   time.Time
 	CompletedAt   *time.Time
 	Removed       JSON
 }
 
-// Background is a background model that is or was in force for the whole deployment.
+// Background is a background that is or was active for the whole deployment.
 type Background struct {
 	Version     string `gorm:"primaryKey"`
 	Modality    string
 	Status      BackgroundStatus
-	Body        []byte // as internal/behavior/scoring reads it
-	Digest      string // of the body
-	Comparison  JSON   // with the one in force before, measured before the activation
+	Body        []byte // in the format of internal/behavior/scoring
+	Digest      string // SHA-256 of the body
+	Comparison  JSON   // with the previous one, measured before the activation
 	ActivatedBy string
 	ActivatedAt time.Time
 	RetiredAt   *time.Time

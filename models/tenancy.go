@@ -9,7 +9,7 @@ type Tenant struct {
 	CreatedAt time.Time
 }
 
-// Environment is one of a tenant's two worlds. They share nothing.
+// Environment is the sandbox or the live environment of a tenant. They share no data.
 type Environment struct {
 	ID                  string `gorm:"primaryKey"`
 	TenantID            string
@@ -19,12 +19,12 @@ type Environment struct {
 	RPOrigins           Strings `gorm:"column:rp_origins"`
 	ChallengeTTLSeconds int     `gorm:"column:challenge_ttl_seconds"`
 	HoldTTLSeconds      int     `gorm:"column:hold_ttl_seconds"`
-	BarSelfReview       bool    // no reviewer may settle a hold that their own key asked for, whatever the policy says
+	BarSelfReview       bool    // no reviewer may settle a hold that their own key requested, whatever the policy says
 	ResearchEnabled     bool
-	PageOrigin          *string // where the hosted pages live; nil is the service's own address
-	ReturnOrigins       Strings // where they may send people back to, beside RPOrigins
-	FrameAncestors      Strings // who may show them in a frame
-	RateLimitCeiling    *int    // requests an hour that admins may give a key; nil is the default of the kind
+	PageOrigin          *string // origin of the hosted pages; nil is the service's own
+	ReturnOrigins       Strings // origins that they may return people to, in addition to RPOrigins
+	FrameAncestors      Strings // origins that may show them in a frame
+	RateLimitCeiling    *int    // highest quota of a key, in requests an hour; nil is the default of the kind
 	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
 	EnrollmentGrantRequired bool
 	CreatedAt               time.Time
@@ -63,14 +63,14 @@ type ClientToken struct {
 	CredentialID  string
 	SubjectUID    string `gorm:"column:subject_uid"`
 	Origin        string
-	Purposes      Strings // of frames; none are both
-	SessionID     *string // nil is any session of the subject
+	Purposes      Strings // permitted purposes of frames; empty permits all
+	SessionID     *string // nil permits every session of the subject
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	RevokedAt     *time.Time
 }
 
-// IdempotencyKey is one answer kept for the Idempotency-Key header; Status is nil while the request runs.
+// IdempotencyKey is the stored response to a request with the header Idempotency-Key. Status is nil while the request runs.
 type IdempotencyKey struct {
 	CredentialID string `gorm:"primaryKey"`
 	Key          string `gorm:"primaryKey"`
@@ -82,10 +82,9 @@ type IdempotencyKey struct {
 	CreatedAt    time.Time
 }
 
-// MasterKey is a master key that sealed rows of this database, by what its fingerprint says of it. The key itself is in no
-// table.
+// MasterKey is the fingerprint of a master key that sealed rows of this database. The key itself is in no table.
 type MasterKey struct {
-	ID          string `gorm:"primaryKey"` // hex, as in the header of what it sealed
+	ID          string `gorm:"primaryKey"` // hex, as in the header of sealed values
 	Fingerprint []byte
 	RecordedAt  time.Time
 	RetiredAt   *time.Time

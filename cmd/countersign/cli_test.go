@@ -124,7 +124,7 @@ func TestBadCommandLines(t *testing.T) {
 	c := newCLI(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=2")
 	c.fails("unknown flag", "serve", "--nothing")
 	c.fails("unknown command", "nothing")
-	c.fails("does not answer", "migrate")
+	c.fails("does not respond", "migrate")
 	t.Setenv("COUNTERSIGN_DATABASE_URL", "")
 	c.fails("COUNTERSIGN_DATABASE_URL is not set", "migrate")
 	c.fails("COUNTERSIGN_DATABASE_URL is not set", "serve")
@@ -160,7 +160,7 @@ func devFolder(t *testing.T) string {
 
 func TestDevSaysWhatIsWrong(t *testing.T) {
 	c := newCLI(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=2")
-	c.fails("COUNTERSIGN_DATABASE_URL: the database at 127.0.0.1:1 does not answer", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
+	c.fails("COUNTERSIGN_DATABASE_URL: the database at 127.0.0.1:1 does not respond", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
 	t.Setenv("COUNTERSIGN_DATABASE_URL", testenv.EmptyDatabase(t))
 	c.fails("run make devstack", "dev", "--dir", devFolder(t), "--devstack", "/no/such/devstack", "--port", "0", "--ops-port", "0")
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")

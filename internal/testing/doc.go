@@ -1,5 +1,5 @@
-// Package testing is the room of what only tests import: databases and Temporal servers for tests (testenv), rows that
-// many tests begin with (fixture) and the checks every store has to pass (storetest).
+// Package testing is the room of the packages that only tests import: databases and Temporal servers (testenv), a world of
+// rows to decide about (fixture), and a store with the rows that most tests begin with (storetest).
 //
 // It may import any room but bench. Only files named _test.go may import it.
 package testing

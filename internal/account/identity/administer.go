@@ -167,7 +167,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 			return err
 		}
 		if slices.Contains(in.Purposes, PurposeEnroll) {
-			if err := q.Subjects().AskEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
+			if err := q.Subjects().RequestEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
 				return err
 			}
 		}

@@ -150,7 +150,7 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 			return err
 		}
 		a.ceremony = challenge
-		if err := q.Staff().UsePasskey(ctx, a.key); err != nil {
+		if err := q.Staff().RecordPasskeyUse(ctx, a.key); err != nil {
 			return err
 		}
 		if a.key.CloneWarning {

@@ -182,7 +182,7 @@ func (in quota) apply(env *models.Environment) error {
 }
 
 func (in quota) save(ctx context.Context, q *store.Q, env models.Environment) error {
-	return q.Tenants().SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in.ceiling)
+	return q.Environments().SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in.ceiling)
 }
 
 func (in quota) recorded(models.Environment) events.Data {

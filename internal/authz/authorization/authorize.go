@@ -143,7 +143,7 @@ func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, err
 	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in another request: a nonce is good for one.")
 }
 
-func (s *Service) replay(prior store.Prior, hash []byte) (Answer, error) {
+func (s *Service) replay(prior store.PriorDecision, hash []byte) (Answer, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with another request.")
 	}

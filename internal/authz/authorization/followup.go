@@ -20,7 +20,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	now := r.At
 	parent := r.Parent
 	scope := store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
-	act, err := q.Actions().Any(ctx, scope, parent.ActionID)
+	act, err := q.Actions().GetIncludingArchived(ctx, scope, parent.ActionID)
 	if err != nil {
 		return parent, nil, err
 	}

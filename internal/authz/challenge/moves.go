@@ -95,7 +95,7 @@ func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) 
 	if r.PasskeyID == nil {
 		return nil
 	}
-	ok, err := q.Challenges().SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
+	ok, err := q.Passkeys().SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
 	if err == nil && !ok {
 		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
 	}

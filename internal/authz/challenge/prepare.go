@@ -127,7 +127,7 @@ func (s *Service) prepared(ctx context.Context, c models.Challenge, request mode
 }
 
 func (s *Service) run(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
-	key, err := s.store.Decisions().Key(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	key, err := s.store.Decisions().Requester(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err

@@ -99,7 +99,7 @@ type Approvals struct {
 
 // PrepareReview checks that the hold may be reviewed by the caller and keeps what they asked.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	key, err := s.store.Decisions().Key(ctx, p.Store(), id)
+	key, err := s.store.Decisions().Requester(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}

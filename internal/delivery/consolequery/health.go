@@ -12,9 +12,9 @@ type Queues struct {
 	Outbox     []store.Backlog
 	Endpoints  map[string]store.EndpointBacklog // by endpoint id
 	Holds      store.HoldCounts
-	Chain      store.Chain // extent of the sealed audit log
-	Challenges int64       // open and not expired
-	Now        time.Time   // the time that ages are relative to
+	Chain      store.AuditChainStatus // extent of the sealed audit log
+	Challenges int64                  // open and not expired
+	Now        time.Time              // the time that ages are relative to
 }
 
 // EndpointBacklogs returns how many deliveries wait for each endpoint of the environment, by endpoint id.
@@ -23,11 +23,11 @@ func (r *Reader) EndpointBacklogs(ctx context.Context, scope store.Scope) (map[s
 }
 
 // AuditEntries returns a page of the sealed log, newest first, the extent of its chain and the cursor of the next page.
-func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.AuditFilter, p store.Page) (links []store.AuditLink, reach store.Chain, next string, err error) {
+func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.AuditFilter, p store.Page) (links []store.AuditLink, reach store.AuditChainStatus, next string, err error) {
 	if links, next, err = r.store.Audit().Entries(ctx, scope, f, p); err != nil {
 		return nil, reach, "", err
 	}
-	reach, err = r.store.Console().AuditReach(ctx, scope)
+	reach, err = r.store.Console().AuditChain(ctx, scope)
 	return links, reach, next, err
 }
 
@@ -35,13 +35,13 @@ func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.Au
 func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
 	q := Queues{Now: r.clock.Now()}
 	err := r.store.Read(ctx, func(tx *store.Q) (err error) {
-		if q.Outbox, err = tx.Console().OutboxOf(ctx, scope); err != nil {
+		if q.Outbox, err = tx.Console().OutboxBacklogs(ctx, scope); err != nil {
 			return err
 		}
 		if q.Endpoints, err = tx.Console().EndpointBacklogs(ctx, scope); err != nil {
 			return err
 		}
-		if q.Chain, err = tx.Console().AuditReach(ctx, scope); err != nil {
+		if q.Chain, err = tx.Console().AuditChain(ctx, scope); err != nil {
 			return err
 		}
 		if q.Challenges, err = tx.Console().OpenChallenges(ctx, scope, q.Now); err != nil {

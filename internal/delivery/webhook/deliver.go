@@ -172,7 +172,7 @@ func (r *delivering) refresh(ctx context.Context) error {
 		return nil
 	}
 	until := now.Add(quietLife)
-	there, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, &until)
+	there, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, &until)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (r *delivering) start(ctx context.Context) (int, error) {
 // or is about the same authorization. Events of one type in one transaction are unordered. No event waits for a delivery that
 // failed and is to be retried later.
 func precedes(e, other models.Event) bool {
-	if !store.At(e).Before(store.At(other)) {
+	if !store.PositionOf(e).Before(store.PositionOf(other)) {
 		return false
 	}
 	related := e.AuthorizationID != nil && other.AuthorizationID != nil && *e.AuthorizationID == *other.AuthorizationID
@@ -289,20 +289,20 @@ func (r *delivering) collect(first attemptDone) []attemptDone {
 func (r *delivering) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Nothing is sent before the probe, so new events need not wake the workflow.
-		_, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
+		_, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
 		return false, err
 	}
-	if _, err := r.store.Endpoints().Quiet(ctx, r.job.Endpoint, nil); err != nil {
+	if _, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
 	r.loaded = time.Time{} // if the loop goes on, refresh marks the endpoint again
-	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
+	next, err := r.store.Deliveries().NextDue(ctx, r.job.Endpoint)
 	return next != nil && !next.After(r.clock.Now()), err
 }
 
 // nextWake returns the result with the time of the next delivery or probe.
 func (r *delivering) nextWake(ctx context.Context) (DeliverResult, error) {
-	next, err := r.store.Deliveries().Next(ctx, r.job.Endpoint)
+	next, err := r.store.Deliveries().NextDue(ctx, r.job.Endpoint)
 	if err != nil {
 		return DeliverResult{}, err
 	}

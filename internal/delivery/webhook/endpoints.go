@@ -129,7 +129,7 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 			return err
 		}
 		after = patch.apply(before, s.clock.Now())
-		if err := q.Endpoints().Change(ctx, after); err != nil {
+		if err := q.Endpoints().Update(ctx, after); err != nil {
 			return err
 		}
 		if err := s.switchStatus(ctx, q, before, &after); err != nil {

@@ -43,7 +43,7 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	if err != nil || len(rows) == 0 {
 		return err // no rows: the event is past its retention
 	}
-	endpoints, err := f.store.Endpoints().Listening(ctx, row.EnvironmentID)
+	endpoints, err := f.store.Endpoints().Enabled(ctx, row.EnvironmentID)
 	if err != nil {
 		return err
 	}

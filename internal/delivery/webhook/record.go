@@ -79,7 +79,7 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 		if err := q.Endpoints().RecordSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
 			return b, false, err
 		}
-		if err := q.Deliveries().Hasten(ctx, r.job.Endpoint, now); err != nil {
+		if err := q.Deliveries().MakeDue(ctx, r.job.Endpoint, now); err != nil {
 			return b, false, err
 		}
 		return b, false, r.notice(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})

@@ -125,7 +125,7 @@ func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results 
 }
 
 func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope, anchors []signedAnchor) error {
-	if err := q.Audit().WithoutTimeout(ctx); err != nil {
+	if err := q.Audit().DisableTimeout(ctx); err != nil {
 		return err
 	}
 	now := r.Clock.Now()

@@ -53,7 +53,7 @@ func (s *Sealer) warnOfRestore(ctx context.Context) {
 	if err != nil {
 		return // sealing fails too, and says so
 	}
-	if last, err := s.Store.Audit().LastNumber(ctx); err == nil && last >= c.Next {
+	if last, err := s.Store.Audit().LastTxID(ctx); err == nil && last >= c.Next {
 		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
 			"and nothing new is sealed or streamed; stop the service and run countersign audit reanchor")
 	}

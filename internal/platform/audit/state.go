@@ -73,7 +73,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 
 // decisions holds every decision in the log against what is stored of it, a page at a time.
 func (r *reconciliation) decisions(ctx context.Context) error {
-	var after store.Place
+	var after store.RowPosition
 	for !r.full() {
 		page, err := r.q.Audit().DecisionRecords(ctx, r.scope, after, statePage)
 		if err != nil {
@@ -87,7 +87,7 @@ func (r *reconciliation) decisions(ctx context.Context) error {
 			return nil
 		}
 		last := page[len(page)-1].Decided
-		after = store.Place{At: last.At, ID: last.ID}
+		after = store.RowPosition{At: last.At, ID: last.ID}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ var subjectTypes = []string{
 
 // subjects holds every stored subject against the log, a page at a time, then looks for those that are gone.
 func (r *reconciliation) subjects(ctx context.Context) error {
-	var after store.Place
+	var after store.RowPosition
 	for !r.full() {
 		page, err := r.q.Audit().SubjectRecords(ctx, r.scope, subjectTypes, after, statePage)
 		if err != nil {
@@ -42,7 +42,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 			break
 		}
 		last := page[len(page)-1].Subject
-		after = store.Place{At: last.CreatedAt, ID: last.UID}
+		after = store.RowPosition{At: last.CreatedAt, ID: last.UID}
 	}
 	lost, err := r.q.Audit().LostSubjects(ctx, r.scope, maxFindings)
 	for _, l := range lost {

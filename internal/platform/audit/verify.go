@@ -80,7 +80,7 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	w := walk{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
 		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
-		if err := q.Audit().WithoutTimeout(ctx); err != nil {
+		if err := q.Audit().DisableTimeout(ctx); err != nil {
 			return err
 		}
 		if err := w.run(ctx, q); err != nil {
@@ -199,7 +199,7 @@ func (w *walk) checkEvent(l store.AuditLink) {
 	if l.Event.Type == string(events.AuditReanchored) {
 		w.anchors = append(w.anchors, *l.Event)
 	}
-	at := store.At(*l.Event)
+	at := store.PositionOf(*l.Event)
 	if at.Before(w.position) {
 		w.find(Reordered, l.Seq, l.EventID, "the entry stands elsewhere in the log than in the chain")
 	}

@@ -13,32 +13,33 @@ type Actions struct{ *Q }
 // Actions returns the queries of the aggregate.
 func (q *Q) Actions() Actions { return Actions{q} }
 
-// Create inserts an action. The key is unique among those not archived (index actions_key).
+// Create inserts an action. Its key is unique among the actions that are not archived: a duplicate violates actions_key.
 func (q Actions) Create(ctx context.Context, a models.Action) error {
 	return q.gorm(ctx).Create(&a).Error
 }
 
-// Get is one action that is not archived.
+// Get returns one action that is not archived.
 func (q Actions) Get(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
+	return orNotFound(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ? and archived_at is null",
 		s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
-// Any is one action, archived or not: what was decided once is decided again under it.
-func (q Actions) Any(ctx context.Context, s Scope, id string) (models.Action, error) {
+// GetIncludingArchived returns one action, archived or not. A follow-up decision is made under the action of the first
+// decision, even if it was archived since.
+func (q Actions) GetIncludingArchived(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+	return orNotFound(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
-// ByKey is one action that is not archived.
+// ByKey returns the action with the key, unless it is archived.
 func (q Actions) ByKey(ctx context.Context, s Scope, key string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
+	return orNotFound(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and key = ? and archived_at is null",
 		s.Tenant, s.Environment, key).Take(&a).Error)
 }
 
-// ByKeys are the actions, not archived, that have the keys.
+// ByKeys returns the actions with the keys that are not archived. Unknown keys are left out.
 func (q Actions) ByKeys(ctx context.Context, s Scope, keys []string) ([]models.Action, error) {
 	var rows []models.Action
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and key in ? and archived_at is null",
@@ -57,18 +58,18 @@ func (q Actions) List(ctx context.Context, s Scope, p Page) ([]models.Action, st
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(a models.Action) (time.Time, string) { return a.CreatedAt, a.ID })
+	rows, next := cutPage(rows, p, func(a models.Action) (time.Time, string) { return a.CreatedAt, a.ID })
 	return rows, next, nil
 }
 
-// ActionChange is what PATCH may change; nil keeps.
+// ActionChange lists the fields that PATCH may change. A nil field stays as it is.
 type ActionChange struct {
 	Name        *string
 	Consequence *string
 	Mode        *models.ActionMode
 }
 
-// Update changes an action that is not archived; false where there is none.
+// Update changes an action that is not archived; false if there is none.
 func (q Actions) Update(ctx context.Context, s Scope, id string, c ActionChange, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update actions set name = coalesce($4, name), consequence = coalesce($5, consequence),
 		mode = coalesce($6, mode), updated_at = $7
@@ -77,36 +78,38 @@ func (q Actions) Update(ctx context.Context, s Scope, id string, c ActionChange,
 	return n == 1, err
 }
 
-// Archive ends an action; false where it is archived already or there is none.
+// Archive archives an action. It returns false if there is none or it is archived already.
 func (q Actions) Archive(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update actions set archived_at = $4, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`, s.Tenant, s.Environment, id, at)
 	return n == 1, err
 }
 
-// Lock takes the action's row for the transaction, so that versions are numbered and activated one at a time.
+// Lock locks the row of an action until the transaction ends, so that policy versions are numbered and activated one at a
+// time.
 func (q Actions) Lock(ctx context.Context, s Scope, id string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.gorm(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
+	return orNotFound(a, q.gorm(ctx).Raw(`select * from actions where tenant_id = ? and environment_id = ? and id = ?
 		and archived_at is null for update`, s.Tenant, s.Environment, id).Take(&a).Error)
 }
 
-// NextPolicyVersion is the number after the action's newest version. Hold the action's lock.
+// NextPolicyVersion returns the number for the action's next policy version, from 1. The caller must have locked the
+// action.
 func (q Actions) NextPolicyVersion(ctx context.Context, action string) (int, error) {
 	var n int
 	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from policy_versions where action_id = $1", action).Scan(&n)
 	return n, err
 }
 
-// CreatePolicyVersion inserts a draft.
+// CreatePolicyVersion inserts a policy version in draft.
 func (q Actions) CreatePolicyVersion(ctx context.Context, v models.PolicyVersion) error {
 	return q.gorm(ctx).Create(&v).Error
 }
 
-// PolicyVersion is one version of an action.
+// PolicyVersion returns one version of an action.
 func (q Actions) PolicyVersion(ctx context.Context, s Scope, action string, version int) (models.PolicyVersion, error) {
 	var v models.PolicyVersion
-	return one(v, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
+	return orNotFound(v, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ? and version = ?",
 		s.Tenant, s.Environment, action, version).Take(&v).Error)
 }
 
@@ -121,12 +124,12 @@ func (q Actions) PolicyVersions(ctx context.Context, s Scope, action string, p P
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(v models.PolicyVersion) (time.Time, string) { return v.CreatedAt, v.ID })
+	rows, next := cutPage(rows, p, func(v models.PolicyVersion) (time.Time, string) { return v.CreatedAt, v.ID })
 	return rows, next, nil
 }
 
-// ActivatePolicyVersion makes a draft the action's one active version and retires the one before. It reports false, and
-// changes nothing, where the version is no draft. Hold the action's lock.
+// ActivatePolicyVersion makes a draft the action's only active version and retires the previous one. It returns false and
+// changes nothing if the version is not a draft. The caller must have locked the action.
 func (q Actions) ActivatePolicyVersion(ctx context.Context, s Scope, action string, version int, by string, at time.Time) (bool, error) {
 	var draft bool
 	if err := q.queryRow(ctx, `select status = 'draft' from policy_versions
@@ -147,7 +150,7 @@ func (q Actions) ActivatePolicyVersion(ctx context.Context, s Scope, action stri
 	return true, err
 }
 
-// IDs resolves the keys of actions that are not archived; keys that name none are missing from the answer.
+// IDs returns the ids of the actions with the keys, by key. Archived and unknown actions are left out.
 func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
 	var rows []struct{ Key, ID string }
 	err := q.gorm(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,

@@ -8,13 +8,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Audit reads and writes the audit log and what verifies it.
+// Audit stores the audit chain, re-anchors the log and reads what an audit compares.
 type Audit struct{ *Q }
 
 // Audit returns the queries of the aggregate.
 func (q *Q) Audit() Audit { return Audit{q} }
 
-// AuditHead is where the sealer stands in an environment: the last event sealed and the last link of the chain.
+// AuditHead is how far an environment is sealed: the position of the last sealed event and the last link of the chain.
 type AuditHead struct {
 	EnvironmentID string
 	TxID          uint64 `gorm:"column:txid"`
@@ -23,10 +23,10 @@ type AuditHead struct {
 	Hash          []byte
 }
 
-// Position is the place of the last sealed event in the log.
+// Position returns the position of the last sealed event in the log.
 func (h AuditHead) Position() Position { return Position{h.TxID, h.EventSeq} }
 
-// AuditLink is one link of the chain, with its event where that is still there.
+// AuditLink is one link of an audit chain. Event is nil if the event is gone.
 type AuditLink struct {
 	Seq      int64
 	EventID  string
@@ -36,7 +36,7 @@ type AuditLink struct {
 	Event    *models.Event `gorm:"-"`
 }
 
-// UnsealedEnvironments names environments whose log reaches beyond their head.
+// UnsealedEnvironments returns the ids of the environments that have events to seal.
 func (q Audit) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
@@ -46,8 +46,8 @@ func (q Audit) UnsealedEnvironments(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// LockHead locks an environment's head for the rest of the transaction, making it where there is none. It reports
-// false where another sealer holds it.
+// LockHead locks the head of an environment until the transaction ends, and inserts it if there is none. It returns
+// false, without waiting, if another sealer has the lock.
 func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte) (AuditHead, bool, error) {
 	if _, err := q.exec(ctx, `insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)
 		on conflict do nothing`, environment, genesis); err != nil {
@@ -55,14 +55,14 @@ func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte)
 	}
 	var h AuditHead
 	err := q.gorm(ctx).Raw("select * from audit_heads where environment_id = ? for update skip locked", environment).Take(&h).Error
-	h, err = one(h, err)
+	h, err = orNotFound(h, err)
 	if errors.Is(err, ErrNotFound) {
 		return h, false, nil
 	}
 	return h, err == nil, err
 }
 
-// AppendLinks adds links to the chain and moves the head.
+// AppendLinks appends links to the chain and moves the head to h. The caller must have locked the head.
 func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) error {
 	seqs, ids := make([]int64, len(links)), make([]string, len(links))
 	previous, hashes := make([][]byte, len(links)), make([][]byte, len(links))
@@ -80,15 +80,15 @@ func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) 
 	return err
 }
 
-// Head reads an environment's head; ErrNotFound where nothing was ever sealed.
+// Head returns the head of an environment, or ErrNotFound if nothing was ever sealed.
 func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 	var h AuditHead
 	err := q.gorm(ctx).Raw(`select h.* from audit_heads h join environments e on e.id = h.environment_id
 		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Take(&h).Error
-	return one(h, err)
+	return orNotFound(h, err)
 }
 
-// Chain reads at most limit links from a number on, in order, with their events.
+// Chain returns at most limit links with their events, in order, beginning with the link numbered from.
 func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
 	var links []AuditLink
 	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
@@ -117,8 +117,9 @@ func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) err
 	return nil
 }
 
-// Gaps compares the log with the chain up to the head: events that stand in the log before the head and in no link
-// (at most limit ids), and how many events wait behind the head. Late leaves out what LateEntries counts.
+// Gaps compares the log with the chain up to the head. It returns the ids of events before the head that are in no link
+// (at most limit of them) and the number of events behind the head. If late is set it leaves out the events that
+// LateEntries counts.
 func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, late bool, limit int) (unlinked []string, waiting int64, err error) {
 	query := `select v.id from events v where v.environment_id = ? and (v.txid, v.seq) <= (?::xid8, ?)
 		and not exists (select 1 from audit_chain c where c.event_id = v.id)`
@@ -134,14 +135,14 @@ func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, late bool, limit 
 	return unlinked, waiting, err
 }
 
-// HashAt is the hash of a link; ErrNotFound if the chain has none of this number.
+// HashAt returns the hash of the link with a number, or ErrNotFound.
 func (q Audit) HashAt(ctx context.Context, s Scope, seq int64) ([]byte, error) {
 	var hash []byte
 	err := q.queryRow(ctx, "select hash from audit_chain where environment_id = $1 and seq = $2", s.Environment, seq).Scan(&hash)
-	return one(hash, err)
+	return orNotFound(hash, err)
 }
 
-// AuditFilter narrows a reading of the audit log. Empty fields filter nothing.
+// AuditFilter narrows a list of audit entries. Empty fields filter nothing.
 type AuditFilter struct {
 	Actor string
 	Type  string
@@ -149,7 +150,7 @@ type AuditFilter struct {
 	Until *time.Time
 }
 
-// Entries lists sealed entries, newest first.
+// Entries lists the sealed events with their links, newest first.
 func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditLink, string, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Where("exists (select 1 from audit_chain c where c.event_id = events.id)")
@@ -168,12 +169,12 @@ func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]A
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
+	rows, next := cutPage(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
 	links, err := q.LinksOf(ctx, s, rows)
 	return links, next, err
 }
 
-// LinksOf are the links of those of the events that are sealed, each with its event.
+// LinksOf returns the links of the given events, each with its event. Events that are not sealed are left out.
 func (q Audit) LinksOf(ctx context.Context, s Scope, rows []models.Event) ([]AuditLink, error) {
 	ids := make([]string, len(rows))
 	for i := range rows {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// UnprovenErasure is a completed erasure that no entry of the log completes.
+// UnprovenErasure is a completed erasure that no event of the log completes.
 type UnprovenErasure struct {
 	ID          string
 	CompletedAt *time.Time
 }
 
-// UnprovenErasures are erasures that are stored as completed and that the log has not: no subject.erased of that time which
-// names them. At most limit of them.
+// UnprovenErasures returns at most limit erasures that are stored as completed although the log has no subject.erased
+// event of that time that names them.
 func (q Audit) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]UnprovenErasure, error) {
 	var rows []UnprovenErasure
 	err := q.gorm(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
@@ -21,18 +21,19 @@ func (q Audit) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]Unpr
 	return rows, err
 }
 
-// ErasureClaim is what the log says of an erasure beside what is stored of it. Status is empty if nothing is.
+// ErasureClaim is an erasure as a log event describes it, beside the stored one. Status is empty if none is stored.
 type ErasureClaim struct {
 	Event         string
 	Erasure       string
 	Status        string
-	Removed       int64 // as the log has it
+	Removed       int64 // according to the log
 	RemovedStored int64
-	Entries       *int64 // erased entries as the log has it; nil in what was written before it said so
+	Entries       *int64 // erased events according to the log; nil in events of releases that did not record it
 	EntriesStored int64
 }
 
-// DoubtfulErasures are completed erasures in the log that are not stored as completed, or with other counts.
+// DoubtfulErasures returns at most limit completed erasures of the log that are not stored as completed, or are stored
+// with other counts.
 func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]ErasureClaim, error) {
 	var rows []ErasureClaim
 	err := q.gorm(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
@@ -46,10 +47,11 @@ func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]Eras
 	return rows, err
 }
 
-// byRetention holds for an entry e that retention erased: it was executed at that very time.
+// byRetention is the condition that retention erased the event e: a retention.executed event has the same time.
 const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at)`
 
-// UnprovenErased are entries without their personal part that no erasure and no retention in the log has removed it from.
+// UnprovenErased returns at most limit ids of events whose personal part was removed by no erasure and no retention that
+// the log records.
 func (q Audit) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
@@ -60,14 +62,15 @@ func (q Audit) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string
 	return ids, err
 }
 
-// ErasedCounts compares how many entries were erased with how many the erasures and retention account for.
+// ErasedCounts compares the number of erased events with the number that the stored erasures account for.
 type ErasedCounts struct {
 	Erased    int64 // by an erasure
 	Accounted int64
 	Erasures  int64
 }
 
-// ErasedCounts counts. What retention erased is left out: it is proven entry by entry.
+// ErasedCounts counts the erased events of an environment. It leaves out events that retention erased, which are proven
+// one by one.
 func (q Audit) ErasedCounts(ctx context.Context, s Scope) (ErasedCounts, error) {
 	var c ErasedCounts
 	err := q.queryRow(ctx, `select

@@ -7,18 +7,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Readings for an audit that compares what is stored with the log. Each returns a page or at most limit rows, so that an
-// audit of a large environment needs no more memory than one of a small.
-
-// WithoutTimeout lifts the statement timeout to the end of the transaction: an audit reads a whole environment, and no request
+// WithoutTimeout lifts the statement timeout until the transaction ends: an audit reads a whole environment, and no request
 // waits for it.
-func (q Audit) WithoutTimeout(ctx context.Context) error {
+func (q Audit) DisableTimeout(ctx context.Context) error {
 	_, err := q.exec(ctx, "select set_config('statement_timeout', '0', true)")
 	return err
 }
 
-// DecisionRecord is a decision with all that hangs on it and every entry about it, in order. Authorization is nil if the
-// row is gone.
+// DecisionRecord is a decision of the log with the stored rows that belong to it and every event about it, in order.
+// Authorization is nil if the row is gone.
 type DecisionRecord struct {
 	Decided       models.Event
 	Authorization *models.Authorization
@@ -29,14 +26,14 @@ type DecisionRecord struct {
 	Events        []models.Event
 }
 
-// Place is a place in a list that runs newest first. The zero value is its beginning.
-type Place struct {
+// RowPosition is a position in a list that runs newest first. The zero value is its beginning.
+type RowPosition struct {
 	At time.Time
 	ID string
 }
 
-// DecisionRecords reads the decisions that the log names behind a place, newest first, at most limit of them.
-func (q Audit) DecisionRecords(ctx context.Context, s Scope, after Place, limit int) ([]DecisionRecord, error) {
+// DecisionRecords returns at most limit decisions that the log names, newest first, behind a position.
+func (q Audit) DecisionRecords(ctx context.Context, s Scope, after RowPosition, limit int) ([]DecisionRecord, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id is not null",
 		s.Tenant, s.Environment)
 	if after.ID != "" {
@@ -49,6 +46,7 @@ func (q Audit) DecisionRecords(ctx context.Context, s Scope, after Place, limit 
 	return q.recordsOf(ctx, s, decided)
 }
 
+// recordsOf reads the stored rows and events of decided events, one query for each kind of row.
 func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) ([]DecisionRecord, error) {
 	ids, place := make([]string, len(decided)), make(map[string]int, len(decided))
 	out := make([]DecisionRecord, len(decided))
@@ -97,7 +95,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 	return out, err
 }
 
-// RecordOf is DecisionRecords for one authorization; ErrNotFound if the log has no such decision.
+// RecordOf returns the record of one authorization, or ErrNotFound if the log has no such decision.
 func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (DecisionRecord, error) {
 	var decided []models.Event
 	if err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
@@ -114,7 +112,7 @@ func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (Dec
 	return found[0], nil
 }
 
-// UnloggedDecisions are stored decisions that the log does not name, at most limit ids.
+// UnloggedDecisions returns at most limit ids of stored decisions that the log does not name.
 func (q Audit) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
@@ -123,7 +121,7 @@ func (q Audit) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]str
 	return ids, err
 }
 
-// SubjectRecord is a subject with what was learned and registered for it, and every entry about it of the wanted types.
+// SubjectRecord is a subject with its templates and passkeys and every event about it of the requested types.
 type SubjectRecord struct {
 	Subject   models.Subject
 	Templates []models.Template // without their data
@@ -131,8 +129,8 @@ type SubjectRecord struct {
 	Events    []models.Event
 }
 
-// SubjectRecords reads the subjects behind a place, newest first, at most limit of them, with their entries of the types.
-func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, after Place, limit int) ([]SubjectRecord, error) {
+// SubjectRecords returns at most limit subjects, newest first, behind a position, with their events of the types.
+func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, after RowPosition, limit int) ([]SubjectRecord, error) {
 	tx := q.gorm(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if after.ID != "" {
 		tx = tx.Where("(created_at, uid) < (?, ?)", after.At, after.ID)
@@ -172,13 +170,14 @@ func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, afte
 	return out, nil
 }
 
-// LostSubject is a subject that the log has and that is stored no more.
+// LostSubject is a subject that the log records and that is no longer stored.
 type LostSubject struct {
 	Event string
 	UID   string
 }
 
-// LostSubjects are subjects whose creation is in the log, not erased, and which are not stored; at most limit of them.
+// LostSubjects returns at most limit subjects whose creation is in the log, with its personal part, and that are not
+// stored.
 func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubject, error) {
 	var rows []LostSubject
 	err := q.gorm(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
@@ -188,7 +187,7 @@ func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubj
 	return rows, err
 }
 
-// Erasing says which of the subjects are being erased, by an erasure whose request the log has.
+// Erasing returns those of the subjects that are being erased by an erasure whose request the log records.
 func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]bool, error) {
 	var found []string
 	err := q.gorm(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
@@ -202,7 +201,7 @@ func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]
 	return out, err
 }
 
-// RetentionRuns are the times, of those given, at which the log says that retention was executed.
+// RetentionRuns returns those of the times at which the log records that retention was executed.
 func (q Audit) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (map[time.Time]bool, error) {
 	out := map[time.Time]bool{}
 	if len(times) == 0 {
@@ -217,9 +216,9 @@ func (q Audit) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (m
 	return out, err
 }
 
-// RetainedFrom is the time before which retention, as far as the log says, has removed what is of a class; the zero time if
-// it never did. An entry from before entries named that time, or whose data is gone, speaks for the shortest retention that
-// can be set.
+// RetainedFrom returns the time before which retention has removed the rows of a class, according to the log, or the zero
+// time if it never did. An event that does not name that time (an old one, or one whose data is gone) is taken for the
+// shortest retention that can be set.
 func (q Audit) RetainedFrom(ctx context.Context, s Scope, class Expiring, shortest time.Duration) (time.Time, error) {
 	var at *time.Time
 	err := q.queryRow(ctx, `select max(coalesce((data->>'older_than')::timestamptz, at - make_interval(secs => $4))) from events

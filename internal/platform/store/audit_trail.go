@@ -6,8 +6,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Trail is everything on record about one authorization: the chain of decisions it belongs to, what stood in between,
-// and under which policies.
+// Trail is everything on record about one authorization: the decisions that it follows from or that follow from it, their
+// challenges, holds, reviews and proofs, and the policies that they were made under.
 type Trail struct {
 	Authorizations []models.Authorization // the first decision first
 	Policies       []models.PolicyVersion
@@ -16,10 +16,10 @@ type Trail struct {
 	Reviews        []models.Review
 	Proofs         []models.Proof
 	Events         []models.Event
-	Subject        string // the relying party's own id; empty where the subject was erased
+	Subject        string // the relying party's id; empty if the subject was erased
 }
 
-// Trail reads the record of an authorization; ErrNotFound where the scope has none.
+// Trail reads the record of an authorization, or returns ErrNotFound.
 func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	var t Trail
 	if err := q.gorm(ctx).Raw(`with recursive up as (

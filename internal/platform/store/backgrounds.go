@@ -7,21 +7,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Backgrounds stores the backgrounds of the scorer.
+// Backgrounds stores the backgrounds of the scorer: the models of how people type in general.
 type Backgrounds struct{ *Q }
 
 // Backgrounds returns the queries of the aggregate.
 func (q *Q) Backgrounds() Backgrounds { return Backgrounds{q} }
 
-// List are all backgrounds that are or were in force, oldest first.
+// List returns every background that is or was active, oldest first.
 func (q Backgrounds) List(ctx context.Context) ([]models.Background, error) {
 	var rows []models.Background
 	err := q.gorm(ctx).Order("activated_at, version").Find(&rows).Error
 	return rows, err
 }
 
-// Activate puts a background in force in place of the one of its modality, and tells every process. Of two
-// activations at once the second waits for the first. A version that was in force before may come back as it was.
+// Activate activates a background in place of the active one of its modality and notifies every process. Concurrent
+// activations wait for each other. A version that was active before can be activated again, with its stored body.
 func (q Backgrounds) Activate(ctx context.Context, b models.Background) error {
 	if _, err := q.exec(ctx, "select pg_advisory_xact_lock(hashtext('backgrounds'))"); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (q Backgrounds) Activate(ctx context.Context, b models.Background) error {
 	return q.Notify(ctx, ChannelBackground, b.Version)
 }
 
-// Retire takes the background of a modality out of force: the one embedded in the binary stands again.
+// Retire deactivates the background of a modality. The background embedded in the binary applies again.
 func (q Backgrounds) Retire(ctx context.Context, modality string, at time.Time) error {
 	if _, err := q.exec(ctx, "update backgrounds set status = 'retired', retired_at = $2 where modality = $1 and status = 'active'", modality, at); err != nil {
 		return err

@@ -13,41 +13,41 @@ type Challenges struct{ *Q }
 // Challenges returns the queries of the aggregate.
 func (q *Q) Challenges() Challenges { return Challenges{q} }
 
-// Get is one challenge of the environment.
+// Get returns one challenge of the environment.
 func (q Challenges) Get(ctx context.Context, s Scope, id string) (models.Challenge, error) {
 	var row models.Challenge
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
-	return one(row, err)
+	return orNotFound(row, err)
 }
 
-// ChallengeCase is a challenge with what a move needs to know of it.
+// ChallengeCase is a challenge with the rows that a transition of it needs.
 type ChallengeCase struct {
 	Challenge models.Challenge
 	Parent    models.Authorization
-	Subject   string // the relying party's own id of the subject
+	Subject   string // the relying party's id of the subject
 }
 
-// Case is looked up by id alone: a run knows the challenge it was started for, and nobody else asks.
+// Case returns a challenge by its id alone: it is read by the challenge's own workflow, which knows no scope.
 func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) {
 	var c ChallengeCase
 	if err := q.gorm(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
-		return one(c, err)
+		return orNotFound(c, err)
 	}
 	if err := q.gorm(ctx).Where("id = ?", c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
-		return one(c, err)
+		return orNotFound(c, err)
 	}
 	var err error
 	c.Subject, err = q.externalID(ctx, c.Challenge.SubjectUID)
 	return c, err
 }
 
-// Environment is the environment that a challenge belongs to, found by its id alone.
+// Environment returns the environment of a challenge, by the challenge's id alone.
 func (q Challenges) Environment(ctx context.Context, id string) (models.Environment, error) {
 	var e models.Environment
-	return one(e, q.gorm(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
 }
 
-// Completion is what completes a challenge.
+// Completion says how a challenge was completed.
 type Completion struct {
 	Method   string
 	Strength string
@@ -55,7 +55,8 @@ type Completion struct {
 	At       time.Time
 }
 
-// Complete moves an open challenge that is not yet due to completed and reports whether it did.
+// Complete moves an open challenge to completed and reports whether it did. It does not if the challenge is due or does
+// not offer the method.
 func (q Challenges) Complete(ctx context.Context, id string, c Completion) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'completed', settled_at = $2, method_used = $3, strength = $4,
 		completion_hash = $5 where id = $1 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
@@ -63,13 +64,13 @@ func (q Challenges) Complete(ctx context.Context, id string, c Completion) (bool
 	return n == 1, err
 }
 
-// SetFollowUp records the authorization that a completion led to.
+// SetFollowUp records the follow-up decision of a completed challenge.
 func (q Challenges) SetFollowUp(ctx context.Context, id, child string) error {
 	_, err := q.exec(ctx, "update challenges set child_authorization_id = $2 where id = $1", id, child)
 	return err
 }
 
-// Cancel moves an open challenge that is not yet due to cancelled and reports whether it did.
+// Cancel moves an open challenge that is not due to cancelled and reports whether it did.
 func (q Challenges) Cancel(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'cancelled', settled_at = $2
 		where id = $1 and status = 'open' and expires_at > $2`, id, at)
@@ -83,8 +84,9 @@ func (q Challenges) Expire(ctx context.Context, id string, at time.Time) (bool, 
 	return n == 1, err
 }
 
-// Fail counts a refused assertion against an open challenge; the one that reaches the limit fails it. It
-// reports the failures so far and whether this one settled it; zero failures mean that the challenge was not open.
+// Fail counts a refused assertion against an open challenge; the one that reaches the limit fails the challenge. It
+// returns the number of failures so far and whether this one failed the challenge. Zero failures mean that the challenge
+// was not open.
 func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at time.Time) (failures int, failed bool, err error) {
 	var rows []struct {
 		Failures int
@@ -103,28 +105,27 @@ func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at 
 	return rows[0].Failures, rows[0].Status == models.ChallengeFailed, nil
 }
 
-// InsertLink keeps the MAC of a link's ticket.
+// InsertLink stores a link to the page of a challenge, by the MAC of its ticket.
 func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) error {
 	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5)",
 		l.MAC, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
 	return err
 }
 
-// ByLink is a live link with the challenge that it opens; macs are those of its ticket under each key of the
-// keyring.
+// ByLink returns a live link and its challenge. The caller passes the MACs of the ticket under each key of the keyring.
 func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
 	var link models.ChallengeLink
 	var row models.Challenge
 	if err := q.gorm(ctx).Where("mac in ? and expires_at > ?", macs, at).Take(&link).Error; err != nil {
-		link, err = one(link, err)
+		link, err = orNotFound(link, err)
 		return link, row, err
 	}
 	err := q.gorm(ctx).Where("id = ?", link.ChallengeID).Take(&row).Error
-	row, err = one(row, err)
+	row, err = orNotFound(row, err)
 	return link, row, err
 }
 
-// CancelOfSubject cancels the subject's open challenges that are not due and says which they were.
+// CancelOfSubject cancels the subject's open challenges that are not due and returns them.
 func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]Voided, error) {
 	var rows []Voided
 	err := q.gorm(ctx).Raw(`with voided as (
@@ -139,14 +140,14 @@ func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at
 
 // Lists for work that recurs. They look at every environment: upkeep is done for all of them at once.
 
-// Overdue are open challenges that should have expired before t, at most limit of them.
+// Overdue returns the ids of at most limit challenges of any environment that should have expired before t.
 func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
 	return ids, err
 }
 
-// DropLinks forgets links that ended before t, at most limit of them.
+// DropLinks deletes at most limit links that expired before t.
 func (q Challenges) DropLinks(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from challenge_links where ctid = any (array(select ctid from challenge_links where expires_at < $1 limit $2))`, t, limit)
 }

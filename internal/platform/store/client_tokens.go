@@ -18,9 +18,10 @@ func (q ClientTokens) Create(ctx context.Context, t models.ClientToken) error {
 	return q.gorm(ctx).Create(&t).Error
 }
 
-// ByMAC finds a client token, the credential that issued it and its environment; expired and revoked ones too.
+// ByMAC returns a client token with the credential that issued it and its environment. It returns expired and revoked
+// tokens too.
 func (q ClientTokens) ByMAC(ctx context.Context, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
-	if t, err = one(t, q.gorm(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
+	if t, err = orNotFound(t, q.gorm(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
 		return t, issuer, e, err
 	}
 	scope := Scope{t.TenantID, t.EnvironmentID}
@@ -31,7 +32,8 @@ func (q ClientTokens) ByMAC(ctx context.Context, macs [][]byte) (t models.Client
 	return t, issuer, e, err
 }
 
-// RevokeOfSubject ends the browsers' credentials of a subject, tells the caches, and answers how many still held.
+// RevokeOfSubject revokes the client tokens of a subject, notifies every process and returns how many of them had not
+// expired.
 func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (held int, err error) {
 	var issuers []struct {
 		CredentialID string
@@ -53,7 +55,7 @@ func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, 
 	return held, err
 }
 
-// Drop forgets client tokens that ended before t, at most limit of them.
+// Drop deletes at most limit client tokens that expired before t.
 func (q ClientTokens) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from client_tokens where ctid = any (array(select ctid from client_tokens where expires_at < $1 limit $2))`, t, limit)
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Console reads what the health and decision pages of the console show.
+// Console reads the figures of the console's health page and of the operator's commands.
 type Console struct{ *Q }
 
 // Console returns the queries of the aggregate.
 func (q *Q) Console() Console { return Console{q} }
 
-// ActionOf is the action that an authorization of the environment was about, archived or not.
+// ActionOf returns the action that an authorization of the environment was about, archived or not.
 func (q Console) ActionOf(ctx context.Context, s Scope, authorization string) (models.Action, error) {
 	var a models.Action
-	return one(a, q.gorm(ctx).Raw(`select c.* from actions c join authorizations a on a.action_id = c.id
+	return orNotFound(a, q.gorm(ctx).Raw(`select c.* from actions c join authorizations a on a.action_id = c.id
 		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, authorization).Take(&a).Error)
 }
 
-// OutboxOf counts the rows of each topic that wait for the environment and tells the age of the oldest.
-func (q Console) OutboxOf(ctx context.Context, s Scope) ([]Backlog, error) {
+// OutboxBacklogs returns, for each topic, the number of outbox rows that wait for the environment and the time of the
+// oldest.
+func (q Console) OutboxBacklogs(ctx context.Context, s Scope) ([]Backlog, error) {
 	var rows []Backlog
 	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.created_at) as oldest from outbox o
 		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? group by o.topic order by o.topic`,
@@ -29,14 +30,14 @@ func (q Console) OutboxOf(ctx context.Context, s Scope) ([]Backlog, error) {
 	return rows, err
 }
 
-// EndpointBacklog is what one webhook endpoint is still owed.
+// EndpointBacklog is the number of pending deliveries of one webhook endpoint.
 type EndpointBacklog struct {
 	EndpointID string
 	Waiting    int64
 	Oldest     time.Time
 }
 
-// EndpointBacklogs counts what each webhook endpoint of the environment is still owed.
+// EndpointBacklogs counts the pending deliveries of the environment's webhook endpoints, by endpoint id.
 func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]EndpointBacklog, error) {
 	var rows []EndpointBacklog
 	err := q.gorm(ctx).Raw(`select d.endpoint_id, count(*) as waiting, min(d.created_at) as oldest from webhook_deliveries d
@@ -50,16 +51,16 @@ func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]Endp
 	return out, err
 }
 
-// Chain is how far the environment's audit chain reaches.
-type Chain struct {
+// AuditChainStatus is the length of an audit chain and the number of events that it does not contain yet.
+type AuditChainStatus struct {
 	Links    int64
-	Unsealed int64      // entries of the log behind the head
-	Oldest   *time.Time // of those
+	Unsealed int64      // events behind the head
+	Oldest   *time.Time // time of the oldest unsealed event
 }
 
-// AuditReach reads how far the environment's audit chain reaches.
-func (q Console) AuditReach(ctx context.Context, s Scope) (Chain, error) {
-	var c Chain
+// AuditChain returns the status of the environment's audit chain.
+func (q Console) AuditChain(ctx context.Context, s Scope) (AuditChainStatus, error) {
+	var c AuditChainStatus
 	err := q.gorm(ctx).Raw(`select coalesce(max(h.seq), 0) as links, count(v.id) as unsealed, min(v.at) as oldest from environments e
 		left join audit_heads h on h.environment_id = e.id
 		left join events v on v.environment_id = e.id and (v.txid, v.seq) > (coalesce(h.txid, '0'::xid8), coalesce(h.event_seq, 0))
@@ -67,7 +68,7 @@ func (q Console) AuditReach(ctx context.Context, s Scope) (Chain, error) {
 	return c, err
 }
 
-// OpenChallenges counts the environment's challenges that can still be completed.
+// OpenChallenges counts the challenges of the environment that are open and not due.
 func (q Console) OpenChallenges(ctx context.Context, s Scope, now time.Time) (int64, error) {
 	var n int64
 	err := q.queryRow(ctx, `select count(*) from challenges where tenant_id = $1 and environment_id = $2 and status = 'open'
@@ -75,23 +76,23 @@ func (q Console) OpenChallenges(ctx context.Context, s Scope, now time.Time) (in
 	return n, err
 }
 
-// Backlog is what waits in one topic.
+// Backlog is the number of rows that wait in one topic of the outbox.
 type Backlog struct {
 	Topic   string
 	Waiting int64
 	Oldest  time.Time
 }
 
-// Queue is how much of one kind of work waits, and how long the oldest of it has.
+// Queue is the number of rows of one kind that wait, and how long the oldest has waited.
 type Queue struct {
 	Kind   string        // outbox, deliveries, challenges_overdue, holds, holds_overdue, signing_key
-	Topic  string        // of the outbox; else empty
+	Topic  string        // of the outbox; otherwise empty
 	Count  int64         // rows
-	Oldest time.Duration // since the oldest was due, opened or, for a signing key, began to sign
+	Oldest time.Duration // time since the oldest was due, was opened or, for a signing key, began to sign
 }
 
-// Queues measures every kind over all environments: it is for the operator, who belongs to no tenant. A kind of which
-// nothing waits is there with zeros, but for topics of the outbox.
+// Queues measures every kind of waiting work over all environments, for the operator, who belongs to no tenant. A kind
+// without rows is listed with zeros; a topic of the outbox without rows is not listed.
 func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 	var rows []struct {
 		Kind, Topic string

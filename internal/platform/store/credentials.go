@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Credentials stores credentials by the MAC of their secret.
+// Credentials stores credentials (API keys) by the MAC of their secret.
 type Credentials struct{ *Q }
 
 // Credentials returns the queries of the aggregate.
@@ -21,27 +21,27 @@ func (q Credentials) Create(ctx context.Context, c models.Credential, k models.C
 	return q.gorm(ctx).Create(&k).Error
 }
 
-// ByMAC finds the credential, with its environment, that one of the MACs belongs to. Expired and revoked ones
-// are found too: the caller tells them apart.
+// ByMAC returns the credential with one of the MACs, its environment and its key. It returns expired and revoked
+// credentials too: the caller distinguishes them.
 func (q Credentials) ByMAC(ctx context.Context, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
 	var k models.CredentialKey
 	if err := q.gorm(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
-		_, err = one(k, err)
+		_, err = orNotFound(k, err)
 		return models.Credential{}, models.Environment{}, k, err
 	}
 	var c models.Credential
 	if err := q.gorm(ctx).Where("id = ?", k.CredentialID).Take(&c).Error; err != nil {
-		_, err = one(c, err)
+		_, err = orNotFound(c, err)
 		return c, models.Environment{}, k, err
 	}
 	e, err := q.Environments().Get(ctx, Scope{c.TenantID, c.EnvironmentID})
 	return c, e, k, err
 }
 
-// Get is one credential of the scope.
+// Get returns one credential of the scope.
 func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Credential, error) {
 	var c models.Credential
-	return one(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
+	return orNotFound(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
 // List lists the scope's credentials, newest first.
@@ -54,11 +54,11 @@ func (q Credentials) List(ctx context.Context, s Scope, p Page) ([]models.Creden
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(c models.Credential) (time.Time, string) { return c.CreatedAt, c.ID })
+	rows, next := cutPage(rows, p, func(c models.Credential) (time.Time, string) { return c.CreatedAt, c.ID })
 	return rows, next, nil
 }
 
-// Revoke ends a credential and tells the caches; false where it was revoked before.
+// Revoke revokes a credential and notifies every process. It returns false if it was revoked before.
 func (q Credentials) Revoke(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update credentials set revoked_at = $4
 		where tenant_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`, s.Tenant, s.Environment, id, at)
@@ -68,13 +68,13 @@ func (q Credentials) Revoke(ctx context.Context, s Scope, id string, at time.Tim
 	return true, q.Notify(ctx, ChannelCredential, id)
 }
 
-// RotateKey adds a key and lets the others end at overlapEnds. It reports false, and changes nothing, while an
-// earlier rotation still overlaps.
+// RotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes
+// nothing while an earlier rotation still overlaps.
 func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
 	if _, err := q.exec(ctx, "delete from credential_keys where credential_id = $1 and expires_at <= $2", k.CredentialID, k.CreatedAt); err != nil {
 		return false, err
 	}
-	// Locks the credential, so that of two rotations at once the second sees the first.
+	// The update locks the credential, so that the second of two concurrent rotations sees the first.
 	n, err := q.exec(ctx, `update credentials c set preview = $2 where id = $1 and revoked_at is null
 		and not exists (select 1 from credential_keys where credential_id = c.id and expires_at is not null)`, k.CredentialID, preview)
 	if err != nil || n == 0 {
@@ -89,14 +89,14 @@ func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, prev
 	return true, q.Notify(ctx, ChannelCredential, k.CredentialID)
 }
 
-// Touch notes the use of a credential, at most once in 15 minutes.
+// Touch records that a credential was used at a time, at most once in 15 minutes.
 func (q Credentials) Touch(ctx context.Context, id string, at time.Time) error {
 	_, err := q.exec(ctx, `update credentials set last_used_at = $2
 		where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '15 minutes')`, id, at)
 	return err
 }
 
-// SetRateLimit overrides a credential's quota (requests an hour).
+// SetRateLimit overrides the quota of a credential, in requests an hour.
 func (q Credentials) SetRateLimit(ctx context.Context, s Scope, id string, limit int) error {
 	_, err := q.exec(ctx, "update credentials set rate_limit = $4 where tenant_id = $1 and environment_id = $2 and id = $3",
 		s.Tenant, s.Environment, id, limit)

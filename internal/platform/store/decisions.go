@@ -12,30 +12,30 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Decisions stores authorizations and reads what a decision needs.
+// Decisions stores authorizations and reads the facts that a decision needs.
 type Decisions struct{ *Q }
 
 // Decisions returns the queries of the aggregate.
 func (q *Q) Decisions() Decisions { return Decisions{q} }
 
-// Effect is the decision of an authorization, for an outcome that is told again.
+// Effect returns the decision (allow, challenge, hold or deny) of an authorization.
 func (q Decisions) Effect(ctx context.Context, id string) (string, error) {
 	var decision string
 	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
-	return one(decision, err)
+	return orNotFound(decision, err)
 }
 
-// Facts is what a decision is made from, read in one statement.
+// Facts is the input of a decision, read in one statement.
 type Facts struct {
 	Subject  models.Subject
-	Session  *models.Session   // the pinned one, or the subject's latest; in whatever state it is
+	Session  *models.Session   // the requested one, or the subject's latest; in any status
 	Heads    []models.Template // active templates without their data
-	Passkeys int               // usable ones
-	Prior    *Prior            // what was answered to the same idempotency key before
+	Passkeys int               // number that are not revoked
+	Prior    *PriorDecision    // the stored response to the same idempotency key; nil if there is none
 }
 
-// Prior is a stored answer.
-type Prior struct {
+// PriorDecision is a stored response to the same idempotency key.
+type PriorDecision struct {
 	ID          string
 	RequestHash []byte
 	Response    []byte
@@ -53,10 +53,12 @@ const factColumns = `
 const factSession = `left join lateral (select id, device_class, status, last_activity_at, state from sessions
 	where subject_uid = s.uid and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
 
-// FactsFor reads what a decision about a subject (by the relying party's id) needs, and any answer to the same
-// idempotency key. Without subject and prior answer it is ErrNotFound; Session is nil where the pinned one is not the
-// subject's. The prior answer's environment is compared in a form that no index has: of a young table, which it has no
-// statistics of, the planner else takes an index that begins with the environment and walks all of its decisions.
+// FactsFor returns what a decision about a subject (by the relying party's id) needs, and the stored response to the same
+// idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
+// session is not the subject's.
+//
+// The environment of the prior decision is compared with an expression that no index has. Without that, on a young table
+// without statistics the planner chooses an index that begins with the environment and reads all of its decisions.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
 	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response,
 		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
@@ -72,12 +74,12 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, subject string, sessio
 	return f, err
 }
 
-// FactsForFollowUp reads what deciding again about a subject (by our id) needs.
+// FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
 	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, subjectUID, session)
 	f, err := scanFacts(row, s)
-	return one(f, err)
+	return orNotFound(f, err)
 }
 
 func scanFacts(row pgx.Row, s Scope) (Facts, error) {
@@ -100,7 +102,7 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 		}
 	}
 	if priorID.Valid {
-		f.Prior = &Prior{ID: priorID.String, RequestHash: hash, Response: response, Sealed: sealed}
+		f.Prior = &PriorDecision{ID: priorID.String, RequestHash: hash, Response: response, Sealed: sealed}
 	}
 	var err error
 	f.Heads, err = decodeHeads(heads)
@@ -125,22 +127,22 @@ func decodeHeads(raw []byte) ([]models.Template, error) {
 	return out, nil
 }
 
-// AuthorizationKey is what a review needs of an authorization that may have no hold: whether it exists, under which
-// action, and which credential asked.
-type AuthorizationKey struct {
+// Requester is the part that a review reads of an authorization that may have no hold: its action and the credential that
+// requested it.
+type Requester struct {
 	ActionKey    string
 	CredentialID string
 }
 
-// Key looks an authorization of the environment up.
-func (q Decisions) Key(ctx context.Context, s Scope, id string) (AuthorizationKey, error) {
-	var k AuthorizationKey
+// Requester returns the requester of an authorization of the environment.
+func (q Decisions) Requester(ctx context.Context, s Scope, id string) (Requester, error) {
+	var k Requester
 	err := q.queryRow(ctx, `select action_key, credential_id from authorizations
 		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
-	return one(k, err)
+	return orNotFound(k, err)
 }
 
-// Replayable is a stored decision with what it takes to make it again.
+// Replayable is a stored decision with the inputs that a simulation needs to make it again.
 type Replayable struct {
 	Decision           string
 	Mode               models.ActionMode
@@ -152,7 +154,7 @@ type Replayable struct {
 	Passkeys           int // that the subject has now
 }
 
-// Replayables are the action's newest decisions in [since, until), at most last; nil bounds are open.
+// Replayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
 func (q Decisions) Replayables(ctx context.Context, s Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
 	var rows []Replayable
 	err := q.gorm(ctx).Raw(`select a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used, a.challenge_completed,
@@ -165,7 +167,7 @@ func (q Decisions) Replayables(ctx context.Context, s Scope, action string, sinc
 	return rows, err
 }
 
-// ReportOutcome records what became of a decision; false where the same or another outcome is recorded already.
+// ReportOutcome records the outcome of a decision. It returns false if an outcome is recorded already.
 func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
 		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or outcome = 'unknown')`,
@@ -173,9 +175,9 @@ func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome strin
 	return n > 0, err
 }
 
-// ScopeOf is the environment of an authorization, for an operator of the whole database.
+// ScopeOf returns the scope of an authorization, for an operator of the whole database.
 func (q Decisions) ScopeOf(ctx context.Context, id string) (Scope, error) {
 	var s Scope
 	err := q.queryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
-	return one(s, err)
+	return orNotFound(s, err)
 }

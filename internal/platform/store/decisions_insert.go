@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Decision is everything that one decision writes.
+// Decision is every row that one decision writes.
 type Decision struct {
 	Authorization models.Authorization
 	Proof         *models.Proof
@@ -19,14 +19,14 @@ type Decision struct {
 	Hold          *models.Hold
 	Details       *models.ShownDetails
 	Events        []models.Event  // announced to webhooks
-	Outbox        []models.Outbox // runs to start
+	Outbox        []models.Outbox // workflows to start
 	// SubjectAsOf is the updated_at of the subject that was decided about.
 	SubjectAsOf time.Time
 }
 
-// Insert writes a decision in one statement: all of it or nothing. It reports false where the subject has changed
-// since SubjectAsOf (it may have been revoked): the caller reads and decides again. A reused idempotency key or nonce is
-// a violation of authorizations_idempotency or authorizations_nonce.
+// Insert writes a decision in one statement, all of it or nothing. It returns false if the subject has changed since
+// SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused idempotency key or
+// nonce violates authorizations_idempotency or authorizations_nonce.
 func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	var s statement
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
@@ -56,7 +56,8 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	return written == 1, err
 }
 
-// statement gathers inserts as common table expressions of one statement.
+// statement builds one statement from inserts that are common table expressions. An insert selects from the expression
+// guard and so inserts nothing if the guard finds no row.
 type statement struct {
 	parts []string
 	args  []any
@@ -120,9 +121,9 @@ func (s *statement) insertDetails(d models.ShownDetails) {
 		d.AuthorizationID, d.TenantID, d.EnvironmentID, d.SubjectUID, d.Details, d.DecidedAt)
 }
 
-// insertDecisionEvents writes the entries in one statement, in their order. Postgres runs the parts of a statement in no
-// promised order, so that one part for each entry would number the entries in any order. The rows are numbered after they
-// are sorted; the outbox follows those numbers.
+// insertDecisionEvents inserts the events in one statement, in their order. Postgres runs the expressions of a statement
+// in no specified order, so that one insert for each event could number the events in any order. Here the rows are sorted
+// before they are numbered, and the outbox rows follow those numbers.
 func (s *statement) insertDecisionEvents(entries []models.Event) {
 	if len(entries) == 0 {
 		return
@@ -140,7 +141,8 @@ func (s *statement) insertDecisionEvents(entries []models.Event) {
 		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
 }
 
-// typed adds arguments of one type: a list of values, unlike an insert, does not know what its columns are.
+// typed adds arguments and returns their placeholders with a cast. The columns of VALUES have no type of their own,
+// unlike those of an insert.
 func (s *statement) typed(as string, values ...any) string {
 	marks := make([]string, len(values))
 	for i, v := range values {

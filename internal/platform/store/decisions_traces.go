@@ -10,19 +10,19 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Trace is a stored decision with everything that followed from it; nil is what there is not.
+// Trace is a stored decision with its challenge, hold and proof; each is nil if there is none.
 type Trace struct {
 	Authorization models.Authorization
-	Subject       string // the relying party's own id; empty once the subject is erased
+	Subject       string // the relying party's id; empty once the subject is erased
 	Challenge     *models.Challenge
 	Hold          *models.Hold
 	Proof         *models.Proof
 	Details       []byte // sealed; nil for an action that shows none, and once they are past their retention
 }
 
-// TraceFilter narrows the list of decisions; empty fields do not. Now decides which pending holds have expired.
+// TraceFilter narrows a list of decisions. Empty fields filter nothing. Now decides which pending holds count as expired.
 type TraceFilter struct {
-	Subject      string // the relying party's own id
+	Subject      string // the relying party's id
 	Action       string // key
 	Decision     string
 	Mode         string
@@ -31,10 +31,10 @@ type TraceFilter struct {
 	Now          time.Time
 }
 
-// Trace reads one decision of the scope.
+// Trace returns one decision of the scope.
 func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error) {
 	var a models.Authorization
-	a, err := one(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
+	a, err := orNotFound(a, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 	if err != nil {
 		return Trace{}, err
 	}
@@ -55,7 +55,7 @@ func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) (
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
+	rows, next := cutPage(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
 	traces, err := q.follow(ctx, rows)
 	return traces, next, err
 }
@@ -89,7 +89,7 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 	return tx
 }
 
-// follow reads what followed from decisions, one query a kind however many there are.
+// follow reads the challenges, holds, proofs and subjects of the decisions, in one query for each kind.
 func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]Trace, error) {
 	traces := make([]Trace, len(rows))
 	byID := make(map[string]*Trace, len(rows))
@@ -142,10 +142,10 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 	return traces, nil
 }
 
-// Details reads the sealed details that a decision of the scope shows; nil for none.
+// Details returns the sealed details that a decision of the scope shows, or nil if there are none.
 func (q Decisions) Details(ctx context.Context, s Scope, id string) ([]byte, error) {
 	var row models.ShownDetails
-	row, err := one(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, id).
+	row, err := orNotFound(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, id).
 		Take(&row).Error)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil

@@ -13,7 +13,7 @@ type Deliveries struct{ *Q }
 // Deliveries returns the queries of the aggregate.
 func (q *Q) Deliveries() Deliveries { return Deliveries{q} }
 
-// Insert owes each event to its endpoint; what is owed or was delivered already is left as it is.
+// Insert adds pending deliveries. It ignores a delivery that exists for the same endpoint and event, delivered or not.
 func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) error {
 	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
 	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
@@ -28,15 +28,15 @@ func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) e
 	return err
 }
 
-// DueDelivery is a delivery with the event it carries; the event is nil where it is gone from the log.
+// DueDelivery is a delivery with its event. Event is nil if it is gone from the log.
 type DueDelivery struct {
 	models.WebhookDelivery
 	Event *models.Event `gorm:"-"`
 }
 
-// Due reads what is due to an endpoint, leaving out the deliveries under way, the oldest first. With probe set the
-// one tried least comes first, and what is not due yet may be taken too: a broken endpoint is asked whether it is back
-// however long its deliveries have been put off.
+// Due returns at most limit due deliveries of an endpoint, oldest first, except those under way. If probe is set it
+// prefers the one with the fewest attempts and, if none is due, takes one that is not due yet: a failing endpoint is
+// probed however long its deliveries have been delayed.
 func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
 	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
 		tx := q.gorm(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
@@ -46,7 +46,7 @@ func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, und
 		if probe {
 			tx = tx.Order("attempts")
 		}
-		// Events that are due as of the same time are those of one transaction, whose ids rise from cause to consequence.
+		// Events due at the same time are those of one transaction; their ids rise from cause to effect.
 		err = tx.Order("next_attempt_at, event_id").Limit(limit).Find(&rows).Error
 		return rows, err
 	}
@@ -75,15 +75,15 @@ func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, und
 	return rows, nil
 }
 
-// Next is when the endpoint's next delivery is due; nil where none is owed.
-func (q Deliveries) Next(ctx context.Context, endpoint string) (*time.Time, error) {
+// NextDue returns the time when the endpoint's next delivery is due, or nil if none is pending.
+func (q Deliveries) NextDue(ctx context.Context, endpoint string) (*time.Time, error) {
 	var at *time.Time
 	err := q.queryRow(ctx, "select min(next_attempt_at) from webhook_deliveries where endpoint_id = $1 and status = 'pending'", endpoint).Scan(&at)
 	return at, err
 }
 
-// RecordAttempt logs a try and moves its delivery on. A delivery that somebody else has moved meanwhile stays as it is.
-// Next is when to try again, for a delivery that stays pending.
+// RecordAttempt stores an attempt and updates its delivery, unless the delivery was changed since the attempt began. next
+// is the time of the next attempt if the delivery stays pending.
 func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status models.DeliveryStatus, next *time.Time) error {
 	if err := q.gorm(ctx).Create(&a).Error; err != nil {
 		return err
@@ -97,30 +97,30 @@ func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, 
 	return err
 }
 
-// Discard settles a delivery whose event can no longer be told.
+// Discard discards a pending delivery whose event is gone.
 func (q Deliveries) Discard(ctx context.Context, id string, at time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where id = $1 and status = 'pending'", id, at)
 	return err
 }
 
-// Hasten makes everything owed to an endpoint due now: it answers again.
-func (q Deliveries) Hasten(ctx context.Context, endpoint string, now time.Time) error {
+// MakeDue makes every pending delivery of an endpoint due now, because the endpoint responds again.
+func (q Deliveries) MakeDue(ctx context.Context, endpoint string, now time.Time) error {
 	_, err := q.exec(ctx, "update webhook_deliveries set next_attempt_at = $2 where endpoint_id = $1 and status = 'pending' and next_attempt_at > $2",
 		endpoint, now)
 	return err
 }
 
-// ReplayFilter says which deliveries to make again. Empty fields filter nothing.
+// ReplayFilter selects the deliveries to make again. Empty fields filter nothing.
 type ReplayFilter struct {
 	Statuses []models.DeliveryStatus
 	Event    string
 	Since    *time.Time // of the event, inclusive
 	Until    *time.Time // of the event, exclusive
-	// SettledSince asks for what came to its end since, whenever it was first owed; inclusive.
+	// SettledSince selects deliveries that were settled since, whenever they were created; inclusive.
 	SettledSince *time.Time
 }
 
-// Requeue makes settled deliveries due again, the oldest first, at most limit of them.
+// Requeue makes at most limit settled deliveries pending and due again, oldest first, and returns their number.
 func (q Deliveries) Requeue(ctx context.Context, endpoint string, f ReplayFilter, now time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null where id in (
 		select d.id from webhook_deliveries d left join events e on e.id = d.event_id
@@ -139,8 +139,8 @@ func statuses(in []models.DeliveryStatus) []string {
 	return out
 }
 
-// UndeliveredEvents reads events of the given types that an endpoint was never owed, the oldest first. Erased ones are
-// left out: there is nothing left to tell.
+// UndeliveredEvents returns at most limit events of the types, oldest first, that have no delivery to the endpoint.
+// Erased events are left out: their payload is gone.
 func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
 		Where("not exists (select 1 from webhook_deliveries d where d.endpoint_id = ? and d.event_id = events.id)", endpoint)
@@ -153,18 +153,18 @@ func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint str
 	return rows, err
 }
 
-// DropAttempts forgets attempts made before t, at most limit of them.
+// DropAttempts deletes at most limit attempts made before t.
 func (q Deliveries) DropAttempts(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, "delete from webhook_attempts where id in (select id from webhook_attempts where at < $1 limit $2)", t, limit)
 }
 
-// Drop forgets settled deliveries made before t, and their attempts, at most limit of them.
+// Drop deletes at most limit settled deliveries created before t, with their attempts.
 func (q Deliveries) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from webhook_deliveries where id in
 		(select id from webhook_deliveries where created_at < $1 and status <> 'pending' limit $2)`, t, limit)
 }
 
-// AttemptFilter narrows a list of attempts. Status is pending (deliveries still owed), succeeded or failed.
+// AttemptFilter narrows a list of attempts. Status is pending (no attempt succeeded yet), succeeded or failed.
 type AttemptFilter struct {
 	Status string
 	Event  string
@@ -172,7 +172,7 @@ type AttemptFilter struct {
 	Until  *time.Time
 }
 
-// AttemptRow is an attempt as it is listed: one that was made, or (Attempted false) a delivery that waits for its first.
+// AttemptRow is an attempt as it is listed or, if Attempted is false, a pending delivery before its first attempt.
 type AttemptRow struct {
 	ID             string
 	EventID        string
@@ -188,8 +188,8 @@ type AttemptRow struct {
 	NextAttemptAt  *time.Time
 }
 
-// Attempts lists an endpoint's attempts and the deliveries that still wait, newest first. The next attempt is shown at the
-// latest one of a delivery that is still owed.
+// Attempts lists an endpoint's attempts and its deliveries before their first attempt, newest first. NextAttemptAt is set
+// on the latest attempt of a pending delivery.
 func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
 	rows := q.gorm(ctx).Table(`(
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
@@ -215,6 +215,6 @@ func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilt
 	if err := rows.Find(&out).Error; err != nil {
 		return nil, "", err
 	}
-	out, next := cut(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
+	out, next := cutPage(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
 	return out, next, nil
 }

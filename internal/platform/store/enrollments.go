@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Enrollments stores enrollments.
+// Enrollments stores enrollments and reads the frames that they are made from.
 type Enrollments struct{ *Q }
 
 // Enrollments returns the queries of the aggregate.
@@ -18,16 +18,16 @@ func (q Enrollments) Create(ctx context.Context, e models.Enrollment) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// ByID is for the run of an enrollment, which knows its id alone.
+// ByID returns an enrollment by its id alone, for its workflow, which knows no scope.
 func (q Enrollments) ByID(ctx context.Context, id string) (models.Enrollment, error) {
 	var row models.Enrollment
-	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
+	return orNotFound(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
-// Get is the newest enrollment of a subject that the session ended.
+// Get returns the subject's newest enrollment that was completed in the session.
 func (q Enrollments) Get(ctx context.Context, s Scope, subjectUID, session string) (models.Enrollment, error) {
 	var row models.Enrollment
-	return one(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
+	return orNotFound(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
 		s.Tenant, s.Environment, subjectUID, session).Order("created_at desc, id desc").Limit(1).Take(&row).Error)
 }
 
@@ -42,18 +42,18 @@ func (q Enrollments) List(ctx context.Context, s Scope, subjectUID string, p Pag
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(e models.Enrollment) (time.Time, string) { return e.CreatedAt, e.ID })
+	rows, next := cutPage(rows, p, func(e models.Enrollment) (time.Time, string) { return e.CreatedAt, e.ID })
 	return rows, next, nil
 }
 
-// Settle ends a pending enrollment as e says at a time; false where it is not pending.
+// Settle moves a pending enrollment to the status of e. It returns false if it is not pending.
 func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, refused_sessions = $5, completed_at = $6
 		where id = $1 and status = 'pending'`, e.ID, string(e.Status), e.WindowsAccepted, e.Limitations, e.RefusedSessions, at)
 	return n > 0, err
 }
 
-// OpenAnchor is the anchor of the subject's recovery that a new enrollment completes; none where there is no recovery.
+// OpenAnchor returns the anchor of the subject's open recovery, which a new enrollment completes, or "none".
 func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string, error) {
 	var anchors []string
 	err := q.gorm(ctx).Raw("select anchor from recoveries where subject_uid = ? and status not in ('completed', 'expired') order by created_at desc limit 1",
@@ -64,7 +64,7 @@ func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string,
 	return anchors[0], nil
 }
 
-// EnrollFrame is an accepted frame of an enrollment with its session's end.
+// EnrollFrame is an accepted enrollment frame.
 type EnrollFrame struct {
 	SessionID  string
 	DurationMS float64
@@ -72,22 +72,22 @@ type EnrollFrame struct {
 	ReceivedAt time.Time
 }
 
-// enrollFrames is how many frames of an enrollment are read at most, the newest: more change no template, and a collector
-// that never stops must not make every acknowledgement dearer than the one before.
+// enrollFrames bounds the number of enrollment frames that are read, newest first. More would not change a template, and
+// a collector that never stops must not make each acknowledgement slower than the previous one.
 const enrollFrames = 1000
 
-// enrollFloor is the time up to which frames of a subject count for no enrollment (a frame counts if it came later): the
-// last completed enrollment, the end of every recovery's cool-down, and, if the environment wants enrolling to be granted by
-// name, just before it was asked for; if it was not, no frame counts.
+// enrollFloor is the time at or before which the frames of a subject do not count for an enrollment: the latest of the
+// last completed enrollment, the end of every recovery's cool-down and, if the environment requires a grant for
+// enrolling, the time of the grant. Without the required grant it is infinity, and no frame counts.
 const enrollFloor = `coalesce(greatest(
 	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
 	(select max(ready_at) from recoveries r where r.subject_uid = @uid),
 	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
 		join environments v on v.id = s.environment_id where s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
 
-// EnrollFrames are the accepted enrollment frames of a subject on a class of device above the floor, session by session in
-// order of arrival; of more than a thousand the newest.
-func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
+// Frames returns the accepted enrollment frames of a subject on a class of device that count for the next enrollment,
+// session by session in order of arrival. Of more than 1000 frames it returns the newest.
+func (q Enrollments) Frames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
 	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
 		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
@@ -99,16 +99,16 @@ func (q Sessions) EnrollFrames(ctx context.Context, subjectUID, device string) (
 	return rows, err
 }
 
-// EnrollKeys is how many keys an enrollment has collected in one session.
+// EnrollKeys is the number of keystrokes that an enrollment has collected in one session.
 type EnrollKeys struct {
 	SessionID string
 	Keys      int
-	Uncounted []byte // the vector of a frame whose keys were not counted when it was stored
+	Uncounted []byte // the vector of a frame that an earlier release stored without counting
 }
 
-// Keys adds up the keys of the frames that EnrollFrames would return if one more were stored, without that one. Each
-// frame was counted when it was stored: no vector is read but of frames that an earlier release stored, each of which is a
-// row of its own.
+// Keys counts the keystrokes of the frames that Frames would return if one more were stored, without that one. Each frame
+// was counted when it was stored. Frames of releases that did not count are returned as rows of their own, with their
+// vector.
 func (q Enrollments) Keys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
 	var rows []EnrollKeys
 	err := q.gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (

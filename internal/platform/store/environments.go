@@ -17,7 +17,7 @@ func (q Environments) Create(ctx context.Context, e models.Environment) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// List lists a tenant's environments; all tenants' where tenant is empty (for jobs and the CLI only).
+// List returns the environments of a tenant, or of all tenants if tenant is empty (for jobs and the CLI only).
 func (q Environments) List(ctx context.Context, tenant string) ([]models.Environment, error) {
 	var rows []models.Environment
 	tx := q.gorm(ctx).Order("created_at, id")
@@ -28,45 +28,52 @@ func (q Environments) List(ctx context.Context, tenant string) ([]models.Environ
 	return rows, err
 }
 
-// Get is the scope's own row.
+// Get returns the environment of the scope.
 func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, error) {
 	var e models.Environment
-	return one(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
 }
 
-// SetRP changes the relying party's WebAuthn settings.
+// SetRP stores the relying party id and origins for WebAuthn.
 func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins []string) error {
 	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
 		s.Tenant, s.Environment, rpID, models.Strings(origins))
-	return q.changed(ctx, s.Environment, err)
+	return q.notifyChange(ctx, s.Environment, err)
 }
 
-// SetSettings changes what a relying party may set of its environment to what e has.
+// SetSettings stores the settings of e that its relying party may change.
 func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
 		enrollment_grant_required = $7, bar_self_review = $8 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins,
 		e.ChallengeTTLSeconds, e.HoldTTLSeconds, e.EnrollmentGrantRequired, e.BarSelfReview)
-	return q.changed(ctx, e.ID, err)
+	return q.notifyChange(ctx, e.ID, err)
 }
 
-// SetPages changes the settings of the hosted pages to those of e.
+// SetPages stores the settings of e for the hosted pages.
 func (q Environments) SetPages(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
 		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
-	return q.changed(ctx, e.ID, err)
+	return q.notifyChange(ctx, e.ID, err)
 }
 
-// changed tells the caches, unless the change failed.
-func (q Environments) changed(ctx context.Context, id string, err error) error {
+// notifyChange notifies every process of a change of the environment, unless the change failed with err.
+func (q Environments) notifyChange(ctx context.Context, id string, err error) error {
 	if err != nil {
 		return err
 	}
 	return q.Notify(ctx, ChannelEnvironment, id)
 }
 
-// All lists the scopes of the database, by id.
+// All returns the scope of every environment, by environment id.
 func (q Environments) All(ctx context.Context) ([]Scope, error) {
 	var rows []Scope
 	err := q.gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
 	return rows, err
+}
+
+// SetRateLimitCeiling sets the highest quota, in requests an hour, that a key of the environment may have; nil stands for
+// the default of the kind of environment.
+func (q Environments) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
+	_, err := q.exec(ctx, "update environments set rate_limit_ceiling = $3 where tenant_id = $1 and id = $2", s.Tenant, s.Environment, ceiling)
+	return err
 }

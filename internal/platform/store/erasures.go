@@ -15,7 +15,8 @@ type Erasures struct{ *Q }
 // Erasures returns the queries of the aggregate.
 func (q *Q) Erasures() Erasures { return Erasures{q} }
 
-// HideSubject begins an erasure: nothing finds the subject from here on, and its external id is free at once.
+// HideSubject begins an erasure: from now on no lookup returns the subject, and its external id can be used again. It
+// returns false if the subject is being erased already.
 func (q Erasures) HideSubject(ctx context.Context, s Scope, uid string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing'`, s.Tenant, s.Environment, uid, at)
@@ -27,40 +28,41 @@ func (q Erasures) Create(ctx context.Context, e models.Erasure) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// Get finds an erasure by id alone: a run knows the erasure it was started for, and nobody else asks.
+// Get returns an erasure by its id alone, for its workflow, which knows no scope.
 func (q Erasures) Get(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return one(e, q.gorm(ctx).Where("id = ?", id).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Where("id = ?", id).Take(&e).Error)
 }
 
-// Lock is Erasure with the row locked to the end of the transaction.
+// Lock is like Get and locks the row until the transaction ends.
 func (q Erasures) Lock(ctx context.Context, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return one(e, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
 }
 
-// Count keeps how much an erasure has removed so far.
+// Count stores how many rows an erasure has removed so far, by table.
 func (q Erasures) Count(ctx context.Context, id string, removed models.JSON) error {
 	_, err := q.exec(ctx, "update erasures set removed = $2 where id = $1", id, removed)
 	return err
 }
 
-// Finish leaves the receipt, which names nobody.
+// Finish completes an erasure and removes the subject from its row, which stays as a receipt. It returns false if it was
+// completed before.
 func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update erasures set status = 'completed', completed_at = $2, subject_uid = null, subject = null
 		where id = $1 and status = 'erasing'`, id, at)
 	return n == 1, err
 }
 
-// subjectTables hold rows of one subject, what hangs off others first. Reviews, links and requests go with the challenge,
-// hold or authorization they belong to. A test holds the list and the schema equal.
+// subjectTables lists the tables with rows of one subject, referring tables first. Reviews, links and move requests are
+// deleted with the challenge, hold or authorization that they belong to. A test compares the list with the schema.
 var subjectTables = []string{
 	"frame_digests", "typed_passages", "frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
 	"research_consents", "proofs", "challenges", "holds", "shown_details", "authorizations",
 }
 
-// EraseRows removes at most limit rows of each table that holds rows of the subject. It answers how many went, by table,
-// and whether there may be more.
+// EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
+// whether there may be more.
 func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
@@ -77,7 +79,8 @@ func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed
 	return removed, more, nil
 }
 
-// StoredResponses lists the answers kept for the Idempotency-Key header in an environment, behind after, by credential and key.
+// StoredResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential
+// and key, behind after.
 func (q Erasures) StoredResponses(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
 	var rows []models.IdempotencyKey
 	err := q.gorm(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
@@ -88,32 +91,33 @@ func (q Erasures) StoredResponses(ctx context.Context, environment string, after
 	return rows, err
 }
 
-// DeleteStoredResponse removes one kept answer.
+// DeleteStoredResponse deletes one stored response.
 func (q Erasures) DeleteStoredResponse(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2", k.CredentialID, k.Key)
 	return err
 }
 
-// EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, and with them
-// the audit chain.
+// EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, so that the audit chain
+// can still be verified.
 func (q Erasures) EraseEvents(ctx context.Context, uid string, at time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
 		where id in (select id from events where subject_uid = $1 limit $3)`, uid, at, limit)
 }
 
-// DeleteSubject removes the row of a subject that is being erased.
+// DeleteSubject deletes the row of a subject that is being erased.
 func (q Erasures) DeleteSubject(ctx context.Context, uid string) error {
 	_, err := q.exec(ctx, "delete from subjects where uid = $1 and status = 'erasing'", uid)
 	return err
 }
 
-// RunRef names the record that a run was started for.
+// WorkflowRef names the row that a workflow was started for.
 type WorkflowRef struct {
 	Kind string // adaptation, challenge, hold, enrollment, recovery
 	ID   string
 }
 
-// WorkflowsOfSubject lists what runs may have been started for the subject, by kind and id, behind after.
+// WorkflowsOfSubject returns at most limit workflows that may have been started for the subject, by kind and id, behind
+// after.
 func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
 	var rows []WorkflowRef
 	err := q.gorm(ctx).Raw(`select kind, id from (
@@ -127,7 +131,7 @@ func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after Work
 	return rows, err
 }
 
-// Unfinished are erasures requested before t that are not completed, oldest first.
+// Unfinished returns at most limit erasures requested before t that are not completed, oldest first.
 func (q Erasures) Unfinished(ctx context.Context, t time.Time, limit int) ([]models.Erasure, error) {
 	var rows []models.Erasure
 	err := q.gorm(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error

@@ -13,11 +13,11 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrNotFound says that no row in the scope has the key.
+// ErrNotFound says that the scope has no row with the key.
 var ErrNotFound = errors.New("store: not found")
 
-// one turns GORM's and database/sql's ways of saying "no row" into ErrNotFound.
-func one[T any](row T, err error) (T, error) {
+// orNotFound returns ErrNotFound in place of the errors by which GORM and database/sql say that there is no row.
+func orNotFound[T any](row T, err error) (T, error) {
 	if errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, sql.ErrNoRows) {
 		var zero T
 		return zero, ErrNotFound
@@ -25,15 +25,15 @@ func one[T any](row T, err error) (T, error) {
 	return row, err
 }
 
-// Violates reports whether err is the violation of the named unique constraint or index.
+// Violates reports whether err is a violation of the named unique constraint or index.
 func Violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == constraint
 }
 
-// IsAway reports whether err says that the database could not be reached or could not do its work now (as against
-// refusing a statement), so that the caller may answer 503 and a retry is safe.
-func IsAway(err error) bool {
+// IsUnavailable reports whether err says that the database could not be reached or could not do its work now, rather than
+// that it refused a statement. The caller may return 503, and a retry is safe.
+func IsUnavailable(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -43,13 +43,13 @@ func IsAway(err error) bool {
 		case "08", "53", "57", "40": // connection, resources, operator intervention, serialization
 			return true
 		}
-		return pg.Code == "25P03" // stopped for longer than a transaction may wait
+		return pg.Code == "25P03" // the transaction was idle for longer than allowed
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError
 	return errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) ||
-		slices.ContainsFunc(gone, func(g error) bool { return errors.Is(err, g) })
+		slices.ContainsFunc(connectionErrors, func(g error) bool { return errors.Is(err, g) })
 }
 
-// gone are the errors of a connection that ended, or of a wait for one that took too long.
-var gone = []error{context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone}
+// connectionErrors are the errors of a connection that ended, or of waiting too long for one.
+var connectionErrors = []error{context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone}

@@ -14,10 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Away is what a retry may mend. A fault of ours is not: it must show as one.
-func TestAwayIsWhatARetryMayMend(t *testing.T) {
+// Only errors that a retry may fix count as unavailable. A fault of ours must be visible as such.
+func TestIsUnavailableForErrorsThatARetryMayFix(t *testing.T) {
 	t.Parallel()
-	_, refused := pgconn.Connect(t.Context(), "postgres://nobody@127.0.0.1:1/none")
+	_, refused := pgconn.Connect(t.Context(), "postgres://unknown@127.0.0.1:1/none")
 	for name, c := range map[string]struct {
 		err  error
 		want bool
@@ -39,6 +39,6 @@ func TestAwayIsWhatARetryMayMend(t *testing.T) {
 		"given up":           {context.Canceled, false},
 		"a fault of ours":    {errors.New("json: unsupported type"), false},
 	} {
-		require.Equal(t, c.want, store.IsAway(c.err), name)
+		require.Equal(t, c.want, store.IsUnavailable(c.err), name)
 	}
 }

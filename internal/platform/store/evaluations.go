@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Evaluations stores evaluations and tallies their decisions.
+// Evaluations stores evaluations and counts their decisions.
 type Evaluations struct{ *Q }
 
 // Evaluations returns the queries of the aggregate.
@@ -20,22 +20,22 @@ func (q Evaluations) Insert(ctx context.Context, e models.Evaluation) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// Get is one evaluation of the environment.
+// Get returns one evaluation of the environment.
 func (q Evaluations) Get(ctx context.Context, s Scope, id string) (models.Evaluation, error) {
 	var row models.Evaluation
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
-	return one(row, err)
+	return orNotFound(row, err)
 }
 
-// Lock locks the row for the rest of the transaction; it is looked up by id alone, by the run started for it.
+// Lock returns an evaluation by its id alone, for its workflow, and locks the row until the transaction ends.
 func (q Evaluations) Lock(ctx context.Context, id string) (models.Evaluation, error) {
 	var row models.Evaluation
 	err := q.gorm(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
-	return one(row, err)
+	return orNotFound(row, err)
 }
 
-// List lists evaluations, newest first. Status, where not empty, is the effective one at now: an evaluation past
-// its end is closed even where its run has not said so yet.
+// List lists evaluations, newest first. A status that is not empty is the effective one at now: an evaluation past its
+// end is closed even if its workflow has not closed it yet.
 func (q Evaluations) List(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
 	tx := q.gorm(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	switch status {
@@ -52,18 +52,18 @@ func (q Evaluations) List(ctx context.Context, s Scope, status models.Evaluation
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(e models.Evaluation) (time.Time, string) { return e.CreatedAt, e.ID })
+	rows, next := cutPage(rows, p, func(e models.Evaluation) (time.Time, string) { return e.CreatedAt, e.ID })
 	return rows, next, nil
 }
 
-// Close moves an open evaluation to closed, keeps its report and reports whether it did.
+// Close moves an open evaluation to closed, stores its report and reports whether it did.
 func (q Evaluations) Close(ctx context.Context, id string, report models.JSON, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update evaluations set status = 'closed', closed_at = $2, report = $3 where id = $1 and status = 'open'",
 		id, at, report)
 	return n == 1, err
 }
 
-// Tally is what the decisions of some actions in a window come to.
+// Tally counts the decisions of some actions in a window.
 type Tally struct {
 	Decisions        int64            `json:"decisions"`
 	ByDecision       map[string]int64 `json:"by_decision"`
@@ -79,8 +79,8 @@ type Tally struct {
 	P99              *int64           `json:"p99"`
 }
 
-// tally reads each decision of the window once and folds them into cells of equal figures, of which there are few; the
-// distributions and quantiles are then taken over the cells. A quantile is the nearest rank.
+// tally reads each decision of the window once and groups them into cells with equal values, of which there are few. The
+// distributions and quantiles are computed over the cells. A quantile is the nearest rank.
 const tally = `with cells as materialized (
 	select decision, mode, coverage, outcome, insufficient, operator_changed, latency_ms, count(*) as n
 	from authorizations
@@ -108,15 +108,15 @@ select jsonb_build_object(
 	'p99', (select min(latency_ms) from ranks where upto >= 0.99 * total))
 from sums`
 
-// Window is the decisions of some actions (ids) from Since (inclusive) to Until (exclusive).
+// Window selects the decisions of some actions (ids) from Since (inclusive) to Until (exclusive).
 type Window struct {
 	Actions models.Strings
 	Since   time.Time
 	Until   time.Time
 }
 
-// TallyDecisions counts the decisions of a window. A million take about a second, so that the statement gets a time of its
-// own: what the process allows any statement may be too short.
+// TallyDecisions counts the decisions of a window. A million decisions take about a second, so that the statement has a
+// time limit of its own in place of the process's.
 func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit time.Duration) (Tally, error) {
 	var t Tally
 	err := s.Read(ctx, func(q *Q) error {
@@ -134,7 +134,7 @@ func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit
 	return t, err
 }
 
-// Overdue are open evaluations that should have closed before t, at most limit of them.
+// Overdue returns the ids of at most limit evaluations of any environment that should have closed before t.
 func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Scan(&ids).Error

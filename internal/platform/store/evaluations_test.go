@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// A report reads the decisions of its actions in its window by the index, however many others there are.
-func TestReportsReadTheirWindowOnly(t *testing.T) {
+// A report reads the decisions of its actions in its window by an index, however many other decisions there are.
+func TestTallyDecisionsReadsTheWindowByIndex(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)

@@ -11,18 +11,18 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Events stores events in their order.
+// Events stores the events of the log and reads them in their order.
 type Events struct{ *Q }
 
 // Events returns the queries of the aggregate.
 func (q *Q) Events() Events { return Events{q} }
 
-// WithCauses finds an event for the fan-out, which knows the environment and no tenant, behind at most limit events that
-// precede it in its transaction, in order. Empty if the event is gone. The first entry of a transaction is always among them.
+// WithCauses returns an event, by environment and id, and at most limit events that precede it in its transaction, in
+// order. It returns none if the event is gone. The first event of the transaction is always among them.
 func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
 	var rows []models.Event
-	err := q.gorm(ctx).Raw(`with told as (select txid, seq from events where environment_id = @environment and id = @id),
-		before as (select e.* from events e, told where e.environment_id = @environment and e.txid = told.txid and e.seq < told.seq)
+	err := q.gorm(ctx).Raw(`with target as (select txid, seq from events where environment_id = @environment and id = @id),
+		before as (select e.* from events e, target where e.environment_id = @environment and e.txid = target.txid and e.seq < target.seq)
 		select * from (
 			(select * from before order by seq limit 1)
 			union (select * from before order by seq desc limit @limit)
@@ -31,21 +31,21 @@ func (q Events) WithCauses(ctx context.Context, environment, id string, limit in
 	return rows, err
 }
 
-// eventColumns are what a writer says of an entry, in the order of insertEvent's arguments.
+// eventColumns are the columns that a writer sets, in the order of insertEvent's arguments. The others have defaults.
 const eventColumns = `id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
 	decision, actor, request_id, workflow_id, data, salt, digest`
 
 const insertEvent = `insert into events (` + eventColumns + `)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-// announceEvent adds the outbox row of an entry if the environment has an enabled webhook endpoint.
+// announceEvent inserts the outbox row of an event if the environment has an enabled webhook endpoint.
 const announceEvent = `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 	select 'event', $1, $2, '{}', $3, $3 where exists
 	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
 
-// Append writes one entry of the log and, where announce is set and the environment has an enabled webhook
-// endpoint, the outbox row that fans it out. It sends no notification: a transaction that notifies commits under a lock of
-// the whole server. Write wakes the relays after the commit, and event streams read the log every tenth of a second.
+// Append inserts one event and, if announce is set and the environment has an enabled webhook endpoint, the outbox row
+// that delivers it. It sends no notification: a transaction with a NOTIFY commits under a lock of the whole server. Write
+// wakes the relays after the commit, and event streams read the log every tenth of a second.
 func (q Events) Append(ctx context.Context, e models.Event, announce bool) error {
 	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
 		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
@@ -64,25 +64,26 @@ func (q Events) Append(ctx context.Context, e models.Event, announce bool) error
 	return nil
 }
 
-// ActivityFilter narrows a reading of the log. Types is required: the types that may be shown. Empty fields filter nothing.
+// ActivityFilter narrows a list of events. Types is required: the types that the caller may see. Other empty fields
+// filter nothing.
 type ActivityFilter struct {
 	Types    []string
-	Subject  string // the relying party's own id
+	Subject  string // the relying party's id
 	Action   string
 	Decision string
 	Since    *time.Time // inclusive
 	Until    *time.Time // exclusive
 }
 
-// fewTypes is up to how many types a reading looks for each by itself. One pass over the whole environment would be long
-// where they are rare.
+// fewTypes is the number of types up to which Activity looks up each type by itself. One scan of the whole environment
+// would take long if the types are rare.
 const fewTypes = 12
 
 // Activity lists events of an environment, newest first.
 func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
 	tx := q.gorm(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
-		// By uid, which is indexed. An event that names a subject always has it.
+		// Selects by uid, which is indexed and set in every event that names a subject.
 		tx = tx.Where("subject_uid in (select uid from subjects where environment_id = ? and external_id = ?) and subject = ?",
 			s.Environment, f.Subject, f.Subject)
 	}
@@ -107,11 +108,11 @@ func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page)
 	if err := tx.Scan(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
+	rows, next := cutPage(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
 	return rows, next, nil
 }
 
-// between keeps what happened from since on (inclusive) and before until (exclusive); nil is unbounded.
+// between adds the condition that the column at is from since (inclusive) to until (exclusive). nil is unbounded.
 func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
 	if since != nil {
 		tx = tx.Where("at >= ?", *since)
@@ -122,14 +123,14 @@ func between(tx *gorm.DB, since, until *time.Time) *gorm.DB {
 	return tx
 }
 
-// Get finds one event.
+// Get returns one event.
 func (q Events) Get(ctx context.Context, s Scope, id string) (models.Event, error) {
 	var e models.Event
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&e).Error
-	return one(e, err)
+	return orNotFound(e, err)
 }
 
-// OfAuthorization lists what the log says of one authorization, in order.
+// OfAuthorization returns the events about the authorizations, in order.
 func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
@@ -137,15 +138,15 @@ func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]m
 	return rows, err
 }
 
-// Position is a place in the log: events are read in the order of (transaction, number), and only those of transactions
-// older than every running one, so that a commit that comes late is never stepped over.
+// Position is a position in the log. Events are ordered by transaction and number, and only those of transactions older
+// than every running one are read, so that no reader skips an event that is committed late.
 type Position struct {
 	TxID uint64
 	Seq  int64
 }
 
-// At is the position of an event.
-func At(e models.Event) Position { return Position{e.TxID, e.Seq} }
+// PositionOf returns the position of an event.
+func PositionOf(e models.Event) Position { return Position{e.TxID, e.Seq} }
 
 // Before reports whether p comes before o.
 func (p Position) Before(o Position) bool {
@@ -154,7 +155,7 @@ func (p Position) Before(o Position) bool {
 
 func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
 
-// Horizon is the position behind every event that can be read now.
+// Horizon returns the position behind every event that can be read now.
 func (q Events) Horizon(ctx context.Context) (Position, error) {
 	var text string
 	if err := q.queryRow(ctx, "select "+horizon+"::text").Scan(&text); err != nil {
@@ -164,7 +165,7 @@ func (q Events) Horizon(ctx context.Context) (Position, error) {
 	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
 }
 
-// After reads at most limit events of the environments behind a position, in order.
+// After returns at most limit events of the environments behind a position, in order.
 func (q Events) After(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.gorm(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,

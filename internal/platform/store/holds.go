@@ -14,37 +14,37 @@ type Holds struct{ *Q }
 // Holds returns the queries of the aggregate.
 func (q *Q) Holds() Holds { return Holds{q} }
 
-// Get is the hold of an authorization of the environment.
+// Get returns the hold of an authorization of the environment.
 func (q Holds) Get(ctx context.Context, s Scope, authorization string) (models.Hold, error) {
 	var row models.Hold
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
 		Take(&row).Error
-	return one(row, err)
+	return orNotFound(row, err)
 }
 
-// HoldCase is a hold with what a move needs to know of it.
+// HoldCase is a hold with the rows that a transition of it needs.
 type HoldCase struct {
 	Hold    models.Hold
 	Parent  models.Authorization
-	Subject string // the relying party's own id of the subject
+	Subject string // the relying party's id of the subject
 }
 
-// LockCase locks the hold's row for the rest of the transaction. It is looked up by id alone: a run knows the hold it
-// was started for, and nobody else asks.
+// LockCase returns a hold by its authorization's id alone, for the hold's workflow, which knows no scope. It locks the
+// hold until the transaction ends.
 func (q Holds) LockCase(ctx context.Context, authorization string) (HoldCase, error) {
 	var c HoldCase
 	if err := q.gorm(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
-		return one(c, err)
+		return orNotFound(c, err)
 	}
 	if err := q.gorm(ctx).Where("id = ?", authorization).Take(&c.Parent).Error; err != nil {
-		return one(c, err)
+		return orNotFound(c, err)
 	}
 	var err error
 	c.Subject, err = q.externalID(ctx, c.Hold.SubjectUID)
 	return c, err
 }
 
-// Resolve moves a pending hold that is not yet due to approved or rejected and reports whether it did.
+// Resolve moves a pending hold that is not due to approved or rejected and reports whether it did.
 func (q Holds) Resolve(ctx context.Context, authorization string, to models.HoldStatus, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set status = $2, resolved_at = $3, resolved_by = $4
 		where authorization_id = $1 and status = 'pending' and due_at > $3`, authorization, string(to), at, by)
@@ -58,20 +58,20 @@ func (q Holds) Expire(ctx context.Context, authorization string, at time.Time) (
 	return n == 1, err
 }
 
-// Remind marks a pending hold as reminded of and reports whether it did.
+// Remind marks a pending hold as reminded and reports whether it did.
 func (q Holds) Remind(ctx context.Context, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set reminded_at = $2
 		where authorization_id = $1 and status = 'pending' and reminded_at is null`, authorization, at)
 	return n == 1, err
 }
 
-// SetFollowUp records the authorization that an approval led to.
+// SetFollowUp records the follow-up decision of an approved hold.
 func (q Holds) SetFollowUp(ctx context.Context, authorization, child string) error {
 	_, err := q.exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1", authorization, child)
 	return err
 }
 
-// PutReview records what a reviewer said of a hold; a reviewer has one say, and the later replaces the earlier.
+// PutReview stores the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it.
 func (q Holds) PutReview(ctx context.Context, r models.Review) error {
 	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal)
 		values ($1, $2, $3, $4, $5, $6, $7) on conflict (authorization_id, reviewer)
@@ -80,7 +80,7 @@ func (q Holds) PutReview(ctx context.Context, r models.Review) error {
 	return err
 }
 
-// ReviewedBy is the resolution a reviewer gave of a hold; empty for none.
+// ReviewedBy returns the reviewer's resolution of a hold, or "" if there is none.
 func (q Holds) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
 	var resolutions []string
 	err := q.gorm(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
@@ -91,20 +91,20 @@ func (q Holds) ReviewedBy(ctx context.Context, authorization, reviewer string) (
 	return resolutions[0], nil
 }
 
-// StoredReceipt is the answer the review got that settled the hold, without the proof of the follow-up decision.
+// StoredReceipt is the response to the review that settled a hold, without the proof of the follow-up decision.
 type StoredReceipt struct {
 	Body   []byte
 	Child  *string // the authorization of the follow-up decision
 	Sealed []byte  // its proof; nil if there is none, or if Body still has it
 }
 
-// ReviewReceipt is the receipt of a settled hold.
+// ReviewReceipt returns the receipt of a settled hold.
 func (q Holds) ReviewReceipt(ctx context.Context, authorization string) (StoredReceipt, error) {
 	var r StoredReceipt
 	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p where p.authorization_id = h.child_authorization_id)
 		from reviews r join holds h on h.authorization_id = r.authorization_id
 		where r.authorization_id = $1 and r.receipt is not null`, authorization).Scan(&r.Body, &r.Child, &r.Sealed)
-	return one(r, err)
+	return orNotFound(r, err)
 }
 
 // RecordRejection records the outcome of a rejected hold on its authorization.
@@ -114,10 +114,10 @@ func (q Holds) RecordRejection(ctx context.Context, authorization string, noteDi
 	return err
 }
 
-// standing is the condition that a review r of a hold h counts. Of a hold that is settled every review counts that counted
-// then; of a pending one only those of reviewers in good standing at the time that replaces @at: a credential that is neither
-// revoked nor expired, or a person who still is a reviewer of the environment.
-const standing = `(h.status <> 'pending' or case
+// inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
+// hold only reviews of reviewers in good standing count, at the time that replaces @at: a credential that is neither
+// revoked nor expired, or a person who is still a reviewer of the environment.
+const inGoodStanding = `(h.status <> 'pending' or case
 	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
 		and c.environment_id = h.environment_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at))
 	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
@@ -127,9 +127,9 @@ const standing = `(h.status <> 'pending' or case
 
 // countedApprovals counts the principals whose approval of the hold h counts.
 const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
-	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + standing + `)`
+	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
-// Approvals counts the distinct principals who approve of a hold and are in good standing at a time.
+// Approvals counts the distinct principals who approve a hold and are in good standing at a time.
 func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
 	var n int
 	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1",
@@ -137,7 +137,7 @@ func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time
 	return n, err
 }
 
-// Overdue are pending holds that should have expired before t, at most limit of them.
+// Overdue returns the authorization ids of at most limit holds of any environment that should have expired before t.
 func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Scan(&ids).Error

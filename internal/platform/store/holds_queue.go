@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// HoldFilter narrows the queue of reviewers. Now decides which pending holds have expired.
+// HoldFilter narrows the queue of the reviewers. Now decides which pending holds count as expired.
 type HoldFilter struct {
 	Status       models.HoldStatus
 	Action       string     // action key; empty for all
@@ -20,14 +20,14 @@ type HoldFilter struct {
 	DueBefore    *time.Time // only holds due before it
 	OpenedBefore *time.Time // only holds opened before it
 	MostUrgent   bool       // soonest due first, instead of newest first
-	Reviewer     string     // whose own say to tell
+	Reviewer     string     // the reviewer whose OwnResolution to return
 	Now          time.Time
 }
 
 // QueuedHold is a hold as reviewers see it.
 type QueuedHold struct {
 	AuthorizationID   string
-	CredentialID      string // which asked
+	CredentialID      string // that requested the authorization
 	ActionKey         string
 	Subject           string
 	RiskClass         string
@@ -39,7 +39,7 @@ type QueuedHold struct {
 	ApprovalsRequired int
 	SelfReviewBarred  bool
 	Approvals         int
-	OwnResolution     *string // of the reviewer who asks
+	OwnResolution     *string // of HoldFilter.Reviewer; nil if none
 	Details           []byte  // sealed; nil for an action that shows none
 }
 
@@ -71,11 +71,11 @@ func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Queu
 	if err := tx.Scan(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, key)
+	rows, next := cutPage(rows, p, key)
 	return rows, next, nil
 }
 
-// narrow applies what a filter says of holds h and their authorizations a.
+// narrow adds the conditions of the filter on holds h and their authorizations a.
 func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
 	switch f.Status {
 	case models.HoldPending:
@@ -100,7 +100,7 @@ func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
 	return tx
 }
 
-// HoldCounts is what waits for reviewers.
+// HoldCounts counts the holds that wait for reviewers.
 type HoldCounts struct {
 	Pending        int64        `json:"pending"`
 	WithinHour     int64        `json:"within_hour"` // due within an hour
@@ -113,13 +113,13 @@ type HoldCounts struct {
 	ByAction       []KeyedCount `json:"by_action"`
 }
 
-// KeyedCount is one part of a count.
+// KeyedCount is the part of a count with one key.
 type KeyedCount struct {
 	Key   string `json:"key"`
 	Count int64  `json:"count"`
 }
 
-var countedNow = strings.ReplaceAll(standing, "@at", "$3")
+var countedNow = strings.ReplaceAll(inGoodStanding, "@at", "$3")
 
 // countHolds reads each pending hold once, by the index holds_queue.
 var countHolds = `with waiting as materialized (
@@ -142,8 +142,8 @@ select jsonb_build_object(
 		(select action_key k, count(*) n from waiting group by 1 order by n desc, k limit 200) a))
 from waiting`
 
-// Count counts the pending holds of the environment that are not due at now; action and risk narrow it where not
-// empty. By action, the 200 with the most holds are told apart.
+// Count counts the environment's pending holds that are not due at now. action and risk narrow it if they are not empty.
+// By action, it lists the 200 actions with the most holds.
 func (q Holds) Count(ctx context.Context, s Scope, action, risk string, now time.Time) (HoldCounts, error) {
 	var c HoldCounts
 	var raw []byte

@@ -7,14 +7,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Idempotency stores idempotency keys with their responses.
+// Idempotency stores the responses to requests with an Idempotency-Key header.
 type Idempotency struct{ *Q }
 
 // Idempotency returns the queries of the aggregate.
 func (q *Q) Idempotency() Idempotency { return Idempotency{q} }
 
-// Reserve inserts the row of a request that begins. It reports false where the key is taken, unless by a
-// request that began before abandoned and never finished, which it replaces.
+// Reserve inserts the row of a request that begins. It returns false if the key is taken. A request that began before
+// abandoned and never finished is replaced.
 func (q Idempotency) Reserve(ctx context.Context, k models.IdempotencyKey, abandoned time.Time) (bool, error) {
 	n, err := q.exec(ctx, `insert into idempotency_keys as k (credential_id, key, operation, request_hash, created_at)
 		values ($1, $2, $3, $4, $5)
@@ -24,7 +24,7 @@ func (q Idempotency) Reserve(ctx context.Context, k models.IdempotencyKey, aband
 	return n == 1, err
 }
 
-// Finish keeps the answer with the reservation; a reservation that was taken over keeps the other's.
+// Finish stores the response to a reserved request. It does nothing if the reservation was replaced.
 func (q Idempotency) Finish(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, `update idempotency_keys set status = $3, headers = $4, body = $5
 		where credential_id = $1 and key = $2 and status is null and created_at = $6`,
@@ -32,20 +32,20 @@ func (q Idempotency) Finish(ctx context.Context, k models.IdempotencyKey) error 
 	return err
 }
 
-// Release drops the reservation of a request that failed on our side.
+// Release deletes the reservation of a request that failed on our side, so that the caller can retry it.
 func (q Idempotency) Release(ctx context.Context, k models.IdempotencyKey) error {
 	_, err := q.exec(ctx, `delete from idempotency_keys where credential_id = $1 and key = $2 and status is null and created_at = $3`,
 		k.CredentialID, k.Key, k.CreatedAt)
 	return err
 }
 
-// Get reads what is kept for a key.
+// Get returns the row of a key.
 func (q Idempotency) Get(ctx context.Context, credential, key string) (models.IdempotencyKey, error) {
 	var k models.IdempotencyKey
-	return one(k, q.gorm(ctx).Where("credential_id = ? and key = ?", credential, key).Take(&k).Error)
+	return orNotFound(k, q.gorm(ctx).Where("credential_id = ? and key = ?", credential, key).Take(&k).Error)
 }
 
-// Drop forgets answers kept since before t.
+// Drop deletes the rows created before t.
 func (q Idempotency) Drop(ctx context.Context, t time.Time) (int64, error) {
 	return q.exec(ctx, "delete from idempotency_keys where created_at < $1", t)
 }

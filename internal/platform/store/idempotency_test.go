@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// A request that reserved its key and died leaves it to another after a while; what either of them writes late changes
-// nothing, and an answer that is kept is never written again.
-func TestAReservationOutlivedByItsSuccessor(t *testing.T) {
+// A reservation without a response can be replaced after a while. A late write of the replaced request changes nothing, and
+// a stored response is never overwritten.
+func TestReserveReplacesAnAbandonedReservation(t *testing.T) {
 	t.Parallel()
 	st, ctx := storetest.New(t), t.Context()
 	row := func(at time.Time, body string) models.IdempotencyKey {
@@ -30,27 +30,27 @@ func TestAReservationOutlivedByItsSuccessor(t *testing.T) {
 	}
 	dead := row(storetest.Epoch, "of the dead")
 	require.True(t, reserve(dead))
-	require.False(t, reserve(row(storetest.Epoch.Add(time.Minute), "")), "it may still be at work")
-	heir := row(storetest.Epoch.Add(time.Minute+time.Microsecond), "of the heir")
+	require.False(t, reserve(row(storetest.Epoch.Add(time.Minute), "")), "the first request may still be running")
+	heir := row(storetest.Epoch.Add(time.Minute+time.Microsecond), "of the second request")
 	require.True(t, reserve(heir))
 
 	require.NoError(t, st.Idempotency().Finish(ctx, dead))
 	require.NoError(t, st.Idempotency().Release(ctx, dead))
 	kept, err := st.Idempotency().Get(ctx, "crd_1", "k")
 	require.NoError(t, err)
-	require.Nil(t, kept.Status, "the first came back too late")
+	require.Nil(t, kept.Status, "the first request was replaced")
 
 	require.NoError(t, st.Idempotency().Finish(ctx, heir))
 	heir.Body = []byte("written twice")
 	require.NoError(t, st.Idempotency().Finish(ctx, heir))
 	require.NoError(t, st.Idempotency().Release(ctx, heir))
-	require.False(t, reserve(row(storetest.Epoch.Add(time.Hour), "")), "an answer is not abandoned, however old")
+	require.False(t, reserve(row(storetest.Epoch.Add(time.Hour), "")), "a stored response is never abandoned")
 	kept, err = st.Idempotency().Get(ctx, "crd_1", "k")
 	require.NoError(t, err)
-	require.Equal(t, "of the heir", string(kept.Body))
+	require.Equal(t, "of the second request", string(kept.Body))
 }
 
-func TestOneOfManyReservesAKey(t *testing.T) {
+func TestReserveGrantsAKeyToOneOfManyRequests(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	abandoned := models.IdempotencyKey{CredentialID: "crd_1", Key: "abandoned", RequestHash: []byte{1}, CreatedAt: storetest.Epoch.Add(-time.Hour)}

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Invitations stores invitations of staff.
+// Invitations stores the invitations of staff to the console.
 type Invitations struct{ *Q }
 
 // Invitations returns the queries of the aggregate.
@@ -20,8 +20,8 @@ func (q Invitations) Create(ctx context.Context, i models.PersonInvitation) erro
 	return q.gorm(ctx).Create(&i).Error
 }
 
-// Get finds an invitation by one of the MACs of its token, with its person. Used and expired ones are found too.
-// Lock keeps it to the end of the transaction. The token is what the caller has; there is no scope before it is known.
+// Get returns the invitation with one of the MACs of its token, and its person. It returns used and expired invitations
+// too. If lock is set it locks the row until the transaction ends. There is no scope: the caller has only the token.
 func (q Invitations) Get(ctx context.Context, macs [][]byte, lock bool) (models.PersonInvitation, models.Person, error) {
 	var i models.PersonInvitation
 	var p models.Person
@@ -29,14 +29,14 @@ func (q Invitations) Get(ctx context.Context, macs [][]byte, lock bool) (models.
 	if lock {
 		tx = tx.Clauses(clause.Locking{Strength: "UPDATE"})
 	}
-	if i, err := one(i, tx.Take(&i).Error); err != nil {
+	if i, err := orNotFound(i, tx.Take(&i).Error); err != nil {
 		return i, p, err
 	}
-	p, err := one(p, q.gorm(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
+	p, err := orNotFound(p, q.gorm(ctx).Where("id = ?", i.PersonID).Take(&p).Error)
 	return i, p, err
 }
 
-// Open are the invitations of a person that can still be used.
+// Open returns the number of a person's invitations that can still be used.
 func (q Invitations) Open(ctx context.Context, person string, now time.Time) (int, error) {
 	var n int
 	err := q.queryRow(ctx, "select count(*) from person_invitations where person_id = $1 and used_at is null and expires_at > $2",
@@ -44,20 +44,20 @@ func (q Invitations) Open(ctx context.Context, person string, now time.Time) (in
 	return n, err
 }
 
-// SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
+// SetCeremony stores the WebAuthn ceremony that the next completion is checked against; nil ends it.
 func (q Invitations) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
 	_, err := q.exec(ctx, "update person_invitations set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
 	return err
 }
 
-// Use spends an invitation; false where it was spent before or is over.
+// Use marks an invitation as used. It returns false if it was used before or has expired.
 func (q Invitations) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
 		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
 	return n == 1, err
 }
 
-// Void ends what invitations a person still has.
+// Void ends the unused invitations of a person.
 func (q Invitations) Void(ctx context.Context, person string, at time.Time) error {
 	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)
 	return err

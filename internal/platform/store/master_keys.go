@@ -8,26 +8,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MasterKeys stores the fingerprints of master keys.
+// MasterKeys stores the fingerprints of the master keys that sealed columns of this database.
 type MasterKeys struct{ *Q }
 
 // MasterKeys returns the queries of the aggregate.
 func (q *Q) MasterKeys() MasterKeys { return MasterKeys{q} }
 
-// List are the master keys that sealed this database, oldest first, retired ones too.
+// List returns the master keys of this database, oldest first, retired ones too.
 func (q MasterKeys) List(ctx context.Context) ([]models.MasterKey, error) {
 	var rows []models.MasterKey
 	err := q.gorm(ctx).Order("recorded_at, id").Find(&rows).Error
 	return rows, err
 }
 
-// Lock lets no other transaction record or retire a master key until this one ends. Reading goes on.
+// Lock keeps other transactions from recording or retiring a master key until this one ends. They can still read.
 func (q MasterKeys) Lock(ctx context.Context) error {
 	_, err := q.exec(ctx, "lock table master_keys in share row exclusive mode")
 	return err
 }
 
-// Record adds a master key, or takes one that was retired back into use.
+// Record adds a master key, or puts a retired one back into use.
 func (q MasterKeys) Record(ctx context.Context, k models.MasterKey) error {
 	_, err := q.exec(ctx, `insert into master_keys (id, fingerprint, recorded_at) values ($1, $2, $3)
 		on conflict (id) do update set recorded_at = excluded.recorded_at, retired_at = null
@@ -35,14 +35,14 @@ func (q MasterKeys) Record(ctx context.Context, k models.MasterKey) error {
 	return err
 }
 
-// Retire marks a master key as no longer needed; false if there is none in use with the id.
+// Retire marks a master key as no longer needed. It returns false if none with the id is in use.
 func (q MasterKeys) Retire(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update master_keys set retired_at = $2 where id = $1 and retired_at is null", id, at)
 	return n == 1, err
 }
 
-// sealedColumns are the columns with values that internal/platform/keyring sealed. Answers kept for idempotency are left out: they
-// end within a day.
+// sealedColumns are the columns with values sealed by internal/platform/keyring. Responses stored for idempotency are
+// left out: they expire within a day.
 var sealedColumns = []struct{ table, column, where string }{
 	{"signing_keys", "sealed", "status <> 'retired'"},
 	{"webhook_secrets", "sealed", "true"},
@@ -50,14 +50,13 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"subjects", "timing_template", "true"},
 	{"typed_passages", "passages", "true"},
 	{"shown_details", "details", "true"},
-	{"proofs", "sealed", "true"}, // also of one that is over: a repeated request gets its stored answer
+	{"proofs", "sealed", "true"}, // expired ones too: a repeated request returns its stored response
 	{"sessions", "state", "status = 'active'"},
 	{"research_periods", "salt", "true"},
 	{"research_links", "pseudonym", "true"},
 }
 
-// SealedBy counts, by table, the rows that a master key sealed and that are still needed. It reads whole tables: it is for
-// the operator's command alone.
+// SealedBy counts, by table, the rows in use that a master key sealed. It reads whole tables, for an operator's command.
 func (q MasterKeys) SealedBy(ctx context.Context, id []byte) (map[string]int64, error) {
 	if _, err := q.exec(ctx, "set local statement_timeout = '10min'"); err != nil {
 		return nil, err
@@ -76,8 +75,8 @@ func (q MasterKeys) SealedBy(ctx context.Context, id []byte) (map[string]int64, 
 	return found, nil
 }
 
-// CredentialKeysBefore counts the API keys in use that were made before t. The keyed hash of one does not say which master
-// key it was made with; its age does.
+// CredentialKeysBefore counts the API keys that were created before t and are valid at a time. The MAC of a key does not
+// say which master key it was made with; its age does.
 func (q MasterKeys) CredentialKeysBefore(ctx context.Context, t, at time.Time) (int64, error) {
 	var n int64
 	err := q.queryRow(ctx, `select count(*) from credential_keys k join credentials c on c.id = k.credential_id

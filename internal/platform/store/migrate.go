@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ErrNewerSchema says that a newer binary's migrations took away what this one needs.
+// ErrNewerSchema says that the migrations of a newer binary removed something that this one needs.
 type ErrNewerSchema struct{ Database, Binary int64 }
 
 func (e ErrNewerSchema) Error() string {
@@ -18,8 +18,8 @@ func (e ErrNewerSchema) Error() string {
 		e.Database, e.Binary)
 }
 
-// Migrate brings the schema up to this binary's version and returns the versions before and after. Several processes
-// may call it at once; one does the work.
+// Migrate migrates the schema to this binary's version and returns the versions before and after. If several processes
+// call it at once, one migrates and the others wait.
 func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 	p, err := s.migrations()
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 	return before, after, nil
 }
 
-// CheckSchema reports an error where the database's schema is not one this binary can run on: older by a migration, or so
-// new that something this binary needs is gone. A schema that only has more is fine: while an upgrade rolls, the old
-// binaries serve on it. It changes nothing.
+// CheckSchema returns an error if this binary cannot run on the schema of the database: it is older by a migration, or so
+// new that something this binary needs was removed. A schema with additions is fine, so that the previous version serves
+// during an upgrade. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	p, err := s.migrations()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	}
 	switch want := newest(p); {
 	case have < want:
-		return fmt.Errorf("the database is at schema version %d and this binary wants %d: run countersign migrate", have, want)
+		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run countersign migrate", have, want)
 	case have > want:
 		return s.checkFloor(ctx, have, want)
 	}
@@ -91,7 +91,7 @@ func newest(p *goose.Provider) int64 {
 	return v
 }
 
-// lockMigrations holds a session advisory lock around f, on a connection of its own.
+// lockMigrations runs f under a session advisory lock, on a connection of its own.
 func (s *Store) lockMigrations(ctx context.Context, f func() error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

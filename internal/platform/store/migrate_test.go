@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// later makes the schema one that a newer binary migrated, with a floor.
+// later sets the schema version and floor that a newer binary would have set.
 func later(t *testing.T, st *store.Store, floor int) {
 	t.Helper()
 	_, err := st.Pool().Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (99999, true)")
@@ -22,16 +22,16 @@ func later(t *testing.T, st *store.Store, floor int) {
 	require.NoError(t, err)
 }
 
-func TestABinaryRunsOnASchemaThatOnlyHasMore(t *testing.T) {
+func TestCheckSchemaAcceptsASchemaWithAdditions(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	later(t, st, 0)
 	require.NoError(t, st.CheckSchema(t.Context()))
 	_, _, err := st.Migrate(t.Context())
-	require.ErrorAs(t, err, &store.ErrNewerSchema{}, "an old binary migrates nothing")
+	require.ErrorAs(t, err, &store.ErrNewerSchema{}, "an old binary must not migrate")
 }
 
-func TestABinaryDoesNotRunWithoutWhatItNeeds(t *testing.T) {
+func TestCheckSchemaRefusesASchemaWithoutAnObjectItNeeds(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	later(t, st, 99998)
@@ -43,7 +43,7 @@ const lastUnreleased = 27
 
 var contracting = regexp.MustCompile(`(?i)drop\s+(table|column)|rename|alter\s+column\s+\w+\s+(set\s+data\s+)?type|set\s+not\s+null`)
 
-// A migration that takes something away says from which version on binaries do without it.
+// A migration that removes an object sets the schema version from which binaries work without it.
 func TestMigrationsExpandOrRaiseTheFloor(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(models.Migrations, "migrations/*.sql")
@@ -56,7 +56,7 @@ func TestMigrationsExpandOrRaiseTheFloor(t *testing.T) {
 		if number(t, file) <= lastUnreleased || !contracting.MatchString(up) {
 			continue
 		}
-		require.Contains(t, up, "update schema_floor set version", "%s takes away: %s", file, contracting.FindString(up))
+		require.Contains(t, up, "update schema_floor set version", "%s removes an object: %s", file, contracting.FindString(up))
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Moves stores requests for moves of challenges and holds.
+// Moves stores the requested moves (transitions) of challenges and holds until a workflow executes them.
 type Moves struct{ *Q }
 
 // Moves returns the queries of the aggregate.
 func (q *Q) Moves() Moves { return Moves{q} }
 
-// Insert keeps what was asked; the same request again changes nothing.
+// Insert stores a request. A repeated request changes nothing.
 func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
 		passkey_id, sign_count, backup_state, note_digest, requested_at)
@@ -22,9 +22,9 @@ func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 	return err
 }
 
-// Get is what was asked of a challenge or a hold.
+// Get returns a stored request for a challenge or a hold, by the digest of its content.
 func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
 	var row models.MoveRequest
 	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
-	return one(row, err)
+	return orNotFound(row, err)
 }

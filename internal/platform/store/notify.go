@@ -15,15 +15,16 @@ const (
 	ChannelPolicy      = "cs_policy"      // payload: environment id and action key, separated by a space
 	ChannelCredential  = "cs_credential"  // payload: credential id
 	ChannelEnvironment = "cs_environment" // payload: environment id
-	ChannelBackground  = "cs_background"  // payload: version of a background; may be empty
+	ChannelBackground  = "cs_background"  // payload: version of a background, or empty
 	ChannelSigningKey  = "cs_signing_key" // payload: environment id
 )
 
-// Reanchored is the payload on ChannelEvents that says that places in the log were moved: a reader begins anew from an event.
+// Reanchored is the payload on ChannelEvents that says that events were renumbered: a reader looks its last event up
+// again.
 const Reanchored = "reanchored"
 
-// wakeEvery bounds how often one process sends the same wake-up. A NOTIFY inside a transaction would make Postgres
-// serialise the commits of all who send one, so the decision path wakes listeners after its commit, in bulk.
+// wakeEvery is the shortest time between two wake-ups on one channel by one process. Wake-ups are sent after the commit,
+// and not inside the transaction, because Postgres serialises the commits of transactions with a NOTIFY.
 const wakeEvery = 20 * time.Millisecond
 
 type waker struct {
@@ -34,8 +35,8 @@ type waker struct {
 
 func newWaker() *waker { return &waker{due: map[string]bool{}, signal: make(chan struct{}, 1)} }
 
-// Wake tells the listeners of a channel, soon, that there is something new. It does not wait and may be lost with the
-// process: listeners also poll.
+// Wake notifies the listeners of a channel within wakeEvery. It does not wait, and the notification is lost if the
+// process ends before: listeners poll as well.
 func (s *Store) Wake(channel string) {
 	s.waker.mu.Lock()
 	s.waker.due[channel] = true
@@ -46,7 +47,7 @@ func (s *Store) Wake(channel string) {
 	}
 }
 
-// run sends what is due until ctx ends.
+// run sends the requested wake-ups until ctx ends.
 func (w *waker) run(ctx context.Context, s *Store) {
 	for {
 		select {
@@ -69,14 +70,14 @@ func (w *waker) run(ctx context.Context, s *Store) {
 	}
 }
 
-// Notify tells other processes that listen on the channel; inside a transaction it is sent at the commit.
+// Notify notifies every process that listens on the channel. In a transaction it is sent at the commit.
 func (q *Q) Notify(ctx context.Context, channel, payload string) error {
 	_, err := q.exec(ctx, "select pg_notify($1, $2)", channel, payload)
 	return err
 }
 
-// Listen hands every notification of the channels to f until ctx ends, reconnecting as needed. After each connection it
-// calls f with an empty channel: whatever was cached may be stale.
+// Listen passes every notification on the channels to f until ctx ends, and reconnects as needed. After each connection
+// it calls f with an empty channel: notifications may have been missed, and caches may be stale.
 func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, payload string)) {
 	for ctx.Err() == nil {
 		_ = s.listenOnce(ctx, channels, f)
@@ -88,7 +89,7 @@ func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, p
 }
 
 func (s *Store) listenOnce(ctx context.Context, channels []string, f func(channel, payload string)) error {
-	// A connection of its own: a listener must not take one from the pool for ever.
+	// A listener uses a connection of its own, because it would take one from the pool for as long as it runs.
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Outbox stores work that the relays start.
+// Outbox stores the work that a relay starts after the commit.
 type Outbox struct{ *Q }
 
 // Outbox returns the queries of the aggregate.
 func (q *Q) Outbox() Outbox { return Outbox{q} }
 
-// Insert adds work that must follow the commit. In Write the relays are woken after the commit; outside of it they
-// find the row when they next look.
+// Insert adds a row of work. In Write the relays are woken after the commit; otherwise they find the row when they poll
+// next.
 func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
@@ -22,10 +22,10 @@ func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	return err
 }
 
-// Claim takes up to limit due rows of the topics and hides them from other relays until lease is over: a relay
-// that dies gives them back by itself. A row never tried before is due at once, whatever the clock of the replica that
-// wrote it says.
-func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, lease time.Duration) ([]models.Outbox, error) {
+// Claim returns at most limit due rows of the topics and hides them from other relays for a duration, after which they are
+// due again: the rows of a relay that dies are claimed by another. A row without an attempt is due at once, even if the clock
+// of the replica that inserted it was ahead.
+func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, hidden time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
 	err := q.gorm(ctx).Raw(`with due as (select id from outbox where topic in @topics and available_at <= @now
 			order by available_at, id limit @limit for update skip locked),
@@ -34,17 +34,17 @@ func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.
 		update outbox o set attempts = o.attempts + 1, available_at = @until
 		from (select id from due union all select id from ahead limit @limit) claimed
 		where o.id = claimed.id returning o.*`, map[string]any{
-		"until": now.Add(lease), "topics": topics, "now": now, "limit": limit,
+		"until": now.Add(hidden), "topics": topics, "now": now, "limit": limit,
 	}).Scan(&rows).Error
 	return rows, err
 }
 
-// Delete removes rows whose work is done.
+// Delete deletes rows whose work is done.
 func (q Outbox) Delete(ctx context.Context, ids []int64) error {
 	return q.gorm(ctx).Exec("delete from outbox where id in ?", ids).Error
 }
 
-// Delay puts a row off until its next try and keeps why.
+// Delay sets the time of a row's next attempt and stores the reason.
 func (q Outbox) Delay(ctx context.Context, id int64, until time.Time, reason string) error {
 	_, err := q.exec(ctx, "update outbox set available_at = $2, last_error = $3 where id = $1", id, until, reason)
 	return err

@@ -10,21 +10,21 @@ import (
 	"gorm.io/gorm"
 )
 
-// Page asks for at most Limit rows older than the opaque cursor After (empty: from the newest).
+// Page requests at most Limit rows behind the opaque cursor After; an empty cursor begins with the newest.
 type Page struct {
 	Limit int
 	After string
 }
 
-// ErrCursor says that a cursor is not one this service gave out.
-var ErrCursor = errors.New("store: cursor cannot be read")
+// ErrCursor says that a cursor was not made by this service.
+var ErrCursor = errors.New("store: the cursor is not valid")
 
-// NextCursor marks the place behind the row with this time and id in a list that runs newest first.
+// NextCursor returns the cursor behind the row with this time and id, in a list that runs newest first.
 func NextCursor(at time.Time, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(at.UnixMicro(), 36) + "." + id))
 }
 
-// ParseCursor reads what NextCursor wrote.
+// ParseCursor returns the time and id of a cursor, or ErrCursor.
 func ParseCursor(cursor string) (at time.Time, id string, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -38,8 +38,8 @@ func ParseCursor(cursor string) (at time.Time, id string, err error) {
 	return time.UnixMicro(micros).UTC(), id, nil
 }
 
-// paginate orders by (timeColumn, idColumn), newest first, from the cursor on. It asks for one row more than the limit,
-// by which cut knows whether there is a next page. Column names are constants of this package, never input.
+// paginate orders by (timeColumn, idColumn), newest first, behind the cursor. It requests one row more than the limit, by
+// which cutPage knows that there is a next page. Column names must be constants of this package: they are not escaped.
 func paginate(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, error) {
 	if p.After != "" {
 		at, id, err := ParseCursor(p.After)
@@ -51,7 +51,7 @@ func paginate(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, error
 	return tx.Order(timeColumn + " desc, " + idColumn + " desc").Limit(p.Limit + 1), nil
 }
 
-// paginateUp orders the other way round, oldest or soonest first.
+// paginateUp is like paginate in the other direction, oldest or soonest first.
 func paginateUp(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, error) {
 	if p.After != "" {
 		at, id, err := ParseCursor(p.After)
@@ -63,8 +63,8 @@ func paginateUp(tx *gorm.DB, p Page, timeColumn, idColumn string) (*gorm.DB, err
 	return tx.Order(timeColumn + ", " + idColumn).Limit(p.Limit + 1), nil
 }
 
-// cut drops the surplus row of paginate and says where the next page starts; empty where there is none.
-func cut[T any](rows []T, p Page, key func(T) (time.Time, string)) ([]T, string) {
+// cutPage removes the surplus row of paginate and returns the cursor of the next page, or "" if this is the last.
+func cutPage[T any](rows []T, p Page, key func(T) (time.Time, string)) ([]T, string) {
 	if len(rows) <= p.Limit {
 		return rows, ""
 	}

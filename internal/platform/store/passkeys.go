@@ -15,17 +15,7 @@ type Passkeys struct{ *Q }
 // Passkeys returns the queries of the aggregate.
 func (q *Q) Passkeys() Passkeys { return Passkeys{q} }
 
-// SpendAssertion raises a passkey's counter to that of the assertion and reports whether it could: not for a passkey
-// that is revoked, and not for a counter that another assertion has reached meanwhile. Authenticators without a counter
-// always say zero.
-func (q Challenges) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
-		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
-		passkey, signCount, backedUp, at)
-	return n == 1, err
-}
-
-// Create inserts a passkey; false where the environment knows its credential id already, whoever has it.
+// Create inserts a passkey. It returns false if the environment has its credential id already, for any subject.
 func (q Passkeys) Create(ctx context.Context, p models.Passkey) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{
 		Columns: []clause.Column{{Name: "environment_id"}, {Name: "credential_id"}}, DoNothing: true,
@@ -33,9 +23,9 @@ func (q Passkeys) Create(ctx context.Context, p models.Passkey) (bool, error) {
 	return res.RowsAffected == 1, res.Error
 }
 
-// List lists a subject's passkeys, revoked ones too, newest first.
+// List lists a subject's passkeys, newest first, revoked ones too.
 func (q Passkeys) List(ctx context.Context, s Scope, uid string, p Page) ([]models.Passkey, string, error) {
-	tx, err := paginate(q.gorm(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
+	tx, err := paginate(q.gorm(ctx).Where(inScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -43,19 +33,19 @@ func (q Passkeys) List(ctx context.Context, s Scope, uid string, p Page) ([]mode
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(r models.Passkey) (time.Time, string) { return r.CreatedAt, r.ID })
+	rows, next := cutPage(rows, p, func(r models.Passkey) (time.Time, string) { return r.CreatedAt, r.ID })
 	return rows, next, nil
 }
 
-// Active are the passkeys of the subjects that are not revoked, oldest first.
+// Active returns the subjects' passkeys that are not revoked, oldest first.
 func (q Passkeys) Active(ctx context.Context, s Scope, uids ...string) ([]models.Passkey, error) {
 	var rows []models.Passkey
-	err := q.gorm(ctx).Where(ofScope+" and subject_uid in ? and revoked_at is null", s.Tenant, s.Environment, uids).
+	err := q.gorm(ctx).Where(inScope+" and subject_uid in ? and revoked_at is null", s.Tenant, s.Environment, uids).
 		Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
 
-// Revoke revokes one passkey of the subject; false where it was revoked before, ErrNotFound where there is none.
+// Revoke revokes a passkey of the subject. It returns false if it was revoked before and ErrNotFound if there is none.
 func (q Passkeys) Revoke(ctx context.Context, s Scope, uid, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update passkeys set revoked_at = $5
 		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and id = $4 and revoked_at is null`,
@@ -66,11 +56,21 @@ func (q Passkeys) Revoke(ctx context.Context, s Scope, uid, id string, at time.T
 	var found string
 	err = q.queryRow(ctx, `select id from passkeys where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and id = $4`,
 		s.Tenant, s.Environment, uid, id).Scan(&found)
-	_, err = one(found, err)
+	_, err = orNotFound(found, err)
 	return false, err
 }
 
-// WarnOfClone marks a passkey whose counter went back.
+// SpendAssertion raises the sign count of a passkey to that of an assertion and reports whether it did. It does not if
+// the passkey is revoked or another assertion reached the count before. Authenticators without a counter always send
+// zero.
+func (q Passkeys) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
+		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
+		passkey, signCount, backedUp, at)
+	return n == 1, err
+}
+
+// WarnOfClone marks a passkey whose sign count went backwards, which a cloned authenticator would cause.
 func (q Passkeys) WarnOfClone(ctx context.Context, s Scope, id string) error {
 	_, err := q.exec(ctx, "update passkeys set clone_warning = true where tenant_id = $1 and environment_id = $2 and id = $3",
 		s.Tenant, s.Environment, id)

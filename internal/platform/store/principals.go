@@ -11,14 +11,14 @@ type Principals struct{ *Q }
 // Principals returns the queries of the aggregate.
 func (q *Q) Principals() Principals { return Principals{q} }
 
-// Prefixes of the actors that may review.
+// The prefixes of actors that may review.
 const (
 	actorCredential = "credential:" // #nosec G101 -- how actors begin that are credentials
 	actorPerson     = "person:"
 )
 
-// chainOfIssue walks from credentials to those that issued them, up to the first that no credential issued. Who issued a
-// credential never changes. The depth is bounded so that no row can make it walk for ever.
+// chainOfIssue follows credentials to those that issued them, up to the first that no credential issued. The issuer of a
+// credential never changes. The depth is bounded, so that no row can make the query loop.
 const chainOfIssue = `with recursive chain as (
 		select id as leaf, id, created_by, 1 as depth from credentials where tenant_id = $1 and environment_id = $2 and id = any($3)
 		union all
@@ -27,10 +27,9 @@ const chainOfIssue = `with recursive chain as (
 		where chain.depth < 64)
 	select distinct on (leaf) leaf, id, created_by from chain order by leaf, depth desc`
 
-// List are who stands behind credentials, by credential id: the credential at the root of the chain of issue, or the
-// person who issued that. Keys that one key issued are one principal with it, however many they are; keys made at the
-// command line are each a principal of their own, because each is handed to one party. An unknown credential stands for
-// itself.
+// List returns the principals of credentials, by credential id: the credential at the root of the chain of issue, or the
+// person who issued that one. All keys that one key issued are one principal with it. Keys made at the command line are
+// each a principal of their own, because each is given to one party. An unknown credential is its own principal.
 func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
 	out := make(map[string]string, len(credentials))
 	for _, id := range credentials {
@@ -53,7 +52,7 @@ func (q Principals) List(ctx context.Context, s Scope, credentials []string) (ma
 	return out, rows.Err()
 }
 
-// Get is who stands behind an actor: the actor itself, unless it is a credential.
+// Get returns the principal of an actor: the actor itself, unless it is a credential.
 func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {

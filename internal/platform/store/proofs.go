@@ -13,13 +13,13 @@ type Proofs struct{ *Q }
 // Proofs returns the queries of the aggregate.
 func (q *Q) Proofs() Proofs { return Proofs{q} }
 
-// Get is one proof of the scope.
+// Get returns one proof of the scope.
 func (q Proofs) Get(ctx context.Context, s Scope, jti string) (models.Proof, error) {
 	var p models.Proof
-	return one(p, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
+	return orNotFound(p, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
 }
 
-// Consume uses a proof up; of any number of callers one gets true.
+// Consume marks an active proof as consumed. Of concurrent callers only one gets true.
 func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update proofs set status = 'consumed', consumed_at = $4, consumed_by = $5, compact = null
 		where tenant_id = $1 and environment_id = $2 and jti = $3 and status = 'active' and expires_at > $4`,
@@ -27,8 +27,8 @@ func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Ti
 	return n == 1, err
 }
 
-// RevokeOfKey voids open proofs that a signing key signed and that have not expired, at most limit of them, and says
-// which they were. A proof is no older than longest, by which it is found.
+// RevokeOfKey revokes at most r.Limit active proofs signed by a key and returns them. It finds them by the time of their
+// decision, which is at most r.Longest ago.
 func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
 	err := q.gorm(ctx).Raw(`with open as (
@@ -45,22 +45,22 @@ func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocati
 	return rows, err
 }
 
-// Revocation says why and as of when proofs are voided.
+// Revocation is the reason, time and bounds of revoking the proofs of a key.
 type Revocation struct {
 	Reason  string
 	At      time.Time
-	Longest time.Duration // that a proof can live after its decision
+	Longest time.Duration // longest time from a decision to the expiry of its proof
 	Limit   int
 }
 
-// VoidedProof is a proof that was voided, with its subject.
+// VoidedProof is a revoked proof with its subject.
 type VoidedProof struct {
 	Voided
 	SubjectUID string
 	Subject    string
 }
 
-// Voided is a challenge or proof that a move of its subject made void.
+// Voided is a challenge or proof that a change of its subject cancelled or revoked.
 type Voided struct {
 	ID              string
 	AuthorizationID string
@@ -68,7 +68,7 @@ type Voided struct {
 	Decision        string
 }
 
-// RevokeOfSubject voids the subject's open proofs that have not expired and says which they were.
+// RevokeOfSubject revokes the subject's active proofs and returns them.
 func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
 	var rows []Voided
 	err := q.gorm(ctx).Raw(`with voided as (

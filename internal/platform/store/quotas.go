@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Quotas stores the counters of rate limits.
+// Quotas stores the counters of rate limits, by bucket and window.
 type Quotas struct{ *Q }
 
 // Quotas returns the queries of the aggregate.
 func (q *Q) Quotas() Quotas { return Quotas{q} }
 
-// Take takes n of a bucket's quota in the window, or nothing where that would pass the limit. It answers whether it
-// was granted and how much of the window is used.
+// Take adds n to the use of a bucket in the window, unless that would exceed limit. It returns whether it did and how
+// much of the window is used.
 func (q Quotas) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
 	err = q.queryRow(ctx, `with took as (
 			insert into rate_windows as w (bucket, window_start, used) values ($1, $2, $3)
@@ -25,13 +25,13 @@ func (q Quotas) Take(ctx context.Context, bucket string, window time.Time, n, li
 	return granted, used, err
 }
 
-// Return gives back what was taken and not used.
+// Return subtracts n from the use of a bucket, for quota that was taken and not used.
 func (q Quotas) Return(ctx context.Context, bucket string, window time.Time, n int) error {
 	_, err := q.exec(ctx, "update rate_windows set used = greatest(used - $3, 0) where bucket = $1 and window_start = $2", bucket, window, n)
 	return err
 }
 
-// Drop forgets windows that ended before t.
+// Drop deletes windows that began before t.
 func (q Quotas) Drop(ctx context.Context, t time.Time) (int64, error) {
 	return q.exec(ctx, "delete from rate_windows where window_start < $1", t)
 }

@@ -17,7 +17,7 @@ func (q *Q) Recoveries() Recoveries { return Recoveries{q} }
 
 const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
-// Create inserts a recovery; false where one of the subject is open.
+// Create inserts a recovery. It returns false if the subject has an open one.
 func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{
 		Columns:     []clause.Column{{Name: "subject_uid"}},
@@ -26,47 +26,47 @@ func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error)
 	return res.RowsAffected == 1, res.Error
 }
 
-// Newest is the subject's latest recovery.
+// Newest returns the subject's latest recovery.
 func (q Recoveries) Newest(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.gorm(ctx).Where(ofScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
+	return orNotFound(r, q.gorm(ctx).Where(inScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
 		Order("created_at desc, id desc").Take(&r).Error)
 }
 
-// LockOpen is the subject's recovery that is not over, locked to the end of the transaction.
+// LockOpen returns the subject's open recovery and locks it until the transaction ends.
 func (q Recoveries) LockOpen(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where(inScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
-// Open is LockOpenRecovery without the lock.
+// Open is like LockOpen without the lock.
 func (q Recoveries) Open(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.gorm(ctx).
-		Where(ofScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).
+		Where(inScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
-// Lock finds a recovery by id alone and locks it: a run knows the recovery it was started for, and nobody else asks.
+// Lock is like Get and locks the row until the transaction ends.
 func (q Recoveries) Lock(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
 }
 
-// Get is LockRecovery without the lock.
+// Get returns a recovery by its id alone, for its workflow, which knows no scope.
 func (q Recoveries) Get(ctx context.Context, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return one(r, q.gorm(ctx).Where("id = ?", id).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).Where("id = ?", id).Take(&r).Error)
 }
 
-// Move moves a recovery from one state to the next and reports whether it did.
+// Move moves a recovery from one status to another and reports whether it did.
 func (q Recoveries) Move(ctx context.Context, id string, from, to models.RecoveryStatus, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update recoveries set status = $3, completed_at = case when $3 = 'completed' then $4::timestamptz end
 		where id = $1 and status = $2`, id, string(from), string(to), at)
 	return n == 1, err
 }
 
-// Overdue are recoveries that were due to move before t and have not.
+// Overdue returns the ids of at most limit recoveries that should have moved on before t.
 func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t

@@ -20,34 +20,34 @@ func (q RegistrationGrants) Create(ctx context.Context, g models.RegistrationGra
 	return q.gorm(ctx).Create(&g).Error
 }
 
-// Lock finds a grant of the scope by one of the MACs of its token and locks it to the end of the
-// transaction. Used and expired ones are found too.
+// Lock returns the grant of the scope with one of the MACs of its token and locks it until the transaction ends. It
+// returns used and expired grants too.
 func (q RegistrationGrants) Lock(ctx context.Context, s Scope, macs [][]byte) (models.RegistrationGrant, error) {
 	var g models.RegistrationGrant
-	return one(g, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(ofScope+" and mac in ?", s.Tenant, s.Environment, macs).Take(&g).Error)
+	return orNotFound(g, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where(inScope+" and mac in ?", s.Tenant, s.Environment, macs).Take(&g).Error)
 }
 
-// Get finds a grant by one of the MACs of its token, whatever its scope: whoever holds the token may know.
+// Get returns the grant with one of the MACs of its token. There is no scope: the caller has only the token.
 func (q RegistrationGrants) Get(ctx context.Context, macs [][]byte) (models.RegistrationGrant, error) {
 	var g models.RegistrationGrant
-	return one(g, q.gorm(ctx).Where("mac in ?", macs).Take(&g).Error)
+	return orNotFound(g, q.gorm(ctx).Where("mac in ?", macs).Take(&g).Error)
 }
 
-// SetCeremony keeps what the next completion is held against; nil ends the ceremony under way.
+// SetCeremony stores the WebAuthn ceremony that the next completion is checked against; nil ends it.
 func (q RegistrationGrants) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
 	_, err := q.exec(ctx, "update registration_grants set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
 	return err
 }
 
-// Use spends a grant; false where it was spent before or is over.
+// Use marks a grant as used. It returns false if it was used before or has expired.
 func (q RegistrationGrants) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update registration_grants set used_at = $2, ceremony = null
 		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
 	return n == 1, err
 }
 
-// Drop forgets grants that ended before t, at most limit of them.
+// Drop deletes at most limit grants that expired before t.
 func (q RegistrationGrants) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from registration_grants where mac in
 		(select mac from registration_grants where expires_at < $1 limit $2)`, t, limit)

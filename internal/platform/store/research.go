@@ -7,13 +7,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Research stores the vectors of subjects who consented to research.
+// Research stores the vectors of subjects who consented to research, under pseudonyms.
 type Research struct{ *Q }
 
 // Research returns the queries of the aggregate.
 func (q *Q) Research() Research { return Research{q} }
 
-// RecordConsent writes one entry of the consent ledger and the subject's present state, and reports whether that changed.
+// RecordConsent adds an entry to the consent ledger, sets the subject's present consent and reports whether that changed.
 func (q Research) RecordConsent(ctx context.Context, s Scope, c models.ResearchConsent) (bool, error) {
 	n, err := q.exec(ctx, `update subjects set research_consent = $4, updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and research_consent <> $4`,
@@ -26,15 +26,14 @@ func (q Research) RecordConsent(ctx context.Context, s Scope, c models.ResearchC
 	return n == 1, err
 }
 
-// Period is the period of the environment that is under way; ErrNotFound where there is none, or where research is
-// not switched on for the environment.
-func (q Research) Period(ctx context.Context, environment string) (models.ResearchPeriod, error) {
+// CurrentPeriod returns the current period of the environment, or ErrNotFound if there is none or research is disabled.
+func (q Research) CurrentPeriod(ctx context.Context, environment string) (models.ResearchPeriod, error) {
 	var row models.ResearchPeriod
-	return one(row, q.gorm(ctx).Where(`environment_id = ? and ended_at is null
+	return orNotFound(row, q.gorm(ctx).Where(`environment_id = ? and ended_at is null
 		and exists (select from environments e where e.id = environment_id and e.research_enabled)`, environment).Take(&row).Error)
 }
 
-// BeginPeriod begins a period in an environment where research is switched on and none is under way.
+// BeginPeriod begins a period, unless research is disabled in the environment or one is current.
 func (q Research) BeginPeriod(ctx context.Context, p models.ResearchPeriod) error {
 	_, err := q.exec(ctx, `insert into research_periods (id, environment_id, salt, started_at)
 		select $1, id, $3, $4 from environments where id = $2 and research_enabled
@@ -42,31 +41,32 @@ func (q Research) BeginPeriod(ctx context.Context, p models.ResearchPeriod) erro
 	return err
 }
 
-// EndPeriod ends a period and destroys its salt; false where that was done before.
+// EndPeriod ends a period and destroys its salt, after which no pseudonym of it can be computed again. It returns false
+// if it had ended.
 func (q Research) EndPeriod(ctx context.Context, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update research_periods set salt = null, ended_at = $2 where id = $1 and ended_at is null", id, at)
 	return n == 1, err
 }
 
-// PeriodsSince are periods under way that began at or before t, with their tenants, at most limit of them.
-func (q Research) PeriodsSince(ctx context.Context, t time.Time, limit int) ([]OwnedPeriod, error) {
-	var rows []OwnedPeriod
+// CurrentPeriodsBefore returns at most limit current periods of any environment that began at or before t.
+func (q Research) CurrentPeriodsBefore(ctx context.Context, t time.Time, limit int) ([]CurrentPeriod, error) {
+	var rows []CurrentPeriod
 	err := q.gorm(ctx).Raw(`select p.id, p.environment_id as environment, e.tenant_id as tenant from research_periods p
 		join environments e on e.id = p.environment_id where p.ended_at is null and p.started_at <= ? order by p.started_at limit ?`, t, limit).
 		Scan(&rows).Error
 	return rows, err
 }
 
-// OwnedPeriod is a period and whose it is.
-type OwnedPeriod struct {
+// CurrentPeriod is a current period with its tenant and environment.
+type CurrentPeriod struct {
 	ID          string
 	Tenant      string
 	Environment string
 }
 
-// SaveVector keeps a vector if research is switched on for the environment and the subject's consent stands, and the
-// sealed link that a withdrawal finds it by; it reports whether it did. The lock on the subject makes a withdrawal wait for
-// the vector, and so remove it, or the vector see the withdrawal.
+// SaveVector stores a vector, and the sealed link by which a withdrawal finds it, and reports whether it did. It does not
+// unless research is enabled and the subject consents. The lock on the subject orders it with a withdrawal: either the
+// withdrawal waits and deletes the vector, or SaveVector sees the withdrawal.
 func (q Research) SaveVector(ctx context.Context, s Scope, subjectUID string, v models.ResearchVector, l models.ResearchLink) (bool, error) {
 	n, err := q.exec(ctx, `with consenting as (
 			select s.uid from subjects s join environments e on e.id = s.environment_id
@@ -80,16 +80,15 @@ func (q Research) SaveVector(ctx context.Context, s Scope, subjectUID string, v 
 	return n == 1, err
 }
 
-// Links are the links of whoever the keyed hashes stand for.
+// Links returns the links of the holders, which are keyed hashes of subjects.
 func (q Research) Links(ctx context.Context, environment string, holders [][]byte) ([]models.ResearchLink, error) {
 	var rows []models.ResearchLink
 	err := q.gorm(ctx).Where("environment_id = ? and holder in ?", environment, holders).Order("period_id").Find(&rows).Error
 	return rows, err
 }
 
-// Forget removes the vectors kept under the pseudonyms, and the links of the holders. It answers how many vectors
-// went.
-func (q Research) Forget(ctx context.Context, environment string, holders, pseudonyms [][]byte) (int64, error) {
+// DeleteVectors deletes the links of the holders and the vectors under the pseudonyms, and returns the number of vectors.
+func (q Research) DeleteVectors(ctx context.Context, environment string, holders, pseudonyms [][]byte) (int64, error) {
 	tx := q.gorm(ctx).Exec("delete from research_links where environment_id = ? and holder in ?", environment, holders)
 	if tx.Error != nil || len(pseudonyms) == 0 {
 		return 0, tx.Error
@@ -98,42 +97,41 @@ func (q Research) Forget(ctx context.Context, environment string, holders, pseud
 	return tx.RowsAffected, tx.Error
 }
 
-// Switch turns research on or off for an environment and answers what it was before.
-func (q Research) Switch(ctx context.Context, s Scope, on bool) (before bool, err error) {
+// SetEnabled enables or disables research for an environment and returns the previous setting.
+func (q Research) SetEnabled(ctx context.Context, s Scope, on bool) (before bool, err error) {
 	row := q.queryRow(ctx, `update environments e set research_enabled = $3 from (select id, research_enabled from environments
 		where tenant_id = $1 and id = $2 for update) old where e.id = old.id returning old.research_enabled`, s.Tenant, s.Environment, on)
-	return one(before, row.Scan(&before))
+	return orNotFound(before, row.Scan(&before))
 }
 
-// EndPeriods ends the period of an environment that is under way, if there is one.
+// EndPeriods ends the current period of an environment, if there is one.
 func (q Research) EndPeriods(ctx context.Context, environment string, at time.Time) error {
 	_, err := q.exec(ctx, "update research_periods set salt = null, ended_at = $2 where environment_id = $1 and ended_at is null", environment, at)
 	return err
 }
 
-// Clear removes every vector of an environment.
-func (q Research) Clear(ctx context.Context, environment string) (int64, error) {
+// DeleteAll deletes every link and vector of an environment and returns the number of vectors.
+func (q Research) DeleteAll(ctx context.Context, environment string) (int64, error) {
 	if _, err := q.exec(ctx, "delete from research_links where environment_id = $1", environment); err != nil {
 		return 0, err
 	}
 	return q.exec(ctx, "delete from research_vectors where environment_id = $1", environment)
 }
 
-// DropPeriods forgets periods that ended before t and of which no vector is left, with their links, at most limit of
-// them.
+// DropPeriods deletes at most limit periods that ended before t and have no vector left, with their links.
 func (q Research) DropPeriods(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from research_periods where id in (select p.id from research_periods p where p.ended_at < $1
 		and not exists (select from research_vectors v where v.period_id = p.id) limit $2)`, t, limit)
 }
 
-// ResearchRange narrows what learning reads. Empty fields narrow nothing; From is included, Until is not.
+// ResearchRange selects vectors for training. Empty fields select all; From is inclusive, Until is exclusive.
 type ResearchRange struct {
 	Environment string
 	From, Until time.Time
 }
 
-// ResearchSample is one vector for learning. Pseudonyms are the same for one person within one period and tell nothing
-// across periods; there is no way from them to a subject.
+// ResearchSample is one vector for training. A pseudonym stands for one person within one period. Pseudonyms of different
+// periods cannot be linked with each other or with a subject.
 type ResearchSample struct {
 	Period      string
 	Pseudonym   []byte
@@ -141,11 +139,11 @@ type ResearchSample struct {
 	Vector      []byte // features.Frame in its binary form
 }
 
-// researchPage is how many vectors are read at once.
+// researchPage is the number of vectors that one statement reads.
 const researchPage = 1000
 
-// Vectors hands every vector of the range to f, those of one pseudonym one after the other, until f fails. They are
-// read in pages: what is withdrawn meanwhile is not handed over.
+// Vectors passes every vector of the range to f, grouped by pseudonym, until f returns an error. It reads pages, so that
+// a vector that is withdrawn meanwhile is not passed.
 func (q Research) Vectors(ctx context.Context, r ResearchRange, f func(ResearchSample) error) error {
 	last := researchRow{pseudonym: []byte{}}
 	for {
@@ -164,9 +162,9 @@ func (q Research) Vectors(ctx context.Context, r ResearchRange, f func(ResearchS
 	}
 }
 
-// Counts tells how many vectors of the range each environment has.
-func (q Research) Counts(ctx context.Context, r ResearchRange) ([]Counted, error) {
-	var out []Counted
+// Counts returns the number of vectors of the range in each environment.
+func (q Research) Counts(ctx context.Context, r ResearchRange) ([]EnvironmentCount, error) {
+	var out []EnvironmentCount
 	err := q.gorm(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
 		join environments e on e.id = v.environment_id where (@environment = '' or v.environment_id = @environment)
 		and (cast(@since as timestamptz) is null or v.created_at >= @since) and (cast(@until as timestamptz) is null or v.created_at < @until)
@@ -199,7 +197,7 @@ func (q Research) page(ctx context.Context, r ResearchRange, after researchRow) 
 	return out, rows.Err()
 }
 
-// orNull is null for the zero time.
+// orNull returns nil, which is null in SQL, for the zero time.
 func orNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -24,12 +24,12 @@ func (q Sessions) Create(ctx context.Context, s models.Session) error {
 	return q.gorm(ctx).Create(&s).Error
 }
 
-// Get finds a session of the scope with its subject; sessions of an erased subject are not found.
+// Get returns a session of the scope with its subject. Sessions of an erased subject are not found.
 func (q Sessions) Get(ctx context.Context, s Scope, id string) (SubjectSession, error) {
 	return q.lookup(ctx, s, id, "")
 }
 
-// Lock is Session with the row locked until the transaction ends: frames of one session are taken one at a time.
+// Lock is like Get and locks the session until the transaction ends.
 func (q Sessions) Lock(ctx context.Context, s Scope, id string) (SubjectSession, error) {
 	return q.lookup(ctx, s, id, " for update")
 }
@@ -47,7 +47,7 @@ func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (Subject
 	return SubjectSession{Session: row, Subject: subject}, err
 }
 
-// List lists sessions, newest first; subject uid and status narrow where not empty.
+// List lists sessions, newest first. subjectUID and status narrow it if they are not empty.
 func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if subjectUID != "" {
@@ -64,11 +64,11 @@ func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status m
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(r models.Session) (time.Time, string) { return r.StartedAt, r.ID })
+	rows, next := cutPage(rows, p, func(r models.Session) (time.Time, string) { return r.StartedAt, r.ID })
 	return rows, next, nil
 }
 
-// End ends an active session; false where it is not active.
+// End ends an active session. It returns false if the session is not active.
 func (q Sessions) End(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set status = 'ended', ended_at = $4 where tenant_id = $1 and environment_id = $2 and id = $3
 		and status = 'active'`, s.Tenant, s.Environment, id, at)
@@ -84,7 +84,7 @@ func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time
 	return ids, err
 }
 
-// Save stores what a frame changed of an active session.
+// Save stores the evidence fields of an active session. It returns false if the session is not active.
 func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
 		active_seconds = $6, modalities = $7, enrollment_ready = $8, trust_state = $9, state = $10
@@ -93,7 +93,7 @@ func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 	return n > 0, err
 }
 
-// ActiveIDs are the sessions of a subject that are under way, newest first, at most limit.
+// ActiveIDs returns the ids of at most limit active sessions of a subject, newest first.
 func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
@@ -101,15 +101,15 @@ func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, lim
 	return ids, err
 }
 
-// ByID is for the run that follows a session's end, which knows its id alone.
+// ByID returns a session by its id alone, for the workflow that adapts templates after its end and knows no scope.
 func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
 	var row models.Session
-	return one(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
+	return orNotFound(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
-// ExpireIdle moves active sessions without activity since t to expired, at most limit of them, and returns them.
-// Rows that somebody works on are left for the next time. They are found by when they began: an index on the last activity
-// would make every frame of evidence dearer.
+// ExpireIdle moves at most limit active sessions without activity since t to expired and returns them. It skips locked
+// rows, which the next call finds. It finds them by when they began: an index on the last activity would make every frame
+// of evidence more expensive.
 func (q Sessions) ExpireIdle(ctx context.Context, t, at time.Time, limit int) ([]models.Session, error) {
 	var rows []models.Session
 	err := q.gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions

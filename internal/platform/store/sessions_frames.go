@@ -12,41 +12,41 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Observed is what taking a frame in stands on, read in one round trip.
-type Observed struct {
+// FrameContext is the data that processing a frame needs, read in one round trip.
+type FrameContext struct {
 	SubjectSession
-	Prior     *models.Frame     // status and reasons of the frame with this id, where the session has seen it
-	Seen      Sighting          // whether the environment has taken a frame with this digest
-	Templates []models.Template // the subject's in force, where they were asked for
+	Prior     *models.Frame     // status and reasons of the frame with this id; nil if the session has none
+	Seen      Sighting          // whether the environment has a frame with this digest
+	Templates []models.Template // the subject's active templates, if they were requested
 }
 
-// Sighting is where a frame's features were seen before, however long ago.
+// Sighting is where a frame with the same features was seen before, however long ago.
 type Sighting int
 
-// Sightings.
+// The sightings.
 const (
 	NotSeen Sighting = iota
 	SeenInSession
 	SeenElsewhere // in another session, of the same subject or another
 )
 
-// FrameLookup is what Observe is to find out of a frame.
+// FrameLookup says what LockForFrame reads about a frame.
 type FrameLookup struct {
 	ID        string
-	Digest    []byte // is looked for in the whole environment; empty for nowhere
-	Templates bool   // the frame can be scored
-	// Passages takes the blocks of passages typed by the subject on the session's class of device, oldest first. place binds
-	// what is sealed to its row. The bytes are good until it returns. nil reads none.
+	Digest    []byte // looked up in the whole environment, unless it is empty
+	Templates bool   // read the subject's active templates
+	// Passages receives the blocks of passages that the subject typed on the session's class of device, oldest first. place is
+	// the associated data of the sealed block. The bytes are valid until it returns. nil reads no passages.
 	Passages func(place []byte, block int, sealed []byte) error
 }
 
-// PassagePlace is what the passages of a block are sealed to.
+// PassagePlace returns the associated data that a block of passages is sealed with.
 func PassagePlace(subjectUID, device string, block int) string {
 	return subjectUID + "/" + device + "/" + strconv.Itoa(block)
 }
 
-// Whoever waits for the lock reads the blocks after the frame before it has written them: each statement has a snapshot of
-// its own.
+// The lock is a statement of its own, so that the statement that reads the blocks has a later snapshot: it sees those that the
+// previous frame wrote while this one waited for the lock.
 const (
 	lockTyped = `select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions
 		where tenant_id = $1 and environment_id = $2 and id = $3`
@@ -55,7 +55,7 @@ const (
 		where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 )
 
-const observe = `select ses.id, ses.tenant_id, ses.environment_id, ses.subject_uid, ses.device_class, ses.status, ses.legacy,
+const lockForFrame = `select ses.id, ses.tenant_id, ses.environment_id, ses.subject_uid, ses.device_class, ses.status, ses.legacy,
 	ses.started_at, ses.ended_at, ses.last_activity_at, ses.last_evidence_at, ses.coverage, ses.evidence_windows, ses.active_seconds,
 	ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	s.uid, s.tenant_id, s.environment_id, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.research_consent,
@@ -66,14 +66,16 @@ const observe = `select ses.id, ses.tenant_id, ses.environment_id, ses.subject_u
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3 for update of ses`
 
-// Observe finds a session with its row locked until the transaction ends, so that its frames are taken one at a time, and
-// what is known of the frame. Whoever waited for the lock sees the session as it is then, and frames as they were before:
-// a frame that came twice at once is the violation of frames_pkey, or of frame_digests_pkey from two sessions, and is to be
-// taken again. Templates are a statement of their own: as JSON in the same row, their data cost more.
-func (q Sessions) Observe(ctx context.Context, s Scope, id string, f FrameLookup) (Observed, error) {
-	var o Observed
+// LockForFrame returns a session and what is known of a frame, and locks the session until the transaction ends, so that
+// its frames are processed one at a time.
+//
+// A caller that waited for the lock sees the present session, but frames as of before the wait. A frame that was sent
+// twice at once therefore violates frames_pkey, or frame_digests_pkey if it was sent to two sessions, and the caller must
+// retry. Templates are read by a statement of their own, because their data is more expensive as JSON in the same row.
+func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameLookup) (FrameContext, error) {
+	var o FrameContext
 	b := &pgx.Batch{}
-	b.Queue(observe, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
+	b.Queue(lockForFrame, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
 	if f.Templates {
 		b.Queue(templatesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) (err error) {
 			o.Templates, err = pgx.CollectRows(rows, scanTemplate)
@@ -91,14 +93,14 @@ func (q Sessions) Observe(ctx context.Context, s Scope, id string, f FrameLookup
 	return o, err
 }
 
-// eachBlock hands on the blocks as they are received, without a copy: every frame reads up to a hundred kilobytes of them.
+// eachBlock passes the blocks as they were received, without a copy: a frame can read a hundred kilobytes of them.
 func eachBlock(rows pgx.Rows, take func(place []byte, block int, sealed []byte) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		raw := rows.RawValues()
 		for _, i := range []int{1, 2} {
 			if rows.FieldDescriptions()[i].Format != pgx.BinaryFormatCode {
-				return errors.New("store: blocks are read in the binary format only")
+				return errors.New("store: blocks of passages must be in the binary format")
 			}
 		}
 		block := int(int32(binary.BigEndian.Uint32(raw[1]))) // #nosec G115 -- an integer column
@@ -109,7 +111,7 @@ func eachBlock(rows pgx.Rows, take func(place []byte, block int, sealed []byte) 
 	return rows.Err()
 }
 
-func (o *Observed) scan(row pgx.Row) error {
+func (o *FrameContext) scan(row pgx.Row) error {
 	var frame, status, seen sql.NullString
 	var reasons []string
 	e, u := &o.Session, &o.Subject
@@ -130,26 +132,27 @@ func (o *Observed) scan(row pgx.Row) error {
 	return err
 }
 
-// array is a column of texts in the type that pgx encodes by itself; like models.Strings it is never null.
+// array returns the texts as the type that pgx encodes by itself. Like models.Strings it is never null.
 func array(s models.Strings) []string { return append([]string{}, s...) }
 
-// TakenFrame is a frame with what it leaves behind.
-type TakenFrame struct {
+// FrameRecord is a frame to store, with its digest and passages.
+type FrameRecord struct {
 	models.Frame
-	Remember bool          // the digest is known from here on, in the whole environment
-	Passages *PassageBlock // nil where the frame completed no passage
+	Remember bool          // store the digest for the whole environment
+	Passages *PassageBlock // nil if the frame completed no passage
 }
 
-// PassageBlock is the newest block of a subject's passages, with the frame's.
+// PassageBlock is the newest block of a subject's passages, including the one of the frame.
 type PassageBlock struct {
 	Block  int
 	Sealed []byte
 }
 
-// passageBlocks is how many blocks of passages are kept of a subject on a class of device, the newest.
+// passageBlocks is the number of blocks of passages that are stored for a subject and class of device. Older ones are
+// deleted.
 const passageBlocks = 64
 
-const takeFrame = `with taken as (insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status,
+const saveFrame = `with taken as (insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status,
 	reason_codes, received_at, at, duration_ms, digest, vector, keys) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)),
 	known as (insert into frame_digests (environment_id, digest, subject_uid, session_id, seen_at)
 		select $3, substr($11::bytea, 1, 16), $4, $1, $8 where $14::boolean),
@@ -161,16 +164,16 @@ const takeFrame = `with taken as (insert into frames (session_id, frame_id, envi
 	active_seconds = $23, modalities = $24, enrollment_ready = $25, trust_state = $26, state = $27
 	where id = $1 and status = 'active'`
 
-// SaveFrame stores a frame and what it changed of its session, in one statement, which is sent with what comes next: inside
-// a transaction the violation of frames_pkey or frame_digests_pkey is the commit's error.
-func (q Sessions) SaveFrame(ctx context.Context, f TakenFrame, r models.Session) error {
+// SaveFrame stores a frame and the changed fields of its session, with the commit (see Q.atCommit). A violation of
+// frames_pkey or frame_digests_pkey is therefore an error of Write.
+func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session) error {
 	var block, forgotten *int
 	var sealed []byte
 	if p := f.Passages; p != nil {
 		oldest := p.Block - passageBlocks
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
-	return q.atCommit(ctx, commitStatement{"save the frame", takeFrame, []any{
+	return q.atCommit(ctx, commitStatement{"save the frame", saveFrame, []any{
 		f.SessionID, f.FrameID, f.EnvironmentID, f.SubjectUID, f.Purpose, f.Status, array(f.ReasonCodes), f.ReceivedAt, f.At, f.DurationMS,
 		f.Digest, f.Vector, f.Keys, f.Remember, r.DeviceClass, block, sealed, forgotten, r.LastActivityAt, r.LastEvidenceAt, r.Coverage,
 		r.EvidenceWindows, r.ActiveSeconds, array(r.Modalities), r.EnrollmentReady, r.TrustState, r.State,

@@ -9,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
 
-// What a frame changes of its session is in no index. One such column in one index, and each frame writes to all of them:
-// only an update that changes no indexed column stays within its page (heap-only tuples).
-func TestNoIndexHoldsWhatAFrameChanges(t *testing.T) {
+// No column that a frame changes is in an index: only an update that changes no indexed column stays within its page
+// (heap-only tuples). With one such column in one index, each frame would write to every index of the table.
+func TestNoIndexContainsAColumnThatFramesChange(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	rows, err := st.Pool().Query(t.Context(), `select distinct a.attname from pg_index i
@@ -21,7 +21,7 @@ func TestNoIndexHoldsWhatAFrameChanges(t *testing.T) {
 	indexed, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Contains(t, indexed, "started_at")
-	require.Contains(t, indexed, "status", "predicates count as well")
+	require.Contains(t, indexed, "status", "columns of predicates count")
 	for _, column := range []string{"last_activity_at", "last_evidence_at", "coverage", "evidence_windows", "active_seconds", "modalities",
 		"enrollment_ready", "trust_state", "state"} {
 		require.NotContains(t, indexed, column)

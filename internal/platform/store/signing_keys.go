@@ -21,7 +21,7 @@ func (q SigningKeys) Create(ctx context.Context, k models.SigningKey) error {
 	return q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
-// List are the environment's keys that are not retired, newest first.
+// List returns the environment's keys that are not retired, newest first.
 func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
@@ -29,7 +29,7 @@ func (q SigningKeys) List(ctx context.Context, s Scope) ([]models.SigningKey, er
 	return rows, err
 }
 
-// All are the environment's keys, retired ones too, newest first.
+// All returns the keys of the environment, newest first, retired ones too.
 func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
@@ -37,7 +37,7 @@ func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, err
 	return rows, err
 }
 
-// Published are the public keys of every environment that may still verify a proof.
+// Published returns the public keys of every environment that may still verify a proof.
 func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
@@ -45,7 +45,7 @@ func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error)
 	return rows, err
 }
 
-// InUse are the keys of every environment that are not retired, by environment, newest first.
+// InUse returns the sealed keys of every environment that are not retired, by environment, newest first.
 func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
@@ -53,8 +53,8 @@ func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
 	return rows, err
 }
 
-// Move is one step of a key's life, by the state it must be in, and notifies every process; false if the key is in
-// another state.
+// Move moves a key from its status k.Status to another and notifies every process. It returns false if the key has
+// another status.
 func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update signing_keys set status = $5,
 		activated_at = case when $5 = 'active' then $6 else activated_at end,
@@ -68,18 +68,18 @@ func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.Ke
 	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
-// Lock takes the environment's row for the transaction, so that keys rotate one at a time.
+// Lock locks the environment's row until the transaction ends, so that its keys are rotated one at a time.
 func (q SigningKeys) Lock(ctx context.Context, s Scope) error {
 	_, err := q.exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
 	return err
 }
 
-// ActiveSince are the environments whose signing key has been active since before t, at most limit of them.
+// ActiveSince returns at most limit environments whose signing key became active before t.
 func (q SigningKeys) ActiveSince(ctx context.Context, t time.Time, limit int) ([]Scope, error) {
 	return q.scopes(ctx, "status = 'active' and activated_at < ?", t, limit)
 }
 
-// RetiringSince are the environments with a signing key that has been retiring since before t, at most limit of them.
+// RetiringSince returns at most limit environments with a signing key that began to retire before t.
 func (q SigningKeys) RetiringSince(ctx context.Context, t time.Time, limit int) ([]Scope, error) {
 	return q.scopes(ctx, "status = 'retiring' and retiring_at < ?", t, limit)
 }

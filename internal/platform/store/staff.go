@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Staff stores the people who work in the console, their roles and passkeys.
+// Staff stores the people who work in the console, their roles and their passkeys.
 type Staff struct{ *Q }
 
 // Staff returns the queries of the aggregate.
@@ -20,13 +20,13 @@ func (q Staff) Create(ctx context.Context, p models.Person) error {
 	return q.gorm(ctx).Create(&p).Error
 }
 
-// Lock finds a person of the tenant, revoked ones too, and locks the row to the end of the transaction.
+// Lock returns a person of the tenant, revoked or not, and locks the row until the transaction ends.
 func (q Staff) Lock(ctx context.Context, tenant, id string) (models.Person, error) {
 	var p models.Person
-	return one(p, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+	return orNotFound(p, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
 }
 
-// List lists a tenant's people, revoked ones too, newest first.
+// List lists the people of a tenant, newest first, revoked ones too.
 func (q Staff) List(ctx context.Context, tenant string, p Page) ([]models.Person, string, error) {
 	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
 	if err != nil {
@@ -36,11 +36,11 @@ func (q Staff) List(ctx context.Context, tenant string, p Page) ([]models.Person
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(r models.Person) (time.Time, string) { return r.CreatedAt, r.ID })
+	rows, next := cutPage(rows, p, func(r models.Person) (time.Time, string) { return r.CreatedAt, r.ID })
 	return rows, next, nil
 }
 
-// Names are the names of people of the tenant, by id.
+// Names returns the names of people of the tenant, by id.
 func (q Staff) Names(ctx context.Context, tenant string, ids []string) (map[string]string, error) {
 	var rows []models.Person
 	err := q.gorm(ctx).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
@@ -51,72 +51,73 @@ func (q Staff) Names(ctx context.Context, tenant string, ids []string) (map[stri
 	return out, err
 }
 
-// Revoke ends a person's access; false where it was ended before. Sessions end with EndConsoleSessions.
+// Revoke revokes a person's access. It returns false if it was revoked before. The caller ends the sessions
+// (ConsoleSessions.EndAll).
 func (q Staff) Revoke(ctx context.Context, tenant, id, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update people set revoked_at = $4, revoked_by = $3 where tenant_id = $1 and id = $2 and revoked_at is null`,
 		tenant, id, by, at)
 	return n == 1, err
 }
 
-// MarkJoined keeps when a person registered their first passkey.
+// MarkJoined records when a person registered their first passkey.
 func (q Staff) MarkJoined(ctx context.Context, person string, at time.Time) error {
 	_, err := q.exec(ctx, "update people set joined_at = $2 where id = $1 and joined_at is null", person, at)
 	return err
 }
 
-// GrantRole gives a role; false where the person has it already.
+// GrantRole grants a role. It returns false if the person has it already.
 func (q Staff) GrantRole(ctx context.Context, r models.PersonRole) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
 	return res.RowsAffected == 1, res.Error
 }
 
-// WithdrawRole takes a role away; false where the person does not have it.
+// WithdrawRole withdraws a role. It returns false if the person does not have it.
 func (q Staff) WithdrawRole(ctx context.Context, person, environment string, role models.Role) (bool, error) {
 	n, err := q.exec(ctx, "delete from person_roles where person_id = $1 and environment_id = $2 and role = $3", person, environment, role)
 	return n == 1, err
 }
 
-// RolesOf are the roles of people, by environment and role.
+// RolesOf returns the roles of people, by person, environment and role.
 func (q Staff) RolesOf(ctx context.Context, people ...string) ([]models.PersonRole, error) {
 	var rows []models.PersonRole
 	err := q.gorm(ctx).Where("person_id in ?", people).Order("person_id, environment_id, role").Find(&rows).Error
 	return rows, err
 }
 
-// CreatePasskey inserts a passkey; false where its credential id is known already, whoever has it.
+// CreatePasskey inserts a passkey. It returns false if its credential id is stored already, for any person.
 func (q Staff) CreatePasskey(ctx context.Context, p models.PersonPasskey) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "credential_id"}}, DoNothing: true}).Create(&p)
 	return res.RowsAffected == 1, res.Error
 }
 
-// Passkeys are a person's passkeys, oldest first.
+// Passkeys returns a person's passkeys, oldest first.
 func (q Staff) Passkeys(ctx context.Context, person string) ([]models.PersonPasskey, error) {
 	var rows []models.PersonPasskey
 	err := q.gorm(ctx).Where("person_id = ?", person).Order("created_at, id").Find(&rows).Error
 	return rows, err
 }
 
-// LockPasskey finds the passkey with the credential id, with its person, and locks it to the end of the transaction.
+// LockPasskey returns the passkey with the credential id, and its person, and locks it until the transaction ends.
 func (q Staff) LockPasskey(ctx context.Context, credentialID []byte) (models.PersonPasskey, models.Person, error) {
 	var k models.PersonPasskey
 	var p models.Person
 	tx := q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("credential_id = ?", credentialID)
-	if k, err := one(k, tx.Take(&k).Error); err != nil {
+	if k, err := orNotFound(k, tx.Take(&k).Error); err != nil {
 		return k, p, err
 	}
-	p, err := one(p, q.gorm(ctx).Where("id = ?", k.PersonID).Take(&p).Error)
+	p, err := orNotFound(p, q.gorm(ctx).Where("id = ?", k.PersonID).Take(&p).Error)
 	return k, p, err
 }
 
-// UsePasskey keeps what an assertion changed of a passkey.
-func (q Staff) UsePasskey(ctx context.Context, k models.PersonPasskey) error {
+// RecordPasskeyUse stores the fields of a passkey that an assertion changed.
+func (q Staff) RecordPasskeyUse(ctx context.Context, k models.PersonPasskey) error {
 	_, err := q.exec(ctx, "update person_passkeys set sign_count = $2, backup_state = $3, clone_warning = $4, last_used_at = $5 where id = $1",
 		k.ID, k.SignCount, k.BackupState, k.CloneWarning, k.LastUsedAt)
 	return err
 }
 
-// DropTraces forgets sessions and invitations that ended before t, at most limit of each.
-func (q Staff) DropTraces(ctx context.Context, t time.Time, limit int) (int64, error) {
+// DropExpired deletes at most limit sessions and at most limit invitations that expired before t.
+func (q Staff) DropExpired(ctx context.Context, t time.Time, limit int) (int64, error) {
 	sessions, err := q.exec(ctx, `delete from console_sessions where mac in
 		(select mac from console_sessions where expires_at < $1 limit $2)`, t, limit)
 	if err != nil {

@@ -41,7 +41,7 @@ type Scope struct {
 	Environment string
 }
 
-// Store is the database. Its own methods (through Q) run each statement by itself.
+// Store is the database. Queries on a Store itself, rather than on the Q of Write or Read, run on the pool.
 type Store struct {
 	*Q
 	pool  *pgxpool.Pool
@@ -50,21 +50,21 @@ type Store struct {
 	stop  context.CancelFunc
 }
 
-// Options bound what a process takes of the database.
+// Options configures Open.
 type Options struct {
-	MaxConns int32 // default 16
-	// StatementTimeout ends a statement that runs longer, and a transaction that waits longer for its next; default 10 s.
+	MaxConns int32 // connections in the pool; default 16
+	// StatementTimeout ends a statement that runs longer, and a transaction that is idle for longer; default 10 s.
 	StatementTimeout time.Duration
-	// Tracer is told of every statement; nil is nobody.
+	// Tracer traces every statement; nil disables tracing.
 	Tracer pgx.QueryTracer
 }
 
-// Open connects and checks that the database answers.
+// Open connects to the database and verifies that it responds. It does not migrate it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		// The parser's error repeats the URL, password and all.
-		return nil, errors.New("the database URL cannot be read: want postgres://user:password@host:port/name")
+		// The parser's error contains the URL with the password.
+		return nil, errors.New("the database URL is not valid: it must have the form postgres://user:password@host:port/name")
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = 16
@@ -76,7 +76,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg.ConnConfig.RuntimeParams["application_name"] = "countersign"
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	cfg.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
-	// A process that is stopped in its tracks must not hold its locks.
+	// A process that is stopped during a transaction must release its locks.
 	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.ConnConfig.Tracer = o.Tracer
@@ -86,10 +86,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("the database at %s:%d does not answer: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
+		return nil, fmt.Errorf("the database at %s:%d does not respond: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
 	}
 	db := stdlib.OpenDBFromPool(pool)
-	// database/sql keeps no idle connections of its own: the pool underneath does.
+	// database/sql has no idle connections of its own: pgxpool has them.
 	db.SetMaxIdleConns(0)
 	db.SetMaxOpenConns(int(o.MaxConns))
 	conn := poolConn{pool: pool, sql: db}
@@ -97,7 +97,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
 		Logger:                 logger.Discard,
-		// Create asks for the time whether it needs it or not; a column that was forgotten stays at zero and shows.
+		// GORM fills created_at and updated_at by itself. The zero time makes a column that a caller forgot visible.
 		NowFunc: func() time.Time { return time.Time{} },
 	})
 	if err != nil {
@@ -110,24 +110,25 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close lets the connections go.
+// Close closes the connections.
 func (s *Store) Close() {
 	s.stop()
 	_ = s.sql.Close()
 	s.pool.Close()
 }
 
-// Time is the database's time, by which all replicas go.
+// Time returns the time of the database, which is the same for all replicas.
 func (s *Store) Time(ctx context.Context) (time.Time, error) {
 	var t time.Time
 	err := s.pool.QueryRow(ctx, "select clock_timestamp()").Scan(&t)
 	return t.UTC(), err
 }
 
-// Ping asks whether the database answers.
+// Ping verifies that the database responds.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
-// Pool gives the connection pool, for LISTEN and for figures.
+// Pool returns the connection pool, for its figures.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-const ofScope = "tenant_id = ? and environment_id = ?"
+// inScope is the condition that every lookup in a scope has.
+const inScope = "tenant_id = ? and environment_id = ?"

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid for
-// $1. What the service keeps only to run itself (MACs, request hashes, random bytes) is not listed.
+// exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid as
+// $1. Columns without a meaning outside of the service (MACs, request hashes, random bytes) are left out.
 type exportSection struct {
 	name, columns, rows string
 }
 
-// researchSection is found by the subject's pseudonyms; all others by its uid.
+// researchSection is selected by the subject's pseudonyms; all other sections are selected by its uid.
 const researchSection = "research_vectors"
 
-// exportSections are in the order of their names, which is that of the keys of the export's data.
+// exportSections are ordered by name, like the keys of the export's data.
 var exportSections = []exportSection{
 	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
 		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
@@ -67,14 +67,14 @@ var exportSections = []exportSection{
 		"typed_passages where subject_uid = $1 order by device_class, block"},
 }
 
-// ExportSink takes an export as it is read: each section, and then its rows, every row a JSON object.
+// ExportSink receives an export while it is read: each section, followed by its rows, each a JSON object.
 type ExportSink interface {
 	Section(name string) error
 	Row(row json.RawMessage) error
 }
 
-// Export reads everything held under the subject's uid, section by section in the order of their names, and keeps no
-// more than a row of it. Call it in Read, so that all sections are of one moment; limit is how long one section may take.
+// Export reads everything stored under the subject's uid, by section name, and holds one row in memory at a time. Call it
+// in Read, so that all sections are of one snapshot. limit is the time that one section may take.
 func (q Subjects) Export(ctx context.Context, uid string, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
 	_, err := q.exec(ctx, `select set_config('statement_timeout', $1, true),
 		set_config('idle_in_transaction_session_timeout', $1, true)`, strconv.FormatInt(limit.Milliseconds(), 10))
@@ -114,7 +114,7 @@ func (q Subjects) exportSection(ctx context.Context, query string, arg any, row 
 	return rows.Err()
 }
 
-// query selects each row as one JSON text, times and bytes in the formats of the contract.
+// query selects each row as one JSON text, with times and bytes in the formats of the contract.
 func (s exportSection) query() string {
 	var columns []string
 	for _, c := range strings.Fields(s.columns) {

@@ -2,10 +2,10 @@ package store
 
 import "strings"
 
-// SubjectTables is the list that an erasure works through.
+// SubjectTables are the tables that an erasure deletes from.
 var SubjectTables = subjectTables
 
-// TallyStatement is that of TallyDecisions.
+// TallyStatement is the statement of TallyDecisions.
 const TallyStatement = tally
 
 // ExportColumns are the columns of each table that is exported.

@@ -22,7 +22,7 @@ func texts(t *testing.T, st *store.Store, query string, args ...any) []string {
 	return out
 }
 
-// tablesOfSubjects are the tables with rows of a subject: those that name it and those whose rows go with such a row.
+// tablesOfSubjects returns the tables with rows of a subject: those that refer to it and those that refer to such a row.
 const tablesOfSubjects = `with recursive own as (
 	select table_name::text as name from information_schema.columns
 		where table_schema = 'public' and column_name = 'subject_uid'
@@ -31,15 +31,15 @@ const tablesOfSubjects = `with recursive own as (
 		where c.contype = 'f' and c.confrelid <> 'subjects'::regclass)
 	select name from own order by 1`
 
-// A table added with rows of subjects must be added to the erasure and the export: this fails until it is.
-func TestEveryTableOfSubjectsIsErasedAndExported(t *testing.T) {
+// A new table with rows of subjects must be added to the erasure and to the export.
+func TestErasureAndExportCoverEveryTableOfSubjects(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	named := texts(t, st, `select table_name::text from information_schema.columns
 		where table_schema = 'public' and column_name = 'subject_uid' and table_name not in ('events', 'erasures')`)
 	require.ElementsMatch(t, named, store.SubjectTables)
 
-	// What belongs to a subject and is still not in the export, with the reason.
+	// Tables of a subject that are not exported, with the reason.
 	unexported := map[string]string{
 		"challenge_links": "the MAC of a ticket and when it was made; the ticket itself is gone in minutes",
 		"erasures":        "what remains of an erasure names nobody, and there is no subject to export then",
@@ -51,8 +51,8 @@ func TestEveryTableOfSubjectsIsErasedAndExported(t *testing.T) {
 	}
 }
 
-// Every column of an exported table is in the export or has a reason here why it is not.
-func TestEveryColumnOfAnExportedTableIsExported(t *testing.T) {
+// Every column of an exported table is exported or excused here, with the reason.
+func TestExportCoversEveryColumnOfItsTables(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	left := map[string]string{
@@ -80,9 +80,9 @@ func TestEveryColumnOfAnExportedTableIsExported(t *testing.T) {
 	}
 }
 
-func TestSubjectColumnsAreExported(t *testing.T) {
+func TestExportCoversEveryColumnOfSubjects(t *testing.T) {
 	t.Parallel()
-	// internal/subject writes the subject's own row; a column that comes must be decided on there.
+	// internal/subject exports the row of the subject: decide there about a new column.
 	require.Equal(t, strings.Fields(`adaptation_frozen claim_cap_until created_at enrollment enrollment_asked_at environment_id external_id
 		research_consent revoked_at status tenant_id timing_template uid updated_at`),
 		texts(t, storetest.New(t), `select column_name::text from information_schema.columns

@@ -9,13 +9,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Templates stores the behavioral templates of subjects.
+// Templates stores the behavioral templates of subjects, with their versions.
 type Templates struct{ *Q }
 
 // Templates returns the queries of the aggregate.
 func (q *Q) Templates() Templates { return Templates{q} }
 
-// RetireOfSubject ends every template version of the subject, the older ones kept for rollback too.
+// RetireOfSubject retires every template version of the subject, including the superseded ones stored for a rollback.
 func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at time.Time) (int64, error) {
 	return q.exec(ctx, `update templates set status = 'retired', updated_at = $4
 		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
@@ -30,7 +30,7 @@ const (
 	templatesOfSession = activeTemplates + "(select subject_uid from sessions where tenant_id = $1 and environment_id = $2 and id = $3)" + templateOrder
 )
 
-// Active are a subject's templates in force.
+// Active returns the active templates of a subject.
 func (q Templates) Active(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	rows, err := q.query(ctx, templatesOfSubject, s.Tenant, s.Environment, subjectUID)
 	if err != nil {
@@ -45,7 +45,7 @@ func scanTemplate(row pgx.CollectableRow) (t models.Template, err error) {
 	return t, err
 }
 
-// Heads are a subject's templates in force without their data, which judging does not need.
+// Heads returns the active templates of a subject without their data, which a decision does not need.
 func (q Templates) Heads(ctx context.Context, s Scope, subjectUID string) ([]models.Template, error) {
 	var rows []models.Template
 	err := q.gorm(ctx).Omit("data").Where("tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'",
@@ -53,7 +53,7 @@ func (q Templates) Heads(ctx context.Context, s Scope, subjectUID string) ([]mod
 	return rows, err
 }
 
-// Replace puts a new version of a template in force and keeps the one before for going back.
+// Replace activates a new version of a template and supersedes the previous one, which stays for a rollback.
 func (q Templates) Replace(ctx context.Context, t models.Template) error {
 	if _, err := q.exec(ctx, `update templates set status = 'superseded', updated_at = $4
 		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'active'`, t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt); err != nil {
@@ -81,12 +81,12 @@ func (q Templates) List(ctx context.Context, s Scope, subjectUID string, p Page)
 	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
-	rows, next := cut(rows, p, func(t models.Template) (time.Time, string) { return t.CreatedAt, t.ID })
+	rows, next := cutPage(rows, p, func(t models.Template) (time.Time, string) { return t.CreatedAt, t.ID })
 	return rows, next, nil
 }
 
-// AdaptedBy reports whether the session has adapted a template, and when the subject's templates of the class of device
-// were last adapted by any session; nil where never.
+// AdaptedBy reports whether the session has adapted a template, and when any session last adapted one of the subject's
+// templates for the class of device; nil if none did.
 func (q Templates) AdaptedBy(ctx context.Context, s Scope, subjectUID, device, session string) (did bool, last *time.Time, err error) {
 	err = q.queryRow(ctx, `select coalesce(bool_or(origin_ref = $5), false), max(created_at) from templates
 		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and device_class = $4 and origin = 'adaptation'`,
@@ -94,25 +94,33 @@ func (q Templates) AdaptedBy(ctx context.Context, s Scope, subjectUID, device, s
 	return did, last, err
 }
 
-// SaveData replaces what a version in force holds without making a version of it; false where it is not in force.
+// SaveData replaces the data of an active version without a new version. It returns false if the version is not active.
 func (q Templates) SaveData(ctx context.Context, id string, data []byte, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, "update templates set data = $2, updated_at = $3 where id = $1 and status = 'active'", id, data, at)
 	return n == 1, err
 }
 
-// DropVersions forgets superseded versions that no enrollment made, all but the newest keep of them.
+// DropVersions deletes superseded versions that were not made by an enrollment, except the newest keep of them.
 func (q Templates) DropVersions(ctx context.Context, t models.Template, keep int) (int64, error) {
 	return q.exec(ctx, `delete from templates where id in (select id from templates
 		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'superseded' and origin <> 'enrollment'
 		order by version desc offset $4)`, t.SubjectUID, t.Modality, t.DeviceClass, keep)
 }
 
-// RollBack puts a superseded version in force again and retires the one in force: the version given, or the newest
-// before the one in force. ErrNotFound where there is no such version.
-func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, device string, version *int, at time.Time) (from int, to models.Template, err error) {
+// RollBack names the template to roll back and the version to return to.
+type RollBack struct {
+	SubjectUID string
+	Modality   string
+	Device     string // the class of device
+	Version    *int   // nil for the newest version before the active one
+}
+
+// RollBack activates a superseded version again and retires the active one. It returns the number of the retired version and
+// the activated version, or ErrNotFound if there is no such version.
+func (q Templates) RollBack(ctx context.Context, s Scope, r RollBack, at time.Time) (from int, to models.Template, err error) {
 	var rows []models.Template
 	err = q.gorm(ctx).Omit("data").Where(`tenant_id = ? and environment_id = ? and subject_uid = ? and modality = ? and device_class = ?
-		and status <> 'retired'`, s.Tenant, s.Environment, subjectUID, modality, device).Order("version desc").Find(&rows).Error
+		and status <> 'retired'`, s.Tenant, s.Environment, r.SubjectUID, r.Modality, r.Device).Order("version desc").Find(&rows).Error
 	if err != nil {
 		return 0, to, err
 	}
@@ -121,7 +129,7 @@ func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, 
 		switch {
 		case t.Status == models.TemplateActive:
 			active = &rows[i]
-		case version == nil && active != nil && to.ID == "", version != nil && *version == t.Version:
+		case r.Version == nil && active != nil && to.ID == "", r.Version != nil && *r.Version == t.Version:
 			to = t
 		}
 	}
@@ -136,9 +144,9 @@ func (q Templates) RollBack(ctx context.Context, s Scope, subjectUID, modality, 
 	return active.Version, to, err
 }
 
-// OfOtherModels are templates in force of a modality that were learned with another background than the one
-// named, among those of known versions, at most limit.
-func (q Templates) OfOtherModels(ctx context.Context, modality string, known []string, limit int) ([]models.Template, error) {
+// ByModelVersions returns at most limit active templates of a modality that were learned with one of the known model
+// versions.
+func (q Templates) ByModelVersions(ctx context.Context, modality string, known []string, limit int) ([]models.Template, error) {
 	if len(known) == 0 {
 		return nil, nil
 	}

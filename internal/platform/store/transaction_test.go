@@ -17,13 +17,13 @@ import (
 )
 
 // typing is a subject with an active session.
-type typing struct {
+type typingSession struct {
 	*store.Store
 	scope   store.Scope
 	session models.Session
 }
 
-func newTyping(t *testing.T, st *store.Store) typing {
+func newTypingSession(t *testing.T, st *store.Store) typingSession {
 	t.Helper()
 	env := storetest.Environment(t, st, models.Sandbox)
 	subject := storetest.Subject(t, st, env, "user-4711")
@@ -32,35 +32,35 @@ func newTyping(t *testing.T, st *store.Store) typing {
 		Status: models.SessionActive, StartedAt: storetest.Epoch, LastActivityAt: storetest.Epoch, Coverage: "none", TrustState: "LEARNING",
 	}
 	require.NoError(t, st.Sessions().Create(t.Context(), s))
-	return typing{st, storetest.Scope(env), s}
+	return typingSession{st, storetest.Scope(env), s}
 }
 
-func (y typing) frame(id string) models.Frame {
+func (y typingSession) frame(id string) models.Frame {
 	return models.Frame{SessionID: y.session.ID, FrameID: id, EnvironmentID: y.session.EnvironmentID, SubjectUID: y.session.SubjectUID,
 		Purpose: "score", Status: "accepted", ReceivedAt: storetest.Epoch, At: storetest.Epoch, Digest: []byte{}}
 }
 
-// windows is how many windows of evidence the session has, as everybody sees it.
-func (y typing) windows(t *testing.T) int {
+// windows returns the committed number of evidence windows of the session.
+func (y typingSession) windows(t *testing.T) int {
 	t.Helper()
 	v, err := y.Sessions().Get(t.Context(), y.scope, y.session.ID)
 	require.NoError(t, err)
 	return v.Session.EvidenceWindows
 }
 
-var errNoMore = errors.New("no more")
+var errStop = errors.New("stop")
 
-// Statements of pgx and of GORM are in one transaction, in their order, whichever comes first.
-func TestAllStatementsAreInOneTransaction(t *testing.T) {
+// GORM and SQL run in one transaction, in order, whichever comes first.
+func TestWriteRunsGORMAndSQLInOneTransaction(t *testing.T) {
 	t.Parallel()
-	y := newTyping(t, storetest.New(t))
+	y := newTypingSession(t, storetest.New(t))
 	later := y.session
 	later.ID, later.EvidenceWindows = ids.New(ids.Session), 1
 	work := func(end error) error {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			if err := q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next); err != nil { // SQL, sent with the commit
+			if err := q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next); err != nil { // SQL, sent with the commit
 				return err
 			}
 			if err := q.Sessions().Create(t.Context(), later); err != nil { // GORM
@@ -77,7 +77,7 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 			return end
 		})
 	}
-	require.ErrorIs(t, work(errNoMore), errNoMore)
+	require.ErrorIs(t, work(errStop), errStop)
 	require.Zero(t, y.windows(t))
 	_, err := y.Sessions().Get(t.Context(), y.scope, later.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
@@ -92,14 +92,14 @@ func TestAllStatementsAreInOneTransaction(t *testing.T) {
 // A statement that is sent with the commit fails the commit, and no statement before it.
 func TestWriteReturnsTheErrorOfAStatementSentWithTheCommit(t *testing.T) {
 	t.Parallel()
-	y := newTyping(t, storetest.New(t))
+	y := newTypingSession(t, storetest.New(t))
 	save := func() error {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			require.NoError(t, q.Sessions().SaveFrame(t.Context(), store.TakenFrame{Frame: y.frame("one")}, next))
+			require.NoError(t, q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next))
 			_, err := q.Sessions().Get(t.Context(), y.scope, y.session.ID)
-			require.NoError(t, err, "the statement after it has no part in it")
+			require.NoError(t, err, "the next statement does not fail")
 			return nil
 		})
 	}
@@ -110,31 +110,31 @@ func TestWriteReturnsTheErrorOfAStatementSentWithTheCommit(t *testing.T) {
 	require.Equal(t, 1, y.windows(t))
 }
 
-// An error that f keeps to itself loses what was written, and is not told as success.
-func TestAFailedTransactionDoesNotCommit(t *testing.T) {
+// If f does not return the error of a statement, Write still does.
+func TestWriteReportsAStatementThatFailedUnnoticed(t *testing.T) {
 	t.Parallel()
-	y := newTyping(t, storetest.New(t))
+	y := newTypingSession(t, storetest.New(t))
 	err := y.Write(t.Context(), func(q *store.Q) error {
 		next := y.session
 		next.EvidenceWindows = 1
 		if _, err := q.Sessions().Save(t.Context(), next); err != nil {
 			return err
 		}
-		require.Error(t, q.Sessions().Create(t.Context(), y.session), "it is there already")
+		require.Error(t, q.Sessions().Create(t.Context(), y.session), "the id is taken")
 		return nil
 	})
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
 	require.Zero(t, y.windows(t))
 }
 
-// One connection serves on after whatever became of a transaction.
-func TestAConnectionOutlivesItsTransactions(t *testing.T) {
+// A connection can be used again, however its transaction ended.
+func TestConnectionSurvivesFailedTransactions(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), testenv.Database(t), store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
-	y := newTyping(t, st)
-	require.NoError(t, y.Write(t.Context(), func(*store.Q) error { return nil }), "nothing is sent")
+	y := newTypingSession(t, st)
+	require.NoError(t, y.Write(t.Context(), func(*store.Q) error { return nil }), "a transaction without statements sends nothing")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	err = y.Write(ctx, func(q *store.Q) error {
@@ -146,21 +146,21 @@ func TestAConnectionOutlivesItsTransactions(t *testing.T) {
 	require.Panics(t, func() {
 		_ = y.Write(t.Context(), func(q *store.Q) error {
 			_, _ = q.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
-			panic("a fault")
+			panic("a defect")
 		})
 	})
 	require.ErrorIs(t, y.Write(t.Context(), func(q *store.Q) error {
-		_, err := q.Subjects().ByUID(t.Context(), y.scope, "nobody")
+		_, err := q.Subjects().ByUID(t.Context(), y.scope, "unknown")
 		return err
 	}), store.ErrNotFound)
 
 	ended, err := y.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
 	require.NoError(t, err)
-	require.True(t, ended, "none of them was committed")
+	require.True(t, ended, "none of the transactions was committed")
 }
 
-// A process that is stopped in the middle of a transaction keeps its locks for as long as a statement may take.
-func TestAnIdleTransactionIsEnded(t *testing.T) {
+// A process that is stopped during a transaction keeps its locks for the statement timeout only.
+func TestIdleTransactionIsEnded(t *testing.T) {
 	t.Parallel()
 	url := testenv.Database(t)
 	st, err := store.Open(t.Context(), url, store.Options{StatementTimeout: 200 * time.Millisecond})
@@ -169,12 +169,12 @@ func TestAnIdleTransactionIsEnded(t *testing.T) {
 	patient, err := store.Open(t.Context(), url, store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(patient.Close)
-	y := newTyping(t, st)
+	y := newTypingSession(t, st)
 	err = y.Write(t.Context(), func(q *store.Q) error {
 		if _, err := q.Sessions().Lock(t.Context(), y.scope, y.session.ID); err != nil {
 			return err
 		}
-		// Stopped here. Somebody else waits for the row, and gets it.
+		// The process is stopped here. Another process waits for the row and gets it.
 		ended, err := patient.Sessions().End(t.Context(), y.scope, y.session.ID, storetest.Epoch)
 		require.NoError(t, err)
 		require.True(t, ended)
@@ -182,5 +182,5 @@ func TestAnIdleTransactionIsEnded(t *testing.T) {
 		return err
 	})
 	require.Error(t, err)
-	require.True(t, store.IsAway(err), "%v", err)
+	require.True(t, store.IsUnavailable(err), "%v", err)
 }

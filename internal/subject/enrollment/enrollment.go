@@ -261,7 +261,7 @@ func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string
 	if err := q.Subjects().SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
-	if err := q.Subjects().EndEnrollmentGrant(ctx, scope, uid); err != nil {
+	if err := q.Subjects().ClearEnrollmentRequest(ctx, scope, uid); err != nil {
 		return err
 	}
 	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
@@ -284,7 +284,7 @@ type collection struct {
 // collectFrames reads the vectors of the subject's enroll frames on a class of device, grouped by session, oldest first.
 func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
 	var c collection
-	rows, err := q.Sessions().EnrollFrames(ctx, uid, device)
+	rows, err := q.Enrollments().Frames(ctx, uid, device)
 	if err != nil {
 		return c, err
 	}

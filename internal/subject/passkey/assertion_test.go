@@ -215,7 +215,7 @@ func TestVerifyAssertionRejectsAClone(t *testing.T) {
 	c := b.challenge(t)
 	row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 7 }))
 	require.NoError(t, err)
-	spent, err := b.store.Challenges().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Passkeys().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 
@@ -248,7 +248,7 @@ func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	row, err := b.verify(c, sent)
 	require.NoError(t, err)
 
-	spent, err := b.store.Challenges().SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Passkeys().SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 	w.Exec("update challenges set status = 'completed' where id = $1", c.ID)
@@ -271,7 +271,7 @@ func TestVerifyAssertionAcceptsAnAuthenticatorWithoutCounter(t *testing.T) {
 		c := b.challenge(t)
 		row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 0 }))
 		require.NoError(t, err)
-		spent, err := b.store.Challenges().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+		spent, err := b.store.Passkeys().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 		require.NoError(t, err)
 		require.True(t, spent)
 	}

@@ -164,7 +164,7 @@ func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub m
 	if timing {
 		retired++
 	}
-	if err := q.Subjects().EndEnrollmentGrant(ctx, p.Store(), sub.UID); err != nil {
+	if err := q.Subjects().ClearEnrollmentRequest(ctx, p.Store(), sub.UID); err != nil {
 		return err
 	}
 	if err := q.Subjects().SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {

@@ -14,7 +14,7 @@ const rotateBatch = 100
 // Rotate ends the periods that began at least life ago and destroys their salts; the environment's next vector begins a new
 // period. It returns how many it ended and whether there may be more. By is the id of the workflow.
 func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, by string) (int, bool, error) {
-	due, err := s.store.Research().PeriodsSince(ctx, at.Add(-life), rotateBatch)
+	due, err := s.store.Research().CurrentPeriodsBefore(ctx, at.Add(-life), rotateBatch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -27,7 +27,7 @@ func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, 
 }
 
 // endPeriod ends one period, destroys its salt and records research.salt_destroyed, unless a concurrent call did.
-func (s *Service) endPeriod(ctx context.Context, p store.OwnedPeriod, at time.Time, by string) error {
+func (s *Service) endPeriod(ctx context.Context, p store.CurrentPeriod, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		ended, err := q.Research().EndPeriod(ctx, p.ID, at)
 		if err != nil || !ended {
@@ -66,7 +66,7 @@ func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, dat
 func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
 	var removed int64
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.Research().Switch(ctx, scope, on)
+		before, err := q.Research().SetEnabled(ctx, scope, on)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 		if err := q.Research().EndPeriods(ctx, scope.Environment, at); err != nil || !remove {
 			return err
 		}
-		if removed, err = q.Research().Clear(ctx, scope.Environment); err != nil || removed == 0 {
+		if removed, err = q.Research().DeleteAll(ctx, scope.Environment); err != nil || removed == 0 {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor,

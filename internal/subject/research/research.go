@@ -86,7 +86,7 @@ func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 // currentPeriod returns the environment's current period, and begins one if there is none. It returns store.ErrNotFound if
 // research is off for the environment.
 func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
-	p, err := q.Research().Period(ctx, environment)
+	p, err := q.Research().CurrentPeriod(ctx, environment)
 	if !errors.Is(err, store.ErrNotFound) {
 		return p, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment str
 	if err := q.Research().BeginPeriod(ctx, fresh); err != nil {
 		return p, err
 	}
-	return q.Research().Period(ctx, environment) // a concurrent transaction's, if that was first
+	return q.Research().CurrentPeriod(ctx, environment) // a concurrent transaction's, if that was first
 }
 
 // newPeriod returns a period with a new sealed salt.
@@ -155,5 +155,5 @@ func (s *Service) Forget(ctx context.Context, q *store.Q, environment, subjectUI
 	if err != nil {
 		return 0, err
 	}
-	return q.Research().Forget(ctx, environment, holders, pseudonyms)
+	return q.Research().DeleteVectors(ctx, environment, holders, pseudonyms)
 }

@@ -117,7 +117,7 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		// Observe locks the session and reads everything that scoring needs: the subject, the templates, the earlier result of the
 		// same frame id and whether the same content was seen before.
-		o, err := q.Sessions().Observe(ctx, p.Store(), id, f.lookup())
+		o, err := q.Sessions().LockForFrame(ctx, p.Store(), id, f.lookup())
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 			return problem.NewNotFound()
 		}
@@ -141,7 +141,7 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 }
 
 // storeFrame scores a new frame and stores it with the changes of its session.
-func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame) (Ack, error) {
+func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame) (Ack, error) {
 	counts := false // for the next enrollment
 	if f.Purpose == purposeEnroll {
 		var err error
@@ -152,7 +152,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.Observed, 
 	sess := o.Session
 	sess.LastActivityAt = f.now
 	status, reasons := string(f.parsed.Status), f.parsed.Reasons
-	row := store.TakenFrame{Frame: models.Frame{
+	row := store.FrameRecord{Frame: models.Frame{
 		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
 		ReceivedAt: f.now, At: apitime.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
 	}}
@@ -209,7 +209,7 @@ func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Sub
 	}
 	if p.Client == nil {
 		if terms.AskedAt == nil {
-			err = q.Subjects().AskEnrollment(ctx, p.Store(), sub.UID, f.now)
+			err = q.Subjects().RequestEnrollment(ctx, p.Store(), sub.UID, f.now)
 		}
 	} else if terms.GrantRequired {
 		switch {
@@ -240,7 +240,7 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 }
 
 // score adds the frame to the session's scoring state, updates sess, and records anomalies and a changed trust state.
-func (s *Service) score(ctx context.Context, q *store.Q, o store.Observed, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
+func (s *Service) score(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
 	model := s.assessor.Model()
 	state, err := s.assessor.OpenState(*sess)
 	if err != nil {

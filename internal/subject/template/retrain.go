@@ -20,7 +20,7 @@ const retrainBatch = 100
 func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
 	for _, m := range features.Modalities() {
 		known := s.assessor.Earlier(m)
-		rows, err := s.store.Templates().OfOtherModels(ctx, string(m), known, retrainBatch-done)
+		rows, err := s.store.Templates().ByModelVersions(ctx, string(m), known, retrainBatch-done)
 		if err != nil {
 			return done, false, err
 		}

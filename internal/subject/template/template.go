@@ -76,7 +76,7 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 		if err != nil {
 			return err
 		}
-		from, to, err := q.Templates().RollBack(ctx, p.Store(), sub.UID, r.Modality, r.Device, r.Version, now)
+		from, to, err := q.Templates().RollBack(ctx, p.Store(), store.RollBack{SubjectUID: sub.UID, Modality: r.Modality, Device: r.Device, Version: r.Version}, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.NoEarlierTemplate, "The template has no superseded version to roll back to.")
 		}

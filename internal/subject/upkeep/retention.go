@@ -174,7 +174,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 // expired is the deletion of rows of a class, older than a time, in one environment.
 type removal struct {
 	class  store.Expiring
-	gone   store.Counted
+	gone   store.EnvironmentCount
 	before time.Time
 }
 
@@ -207,7 +207,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, d.Store.ClientTokens().Drop},
 		{d.Retention.Spent, d.Store.RegistrationGrants().Drop},
 		{d.Retention.Spent, d.Store.Challenges().DropLinks},
-		{d.Retention.Spent, d.Store.Staff().DropTraces},
+		{d.Retention.Spent, d.Store.Staff().DropExpired},
 		{d.Retention.Spent, d.Store.Research().DropPeriods},
 		{d.Retention.Idempotency, unbatched(d.Store.Idempotency().Drop)},
 		{quotaRetention, unbatched(d.Store.Quotas().Drop)},

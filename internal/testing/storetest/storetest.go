@@ -1,5 +1,5 @@
-// Package storetest gives tests a store of their own (internal/testing/testenv makes its database) and the rows that most tests
-// begin with. It holds no assertions about the product. Only tests may import it.
+// Package storetest returns a store on a database of its own (see internal/testing/testenv) and inserts the rows that most
+// tests of the store begin with. It has no assertions about the product. Only tests may import it.
 package storetest
 
 import (
@@ -21,10 +21,11 @@ func New(t testing.TB) *store.Store {
 	return testenv.Store(t)
 }
 
-// Epoch is a fixed time for tests to start their clock at.
+// Epoch is the fixed time at which tests start their clock.
 var Epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// Environment makes a tenant with one environment of the kind, RP ID localhost and origin http://localhost:8080.
+// Environment inserts a tenant with one environment of the kind. Its RP ID is localhost, its origin http://localhost:8080, and
+// challenges and holds expire after the defaults, 5 minutes and 3 days.
 func Environment(t testing.TB, q *store.Store, kind models.EnvironmentKind) models.Environment {
 	t.Helper()
 	tenant := models.Tenant{ID: ids.New(ids.Tenant), Name: "Test tenant", CreatedAt: Epoch}
@@ -37,12 +38,12 @@ func Environment(t testing.TB, q *store.Store, kind models.EnvironmentKind) mode
 	return env
 }
 
-// Scope is the scope of an environment.
+// Scope returns the scope of an environment.
 func Scope(env models.Environment) store.Scope {
 	return store.Scope{Tenant: env.TenantID, Environment: env.ID}
 }
 
-// Subject makes an active subject with the external id.
+// Subject inserts an active, unenrolled subject with the external id.
 func Subject(t testing.TB, q *store.Store, env models.Environment, externalID string) models.Subject {
 	t.Helper()
 	s := models.Subject{

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Two tests at once have two databases: what one writes the other does not see.
 func TestNewGivesEachTestItsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	a, b := storetest.New(t), storetest.New(t)

@@ -11,8 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CheckEvents holds every event of a database against the schema of its type: what tests make the product write is what
-// the documentation promises. Rows that a test altered or erased are passed over. It answers the types it saw.
+// CheckEvents checks every event of a database against the schema of its type, so that the events that tests make the
+// product write conform to the documentation. It skips events that a test altered or erased. It returns the number of events
+// of each type, and an error that joins one for each wrong event.
 func CheckEvents(ctx context.Context, url string) (map[events.Type]int, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

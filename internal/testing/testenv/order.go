@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 )
 
-// consequences are the types that never precede their cause in one transaction.
+// consequences lists, for each type of event, the types that may not precede it in its transaction: its consequences.
 var consequences = map[events.Type][]events.Type{
 	events.AuthorizationDecided:    {events.ChallengeRequested, events.HoldOpened},
 	events.ChallengeCompleted:      {events.AuthorizationDecided, events.ChallengeRequested, events.HoldOpened},
@@ -26,8 +26,8 @@ var consequences = map[events.Type][]events.Type{
 	events.SubjectCreated:          {events.SessionStarted},
 }
 
-// CheckOrder requires of every transaction in a database's log that ids and times rise in the order in which the entries
-// were written, and that no consequence precedes its cause. So every reader (by number, by time and id) sees one order.
+// CheckOrder checks that in every transaction of a database's log ids and times rise in the order in which the events were
+// written, and that no consequence precedes its cause. Then readers by number and readers by time and id see the same order.
 func CheckOrder(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -44,7 +44,7 @@ func CheckOrder(ctx context.Context, url string) error {
 		at                  time.Time
 		kind                events.Type
 	}
-	var before entry
+	var before entry          // the previous event of the same transaction
 	var earlier []events.Type // of the same transaction
 	var wrong []error
 	for rows.Next() {
@@ -56,12 +56,12 @@ func CheckOrder(ctx context.Context, url string) error {
 			before, earlier = entry{}, nil
 		}
 		if e.id < before.id || e.at.Before(before.at) {
-			wrong = append(wrong, fmt.Errorf("%s %s at %s stands behind %s %s at %s of its transaction, and is listed ahead of it",
+			wrong = append(wrong, fmt.Errorf("%s %s at %s was written after %s %s at %s of its transaction, but is listed before it",
 				e.kind, e.id, e.at, before.kind, before.id, before.at))
 		}
 		for _, t := range earlier {
 			if slices.Contains(consequences[e.kind], t) {
-				wrong = append(wrong, fmt.Errorf("%s %s stands behind %s, which follows from it", e.kind, e.id, t))
+				wrong = append(wrong, fmt.Errorf("%s %s was written after %s, which is its consequence", e.kind, e.id, t))
 			}
 		}
 		before, earlier = e, append(earlier, e.kind)

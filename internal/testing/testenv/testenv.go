@@ -1,6 +1,6 @@
-// Package testenv gives tests a real Postgres: a database of its own to each that asks, migrated, empty, dropped at the
-// end. The server is the one that COUNTERSIGN_TEST_DATABASE_URL names (a user who may create databases), or a private
-// one without durability that lives as long as the test process. Only tests may import it.
+// Package testenv creates Postgres databases for tests: one for each caller, migrated and empty, dropped when the test ends.
+// The server is the one in COUNTERSIGN_TEST_DATABASE_URL, whose user must be allowed to create databases, or a private server
+// without durability that ends with the test process. Only tests may import it.
 package testenv
 
 import (
@@ -28,22 +28,22 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ServerEnv names the environment variable with the URL of any database on the server to use.
+// ServerEnv is the environment variable with the URL of any database on the server to use.
 const ServerEnv = "COUNTERSIGN_TEST_DATABASE_URL"
 
-// Store opens a fresh, migrated, empty database.
+// Store opens a new, migrated, empty database.
 func Store(t testing.TB) *store.Store {
 	t.Helper()
-	return opened(t, Database(t))
+	return open(t, Database(t))
 }
 
-// TamperedStore is Store for a test that alters what was written: its events are not held against their schemas.
+// TamperedStore is like Store for a test that alters events: they are not checked against their schemas.
 func TamperedStore(t testing.TB) *store.Store {
 	t.Helper()
-	return opened(t, dropAfter(t, New))
+	return open(t, dropAfter(t, New))
 }
 
-func opened(t testing.TB, url string) *store.Store {
+func open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	st, err := store.Open(context.WithoutCancel(t.Context()), url, store.Options{})
 	require.NoError(t, err)
@@ -51,45 +51,46 @@ func opened(t testing.TB, url string) *store.Store {
 	return st
 }
 
-// Database makes a fresh, migrated, empty database and returns its URL. When the test ends, every event in it must be what
-// its type's schema says, and stand behind its cause.
+// Database creates a migrated, empty database and returns its URL. When the test ends, every event in the database must
+// conform to the schema of its type and be written after its cause (CheckEvents, CheckOrder).
 func Database(t testing.TB) string {
 	t.Helper()
 	url := dropAfter(t, New)
 	t.Cleanup(func() {
 		_, err := CheckEvents(context.WithoutCancel(t.Context()), url)
-		assert.NoError(t, err, "events that the test made the product write")
-		assert.NoError(t, CheckOrder(context.WithoutCancel(t.Context()), url), "the order of events that the test made the product write")
+		assert.NoError(t, err, "events that the product wrote")
+		assert.NoError(t, CheckOrder(context.WithoutCancel(t.Context()), url), "order of the events that the product wrote")
 	})
 	return url
 }
 
-// EmptyDatabase makes a database without a schema and returns its URL.
+// EmptyDatabase creates a database without a schema and returns its URL.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()
 	return dropAfter(t, func(ctx context.Context) (string, func(), error) { return create(ctx, "template0") })
 }
 
-// Server is the URL of the server's maintenance database.
+// Server returns the URL of the maintenance database of the server, which it starts if none is given.
 func Server() (string, error) { return server() }
 
-// New makes a fresh, migrated, empty database that lives until drop: for a TestMain, which has no test to clean up after.
+// New creates a migrated, empty database that the caller must drop: for a TestMain, which has no cleanup of its own.
 func New(ctx context.Context) (url string, drop func(), err error) {
 	name, err := template()
 	if err != nil {
-		return "", nil, fmt.Errorf("no database for tests (%s names a server): %w", ServerEnv, err)
+		return "", nil, fmt.Errorf("no database for tests; set %s to use an existing server: %w", ServerEnv, err)
 	}
 	return create(ctx, name)
 }
 
-func dropAfter(t testing.TB, make func(context.Context) (string, func(), error)) string {
+func dropAfter(t testing.TB, create func(context.Context) (string, func(), error)) string {
 	t.Helper()
-	url, drop, err := make(t.Context())
+	url, drop, err := create(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(drop)
 	return url
 }
 
+// create copies a template and returns the URL of the copy and a function that drops it.
 func create(ctx context.Context, template string) (string, func(), error) {
 	server, err := server()
 	if err != nil {
@@ -134,7 +135,7 @@ func startServer() (string, error) {
 	}
 	sweep()
 	dir := filepath.Join(os.TempDir(), prefix+strconv.Itoa(os.Getpid()))
-	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- the server's user passes through
+	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- the server's user must be able to enter it
 		return "", err
 	}
 	s, err := localpg.Start(context.Background(), localpg.Options{Dir: filepath.Join(dir, "pg"), Ephemeral: true})
@@ -144,10 +145,10 @@ func startServer() (string, error) {
 	return s.URL("postgres"), nil
 }
 
-// prefix begins the name of a private server's folder; the process id follows.
+// prefix is the beginning of the name of a private server's folder. The process id of the test follows.
 const prefix = "countersign-testenv-"
 
-// sweep removes what the private servers of ended test processes left behind.
+// sweep removes the folders of private servers whose test process has ended.
 func sweep() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	for _, dir := range dirs {
@@ -158,8 +159,8 @@ func sweep() {
 	}
 }
 
-// makeTemplate migrates one database, named by what the migrations say, that all others are copied from. Test processes
-// share it: whoever comes first makes it.
+// makeTemplate returns the name of a migrated database that all others are copied from, which is much faster than migrating
+// each. Test processes share it, under an advisory lock: the first one creates it.
 func makeTemplate() (string, error) {
 	url, err := server()
 	if err != nil {
@@ -179,14 +180,14 @@ func makeTemplate() (string, error) {
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", lock); err != nil {
 		return "", err
 	}
-	var there bool
-	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&there); err != nil || there {
+	var exists bool
+	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists); err != nil || exists {
 		return name, err
 	}
 	return name, migrateTemplate(ctx, conn, url, name)
 }
 
-// migrateTemplate gives the database its name only when it is whole.
+// migrateTemplate migrates a draft and renames it when it is complete, so that no test copies a part of it.
 func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
 	draft := name + "_draft"
 	for _, statement := range []string{"drop database if exists " + draft + " with (force)", "create database " + draft} {
@@ -203,7 +204,7 @@ func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) e
 	if err != nil {
 		return err
 	}
-	// A connection that has just been closed may still be in Postgres' list for a moment.
+	// Postgres may list a connection for a moment after it was closed, and refuses to rename a database with one.
 	if _, err := conn.Exec(ctx, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", draft); err != nil {
 		return err
 	}
@@ -211,6 +212,7 @@ func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) e
 	return err
 }
 
+// templateName is a hash of the migrations: a changed migration needs a new template.
 func templateName() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(models.Migrations, ".", func(path string, d fs.DirEntry, err error) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
-func TestDatabasesAreMigratedAndApart(t *testing.T) {
+func TestStoreOpensAMigratedDatabaseOfItsOwn(t *testing.T) {
 	t.Parallel()
 	a, b := testenv.Store(t), testenv.Store(t)
 	require.NoError(t, a.CheckSchema(t.Context()))

@@ -29,7 +29,7 @@ func ProblemOf(err error) *problem.Error {
 		return problemOfFiber(f)
 	case errors.Is(err, store.ErrNotFound):
 		return problem.NewNotFound()
-	case store.IsAway(err):
+	case store.IsUnavailable(err):
 		return problem.NewUnavailable("The database is unavailable. Nothing was changed; retry after the Retry-After header.", err)
 	default:
 		return &problem.Error{Code: problem.Internal, Detail: InternalDetail, Cause: err}

@@ -235,7 +235,7 @@ func (h *Hub) deliver(rows []models.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, row := range rows {
-		h.position = store.At(row)
+		h.position = store.PositionOf(row)
 		m, err := render(row)
 		if err != nil || !events.Type(row.Type).Public() {
 			continue
@@ -263,5 +263,5 @@ func render(row models.Event) (Message, error) {
 		return Message{}, err
 	}
 	data, err := json.Marshal(view)
-	return Message{ID: row.ID, Type: row.Type, Data: data, at: store.At(row)}, err
+	return Message{ID: row.ID, Type: row.Type, Data: data, at: store.PositionOf(row)}, err
 }

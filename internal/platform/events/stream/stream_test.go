@@ -69,7 +69,7 @@ func (b *bundle) settle(s store.Scope, id string) {
 	require.Eventually(b.t, func() bool {
 		now, err := b.st.Events().Horizon(b.t.Context())
 		require.NoError(b.t, err)
-		return store.At(row).Before(now)
+		return store.PositionOf(row).Before(now)
 	}, 20*time.Second, time.Millisecond)
 }
 

@@ -82,7 +82,7 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 		case err != nil:
 			return nil, err
 		default:
-			sub.cursor = store.At(from)
+			sub.cursor = store.PositionOf(from)
 		}
 	}
 	return sub, h.add(sub, now)
@@ -171,7 +171,7 @@ func (s *Subscription) read(ctx context.Context) error {
 		return err
 	}
 	for _, row := range rows {
-		s.cursor = store.At(row)
+		s.cursor = store.PositionOf(row)
 		if !events.Type(row.Type).Public() || !s.wants(row) {
 			continue
 		}

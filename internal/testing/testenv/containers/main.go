@@ -1,6 +1,5 @@
-// Command containers is what make test-containers runs: it starts the servers that tests need as containers, where a
-// Docker engine answers, and then runs the program named on its command line with their addresses in the environment.
-// It is the other source of the same harness that make test uses; the tests do not know the difference.
+// Command containers starts the servers that tests need as Docker containers and runs the program on its command line with
+// their addresses in the environment. make test-containers runs it in place of the servers that make test starts.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// The images, and the environment variables that name others.
+// The images, and the environment variables that replace them.
 const (
 	postgresImage    = "postgres:17-alpine"
 	postgresImageEnv = "COUNTERSIGN_TEST_POSTGRES_IMAGE"
@@ -25,6 +24,7 @@ const (
 	temporalImageEnv = "COUNTERSIGN_TEST_TEMPORAL_IMAGE"
 )
 
+// startWithin bounds the start of one container, without pulling its image.
 const startWithin = 3 * time.Minute
 
 func main() {
@@ -44,14 +44,14 @@ func main() {
 
 // run returns the program's exit code.
 func run(ctx context.Context, program []string) (int, error) {
-	if err := engineAnswers(ctx); err != nil {
+	if err := checkEngine(ctx); err != nil {
 		return 1, err
 	}
 	postgres, err := start(ctx, postgresImageEnv, postgresImage, "5432/tcp",
 		testcontainers.WithEnv(map[string]string{"POSTGRES_PASSWORD": "postgres"}),
 		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "max_connections=300"),
 		testcontainers.WithWaitStrategyAndDeadline(startWithin,
-			// The image starts the server twice: once to make the cluster, once for good.
+			// The image starts the server twice: once to create the cluster, once to serve it.
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2)))
 	defer end(postgres)
 	if err != nil {
@@ -78,9 +78,9 @@ func run(ctx context.Context, program []string) (int, error) {
 		"COUNTERSIGN_TEST_TEMPORAL_ADDRESS="+frontend)
 }
 
-// engineAnswers tells a machine without Docker in one sentence. The library panics where it finds no engine at all.
-func engineAnswers(ctx context.Context) (err error) {
-	none := errors.New("no Docker engine answers here: start one, or run make test, which needs none")
+// checkEngine returns a readable error if no Docker engine responds. The library panics if it finds no engine at all.
+func checkEngine(ctx context.Context) (err error) {
+	none := errors.New("no Docker engine responds: start one, or run make test, which needs none")
 	defer func() {
 		if recover() != nil {
 			err = none

@@ -1,6 +1,6 @@
-// Command runner is what make test runs: it starts one throw-away Postgres and one Temporal server (devstack), tells the
-// tests of every module where they are, runs them with gotestsum, and always takes the servers down again. Its exit
-// code is that of the tests.
+// Command runner starts one temporary Postgres and one Temporal server (devstack), runs the tests of every module with
+// gotestsum and the servers' addresses in the environment, and stops the servers. make test runs it. Its exit code is that of
+// the first module whose tests failed.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) (int, error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- the user that Postgres runs as passes through
+	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- the user that Postgres runs as must enter it
 		return 1, err
 	}
 	env, down, err := servers(ctx, o, dir)
@@ -85,7 +85,8 @@ func run(ctx context.Context, o options) (int, error) {
 	return code, nil
 }
 
-// servers starts what is not given by the environment. The returned function stops what was started.
+// servers starts the servers that the environment does not name. It returns the environment variables of all of them and a
+// function that stops those it started.
 func servers(ctx context.Context, o options, dir string) (env []string, down func(), err error) {
 	var stops []func()
 	down = func() {
@@ -95,7 +96,7 @@ func servers(ctx context.Context, o options, dir string) (env []string, down fun
 	}
 	database := os.Getenv(databaseEnv)
 	if database == "" {
-		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Say: say})
+		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Say: logf})
 		if err != nil {
 			return nil, down, err
 		}
@@ -137,7 +138,7 @@ func startTemporal(ctx context.Context, binary, database, dir string) (address s
 		select {
 		case <-tick.C:
 		case <-p.Done():
-			return "", nil, errors.New("the Temporal server for tests did not start; what it said is above")
+			return "", nil, errors.New("the Temporal server for tests did not start; its output is above")
 		case <-ctx.Done():
 			stop()
 			return "", nil, errors.New("the Temporal server for tests did not start in time")
@@ -149,7 +150,7 @@ func startTemporal(ctx context.Context, binary, database, dir string) (address s
 func test(ctx context.Context, o options, module string, env []string) int {
 	gotestsum, err := filepath.Abs(o.gotestsum)
 	if err != nil {
-		say("%v", err)
+		logf("%v", err)
 		return 1
 	}
 	args := append([]string{"--format", o.format, "--"}, o.args...)
@@ -167,9 +168,9 @@ func test(ctx context.Context, o options, module string, env []string) int {
 	case errors.As(err, &exit):
 		return max(exit.ExitCode(), 1)
 	default:
-		say("%v", err)
+		logf("%v", err)
 		return 1
 	}
 }
 
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "make test: "+format+"\n", args...) }
+func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "make test: "+format+"\n", args...) }

@@ -1,6 +1,6 @@
-// Package temporaltest gives tests a real Temporal server: a namespace of its own to each that asks, with the product's
-// search attributes. The server is the one that COUNTERSIGN_TEST_TEMPORAL_ADDRESS names, or a devstack that lives as
-// long as the test process. Only tests may import it.
+// Package temporaltest creates Temporal namespaces for tests: one for each caller, with the product's search attributes. The
+// server is the one in COUNTERSIGN_TEST_TEMPORAL_ADDRESS, or a devstack that ends with the test process. Only tests may
+// import it.
 package temporaltest
 
 import (
@@ -30,10 +30,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
-// AddressEnv names the environment variable with the host:port of the server to use.
+// AddressEnv is the environment variable with the host:port of the server to use.
 const AddressEnv = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
 
-// SearchAttributes are the product's, all of type Keyword.
+// SearchAttributes are the search attributes of the product, all of type Keyword.
 var SearchAttributes = []string{
 	"CountersignKind", "CountersignEnvironment", "CountersignDecision", "CountersignAction", "CountersignState",
 }
@@ -44,7 +44,7 @@ const (
 	pollEvery      = 20 * time.Millisecond
 )
 
-// Address is the host:port of the server.
+// Address returns the host:port of the server, which it starts if none is given.
 func Address(t testing.TB) string {
 	t.Helper()
 	address, err := server()
@@ -54,7 +54,7 @@ func Address(t testing.TB) string {
 
 var server = sync.OnceValues(start)
 
-// Namespace registers a fresh namespace and returns the server's address and the namespace's name once it works.
+// Namespace registers a new namespace and returns the server's address and the namespace's name, once it can be used.
 func Namespace(t testing.TB) (address, namespace string) {
 	t.Helper()
 	address, namespace, err := New(context.WithoutCancel(t.Context()))
@@ -62,7 +62,7 @@ func Namespace(t testing.TB) (address, namespace string) {
 	return address, namespace
 }
 
-// New is Namespace for a TestMain, which has no test.
+// New is like Namespace for a TestMain, which has no testing.TB.
 func New(ctx context.Context) (address, namespace string, err error) {
 	if address, err = server(); err != nil {
 		return "", "", err
@@ -70,7 +70,7 @@ func New(ctx context.Context) (address, namespace string, err error) {
 	namespace = "test-" + strings.ToLower(rand.Text()[:16])
 	c, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: silent{}})
 	if err != nil {
-		return "", "", fmt.Errorf("the Temporal server at %s does not answer: %w", address, err)
+		return "", "", fmt.Errorf("the Temporal server at %s does not respond: %w", address, err)
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, registerWithin)
@@ -89,7 +89,7 @@ func register(ctx context.Context, c client.Client, namespace string) error {
 	for _, name := range SearchAttributes {
 		kinds[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	// The server's parts learn of a new namespace one after the other.
+	// The services of the server learn of a new namespace one after the other.
 	if err := until(ctx, func() error {
 		_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 			Namespace: namespace, SearchAttributes: kinds,
@@ -106,7 +106,7 @@ func register(ctx context.Context, c client.Client, namespace string) error {
 	})
 }
 
-// until tries again until f succeeds or ctx ends; it returns what f said last.
+// until calls f until it succeeds or ctx ends, and returns the last error.
 func until(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -159,7 +159,7 @@ func startDevstack(ctx context.Context, binary, databaseURL string) (string, err
 	}
 	var endpoints struct{ Frontend string }
 	err = until(ctx, func() error {
-		text, err := os.ReadFile(ready) // #nosec G304 -- a file of our own folder
+		text, err := os.ReadFile(ready) // #nosec G304 -- a file in our own folder
 		if err != nil {
 			return errors.Join(err, p.Err())
 		}
@@ -168,7 +168,7 @@ func startDevstack(ctx context.Context, binary, databaseURL string) (string, err
 	return endpoints.Frontend, err
 }
 
-// silent drops what the client has to say while a namespace is not there yet.
+// silent drops the client's log lines about a namespace that is not registered yet.
 type silent struct{}
 
 func (silent) Debug(string, ...any) {}
