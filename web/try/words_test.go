@@ -18,8 +18,8 @@ func TestTheFiguresAreThoseMeasured(t *testing.T) {
 	}
 	for _, row := range []string{
 		"| the person is confirmed or likely | " + figures[0].Rate,
-		"| somebody else is not_confirmed | " + figures[1].Rate,
-		"| somebody else is confirmed | " + figures[2].Rate,
+		"| a different person is not_confirmed | " + figures[1].Rate,
+		"| a different person is confirmed | " + figures[2].Rate,
 	} {
 		measured(row)
 	}
