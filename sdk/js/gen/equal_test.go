@@ -18,7 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
-// Wild events, of no person: whatever a keyboard and a mouse could report, in an order of time, with clocks coarse and fine.
+// wild generates events that no person makes: anything that a keyboard and a mouse could report, ordered by time, with coarse
+// and fine clocks.
 type wild struct {
 	*rand.Rand
 	codes []string
@@ -104,9 +105,9 @@ func (c wildCase) raw() features.Raw {
 	return raw
 }
 
-// The page computes what the service computes, far from the golden cases too. The libraries' logarithms and angles differ in
-// their last bit, so a mean on a rounding edge may differ by a hundredth; and whether a pointer that goes straight back has
-// turned left or right hangs on that bit alone.
+// The page computes the same features as the service, far from the golden cases too. The libraries' logarithms and angles differ
+// in their last bit, so a mean on a rounding edge may differ by a hundredth, and that bit alone decides whether a pointer that
+// reverses has turned left or right.
 func TestThePageComputesWhatTheServiceComputes(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("../node_modules/esbuild"); err != nil {

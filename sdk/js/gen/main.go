@@ -1,7 +1,7 @@
-// Command gen writes the constants that the collector shares with the service: the residual tables and the cells of the
-// feature schema. It writes a file of sdk/js and knows nothing of the collector's formulas.
+// Command gen generates the constants that the collector shares with the service: the residual tables and the cells of the
+// feature schema. It writes one file of sdk/js and contains none of the collector's formulas.
 //
-// The tables are packed, because they are half of what a page has to load: numbers in thousandths, names in one string.
+// The tables are packed, because they are half of the bytes that a page loads: numbers in thousandths, names in one string.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 // groups are the names of the key groups in the order of the flat table of finger pairs.
 var groups = strings.Fields("LP LR LM LI RI RM RR RP SP BS SH OT")
 
-// constants is the TypeScript file.
+// constants returns the text of the TypeScript file.
 func constants() ([]byte, error) {
 	var tables features.Tables
 	if err := json.Unmarshal(features.CollectorTables(), &tables); err != nil {
@@ -128,7 +128,7 @@ func grouped(names []string, lo, hi func(i int) float64) []group {
 	return out
 }
 
-// ranges are the cells by modality; gaze is left out, the browser reports none.
+// ranges returns the cells by modality, without gaze, which browsers do not report.
 func ranges() map[string][]group {
 	out := map[string][]group{}
 	for _, m := range features.Modalities() {
@@ -154,7 +154,7 @@ func scalars() []group {
 	return grouped(names, func(i int) float64 { return list[i].Min }, func(i int) float64 { return list[i].Max })
 }
 
-// marshal is json.Marshal that leaves < and > as they are.
+// marshal is json.Marshal without escaping of < and >.
 func marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

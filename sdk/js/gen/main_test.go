@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-func TestTheCollectorCarriesTheTablesOfTheService(t *testing.T) {
+func TestCollectorTablesMatchService(t *testing.T) {
 	t.Parallel()
 	want, err := constants()
 	require.NoError(t, err)
@@ -20,7 +20,7 @@ func TestTheCollectorCarriesTheTablesOfTheService(t *testing.T) {
 	require.Equal(t, string(want), string(have), "run go generate ./sdk/js/gen and commit the result")
 }
 
-// Packing must not change a number: what the page computes from would differ from what the service does.
+// Packing must not change a number: the page would compute other features than the service.
 func TestTablesAreWholeThousandths(t *testing.T) {
 	t.Parallel()
 	var tables features.Tables

@@ -1,4 +1,4 @@
-// Builds what is published: the collector as one file without imports, and the server part with jose left to the host.
+// Builds the published files: the collector as one file without imports, and the server part with jose as an external import.
 import { build } from 'esbuild'
 
 const common = { bundle: true, format: 'esm', target: 'es2022', sourcemap: true, logLevel: 'warning', legalComments: 'none' }

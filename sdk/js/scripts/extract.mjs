@@ -1,5 +1,5 @@
-// Reads cases like those of golden_extraction.json as JSON lines and writes the features object of each: for comparing with
-// the service's extraction.
+// Reads cases like those of golden_extraction.json as JSON lines and writes the features object of each, to compare it with the
+// service's extraction.
 import { createInterface } from 'node:readline'
 import { build } from 'esbuild'
 

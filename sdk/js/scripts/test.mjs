@@ -1,4 +1,4 @@
-// Bundles the tests (Node 20 reads no TypeScript) and runs them with Node's own runner.
+// Bundles the tests (Node.js 20 cannot run TypeScript) and runs them with Node.js's test runner.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
 import { build } from 'esbuild'

@@ -13,7 +13,7 @@ const examples: Record<string, { examples: any[] }> = JSON.parse(readFileSync('.
 /** The contract's example of a schema, with changes. */
 const example = (name: string, over: object = {}): any => ({ ...examples[name]!.examples[0], ...over })
 
-test('an operation is asked as the contract says', async () => {
+test('an operation sends the request of the contract', async () => {
   const s = await service((_, r) => json(r, 201, example('PolicyVersion', { version: 2 })))
   const c = new Countersign({ baseURL: s.baseURL + '/', apiKey })
   const made = await c.createPolicyVersion({ path: { action_id: 'act/1' }, body: { requirements: { coverage_min: 'partial' } } })
@@ -26,7 +26,7 @@ test('an operation is asked as the contract says', async () => {
   assert.match(String(request!.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
 })
 
-test('a try again keeps the idempotency key and waits as long as it is told', async () => {
+test('a retry reuses the idempotency key and waits for Retry-After', async () => {
   const s = await service((_, r, n) => (n === 1 ? refuse(r, 503, 'unavailable', { 'Retry-After': '1' }) : json(r, 201, example('Session'))))
   const before = performance.now()
   await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } })
@@ -35,13 +35,13 @@ test('a try again keeps the idempotency key and waits as long as it is told', as
   assert.equal(s.seen[0]!.headers['idempotency-key'], s.seen[1]!.headers['idempotency-key'])
 })
 
-test('a caller may name the idempotency key', async () => {
+test('a caller may set the idempotency key', async () => {
   const s = await service((_, r) => json(r, 201, example('Session')))
   await new Countersign({ baseURL: s.baseURL, apiKey }).createSession({ body: { subject: 'user-1' } }, { idempotencyKey: 'sign-in-4711' })
   assert.equal(s.seen[0]!.headers['idempotency-key'], 'sign-in-4711')
 })
 
-test('authorize is asked again with the very same body', async () => {
+test('a retry of authorize sends the same body', async () => {
   const s = await service((_, r, n) => (n < 3 ? r.destroy() : json(r, 200, JSON.parse(allowed!.answer))))
   const got = await new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask)
   assert.equal(got.decision, 'allow')
@@ -49,14 +49,14 @@ test('authorize is asked again with the very same body', async () => {
   assert.deepEqual(s.seen[0]!.body, s.seen[2]!.body)
 })
 
-test('what may have happened is not asked again without a key', async () => {
+test('an operation without a key is not retried if it may have happened', async () => {
   const s = await service((_, r) => refuse(r, 500, 'internal'))
   const c = new Countersign({ baseURL: s.baseURL, apiKey })
   await assert.rejects(c.legacyAuth({ body: { user_id: 'u', reaction_times: [1], keystroke_intervals: [1] } }), ProblemError)
   assert.equal(s.seen.length, 1)
 })
 
-test('a refusal is an error with a code, and is not asked again', async () => {
+test('a refusal is an error with a code, and is not retried', async () => {
   const s = await service((_, r) => refuse(r, 409, 'no_active_policy'))
   await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask), (e: ProblemError) => {
     assert.deepEqual([e.status, e.code, e.requestId, e.detail], [409, 'no_active_policy', 'req_1', 'Because.'])
@@ -65,7 +65,7 @@ test('a refusal is an error with a code, and is not asked again', async () => {
   assert.equal(s.seen.length, 1)
 })
 
-test('a body that breaks the contract names every fault', async () => {
+test('a validation error names every fault', async () => {
   const s = await service((_, r) => json(r, 422, { detail: [{ loc: ['body', 'subject'], msg: 'too long', type: 'max_length' }] }))
   await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask), (e: ValidationError) => {
     assert.equal(e.faults[0]!.type, 'max_length')
@@ -74,7 +74,7 @@ test('a body that breaks the contract names every fault', async () => {
   })
 })
 
-test('a service that does not answer costs no more than the deadline', async () => {
+test('a call to an unresponsive service ends at the deadline', async () => {
   const s = await service(() => undefined)
   const before = performance.now()
   await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey, timeoutMS: 300, attemptTimeoutMS: 100 }).getMeta(), TimeoutError)
@@ -83,21 +83,21 @@ test('a service that does not answer costs no more than the deadline', async () 
   await assert.rejects(new Countersign({ baseURL: 'http://127.0.0.1:9', apiKey, retries: 0 }).getMeta(), UnreachableError)
 })
 
-test('a caller may give up', async () => {
+test('a caller may abort', async () => {
   const s = await service(() => undefined)
   const stop = new AbortController()
-  const asked = new Countersign({ baseURL: s.baseURL, apiKey }).getMeta({}, { signal: stop.signal })
+  const pending = new Countersign({ baseURL: s.baseURL, apiKey }).getMeta({}, { signal: stop.signal })
   stop.abort(new Error('enough'))
-  await assert.rejects(asked, /enough/)
+  await assert.rejects(pending, /enough/)
 })
 
-test('a missing path parameter is told before anything is sent', async () => {
+test('a missing path parameter is an error before anything is sent', async () => {
   const c = new Countersign({ baseURL: 'http://127.0.0.1:9', apiKey })
   await assert.rejects(c.getAction({ path: { action_id: '' } }), CountersignError)
   assert.throws(() => new Countersign({ baseURL: 'ftp://x', apiKey }), CountersignError)
 })
 
-test('a list is followed to its end', async () => {
+test('each iterates over every page of a list', async () => {
   const s = await service((q, r, n) => json(r, 200, [example('ProtectedAction', { id: 'act_' + n })], n < 3 ? { Link: `<${q.url.split('?')[0]}?limit=1&cursor=c${n}>; rel="next"` } : {}))
   const ids: string[] = []
   for await (const a of new Countersign({ baseURL: s.baseURL, apiKey }).each('listActions', { query: { limit: 1 } })) ids.push(a.id)
@@ -105,12 +105,12 @@ test('a list is followed to its end', async () => {
   assert.deepEqual(s.seen.map((q) => q.url), ['/api/v1/actions?limit=1', '/api/v1/actions?limit=1&cursor=c1', '/api/v1/actions?limit=1&cursor=c2'])
 })
 
-test('no content is nothing', async () => {
+test('a response without content is undefined', async () => {
   const s = await service((_, r) => { r.writeHead(204); r.end() })
   assert.equal(await new Countersign({ baseURL: s.baseURL, apiKey }).archiveAction({ path: { action_id: 'act_1' } }), undefined)
 })
 
-test('events go on behind the last one when the connection is lost', async () => {
+test('events continue after the last one when the connection is lost', async () => {
   const s = await service((_, r, n) => {
     r.writeHead(200, { 'Content-Type': 'text/event-stream' })
     r.write(`: hello\n\nid: evt_${n}\nevent: hold.opened\ndata: {"id":"evt_${n}"}\n\n`)
@@ -127,12 +127,12 @@ test('events go on behind the last one when the connection is lost', async () =>
   assert.equal(s.seen[1]!.headers['last-event-id'], 'evt_1')
 })
 
-test('events that may not be read are an error and not a loop', async () => {
+test('a refused event stream is an error and is not retried', async () => {
   const s = await service((_, r) => refuse(r, 403, 'insufficient_scope'))
   await assert.rejects(new Countersign({ baseURL: s.baseURL, apiKey }).events().next(), ProblemError)
 })
 
-test('a slow service falls back by risk class, and says so', async () => {
+test('decide falls back by risk class if the service is slow', async () => {
   const s = await service(() => undefined)
   const c = new Countersign({ baseURL: s.baseURL, apiKey })
   const by = async (riskClass: 'low' | 'elevated' | 'high' | 'critical', over = {}) => {
@@ -145,12 +145,12 @@ test('a slow service falls back by risk class, and says so', async () => {
   assert.equal(await by('low', { failureModes: { low: 'deny' } }), 'deny')
 })
 
-test('a wrong request never falls back', async () => {
+test('decide never falls back for a refused request', async () => {
   const s = await service((_, r) => refuse(r, 403, 'audience_not_allowed'))
   await assert.rejects(decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { riskClass: 'low' }), ProblemError)
 })
 
-test('a decision in time is the decision', async () => {
+test('decide returns a decision that arrives in time', async () => {
   const s = await service((_, r) => json(r, 200, JSON.parse(held!.answer)))
   const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), held!.request, { riskClass: 'high' })
   assert.deepEqual([d.source, d.decision], ['service', 'hold'])

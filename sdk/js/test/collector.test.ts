@@ -14,7 +14,7 @@ function start(over: Partial<CollectorOptions> = {}) {
   return { page, collector, seen }
 }
 
-test('fifty keys make one frame of features, without a trace of what was typed', async () => {
+test('fifty keys make one frame of features without any content', async () => {
   const { page } = start()
   page.type(text(50), element())
   await settled()
@@ -32,7 +32,7 @@ test('fifty keys make one frame of features, without a trace of what was typed',
   for (const [n] of Object.values(body.features.keystroke.cells) as [number, number][]) assert.ok(n === 2 || n === 7)
 })
 
-test('nothing is listened to before consent, and withdrawing forgets what was not sent', async () => {
+test('nothing is observed before consent, and withdrawing it deletes unsent data', async () => {
   const { page, collector, seen } = start({ consent: false })
   page.type(text(60))
   await settled()
@@ -48,7 +48,7 @@ test('nothing is listened to before consent, and withdrawing forgets what was no
   assert.deepEqual(seen.states, [['listening', undefined], ['ended', 'consent_withdrawn']])
 })
 
-test('of a password only the times are kept, also once it is shown', async () => {
+test('only times are recorded from a password field, even once its text is shown', async () => {
   const { page, collector } = start()
   const attributes: Record<string, string> = { type: 'password' }
   const field = element(attributes)
@@ -64,7 +64,7 @@ test('of a password only the times are kept, also once it is shown', async () =>
   assert.equal(open.keystroke.events, 10)
 })
 
-test('the rest of an ignored element is silence', async () => {
+test('events in an ignored element are not recorded', async () => {
   const { page, collector } = start()
   page.type(text(60), element({}, true))
   page.fire('wheel', { deltaX: 0, deltaY: 5, deltaMode: 0, target: element({}, true) })
@@ -72,7 +72,7 @@ test('the rest of an ignored element is silence', async () => {
   assert.equal(page.requests.length, 0)
 })
 
-test('scripts, repeated and unknown keys are no behaviour', async () => {
+test('scripted events, key repeats and unknown keys are ignored', async () => {
   const { page, collector } = start()
   for (let i = 0; i < 60; i++) {
     page.time += 50
@@ -86,7 +86,7 @@ test('scripts, repeated and unknown keys are no behaviour', async () => {
   assert.equal(page.requests.length, 0)
 })
 
-test('a hidden page is paused, and what was there goes with keepalive', async () => {
+test('a hidden page pauses, and pending data is sent with keepalive', async () => {
   const { page, collector } = start()
   page.type(text(20))
   page.hide('hidden')
@@ -104,9 +104,9 @@ test('a hidden page is paused, and what was there goes with keepalive', async ()
   assert.equal(page.requests.length, 2)
 })
 
-test('a page that is left sends everything at once', async () => {
+test('leaving the page sends everything at once', async () => {
   const { page } = start()
-  page.answers = [new Error('offline')]
+  page.responses = [new Error('offline')]
   page.type(text(50))
   await settled()
   page.type(text(70))
@@ -115,14 +115,14 @@ test('a page that is left sends everything at once', async () => {
   await settled()
   assert.equal(new Set(page.requests.map((r) => r.body.frame_id)).size, 3)
   await page.pass(30_000)
-  assert.equal(page.requests.length, 3, 'each of them once')
+  assert.equal(page.requests.length, 3, 'each frame is sent once')
 })
 
-test('a collector without a session is a mistake told at once', () => {
+test('a collector without a session throws', () => {
   assert.throws(() => start({ session: '' }), /session is missing/)
 })
 
-test('a person who stops typing is not waited for', async () => {
+test('a frame is sent when the user stops typing', async () => {
   const { page } = start()
   page.type(text(20))
   await page.pass(25_000)
@@ -130,7 +130,7 @@ test('a person who stops typing is not waited for', async () => {
   assert.ok(page.requests[0]!.body.duration_ms < 3000)
 })
 
-test('the pointer makes frames too, and says how fine the clock is', async () => {
+test('pointer frames contain the clock resolution', async () => {
   const { page } = start()
   page.move(60)
   await page.pass(25_000)
@@ -140,16 +140,16 @@ test('the pointer makes frames too, and says how fine the clock is', async () =>
   assert.ok('sd_lv' in features.presence)
 })
 
-test('a clock is not judged by a few events', async () => {
+test('the clock resolution is omitted after a few events', async () => {
   const { page, collector } = start()
   page.type(text(4))
   await collector.flush()
   assert.equal('clock_ms' in page.requests[0]!.body.features, false)
 })
 
-test('a frame goes again under its own id until it is answered', async () => {
+test('a frame is resent with its id until the service responds', async () => {
   const { page, seen } = start()
-  page.answers = [new Error('offline'), problem(503, 'unavailable', { 'Retry-After': '7' }), ack()]
+  page.responses = [new Error('offline'), problem(503, 'unavailable', { 'Retry-After': '7' }), ack()]
   page.type(text(50))
   await settled()
   await page.pass(1000)
@@ -162,9 +162,9 @@ test('a frame goes again under its own id until it is answered', async () => {
   assert.deepEqual(seen.errors.map((e) => e.kind), ['network', 'service'])
 })
 
-test('being online again sends at once, in order', async () => {
+test('the online event sends the queue immediately, in order', async () => {
   const { page } = start()
-  page.answers = [new Error('offline')]
+  page.responses = [new Error('offline')]
   page.type(text(50))
   await settled()
   page.type(text(50))
@@ -176,16 +176,16 @@ test('being online again sends at once, in order', async () => {
   assert.deepEqual(ids.slice(-2), ['frame-1', 'frame-2'])
 })
 
-test('the queue is bounded, and stale evidence is not sent', async () => {
+test('the queue is bounded, and stale evidence is dropped', async () => {
   const { page, seen } = start({ queueLimit: 3 })
-  page.answers = Array.from({ length: 50 }, () => new Error('offline'))
+  page.responses = Array.from({ length: 50 }, () => new Error('offline'))
   for (let i = 0; i < 6; i++) {
     page.type(text(50))
     await settled()
   }
   assert.equal(seen.errors.filter((e) => e.kind === 'dropped').length, 3)
   page.time += 11 * 60_000
-  page.answers = []
+  page.responses = []
   const before = page.requests.length
   page.window.dispatchEvent(new Event('online'))
   await settled()
@@ -193,9 +193,9 @@ test('the queue is bounded, and stale evidence is not sent', async () => {
   assert.equal(seen.errors.filter((e) => e.kind === 'dropped').length, 6)
 })
 
-test('a refused token is asked for again, once', async () => {
+test('a refused token is requested again, once', async () => {
   const { page, collector, seen } = start()
-  page.answers = [problem(401, 'unauthenticated'), ack(), problem(401, 'unauthenticated'), problem(401, 'unauthenticated')]
+  page.responses = [problem(401, 'unauthenticated'), ack(), problem(401, 'unauthenticated'), problem(401, 'unauthenticated')]
   page.type(text(50))
   await settled()
   await settled()
@@ -208,15 +208,15 @@ test('a refused token is asked for again, once', async () => {
   assert.deepEqual(seen.states.at(-1), ['ended', 'unauthorized'])
 })
 
-test('a token is asked for by its session and purpose', async () => {
-  const asked: unknown[] = []
-  const { page } = start({ purpose: 'enroll', token: (ask) => { asked.push(ask); return 'token' } })
+test('the token callback receives session and purpose', async () => {
+  const requests: unknown[] = []
+  const { page } = start({ purpose: 'enroll', token: (ask) => { requests.push(ask); return 'token' } })
   page.type(text(60))
   await settled()
-  assert.deepEqual(asked[0], { session: 'ses_1', purpose: 'enroll' })
+  assert.deepEqual(requests[0], { session: 'ses_1', purpose: 'enroll' })
 })
 
-test('a token about to expire is renewed before it is refused', async () => {
+test('a token is renewed before it expires', async () => {
   let n = 0
   const page = new TestPage()
   const expires = (): number => page.date() / 1000 + 60
@@ -231,9 +231,9 @@ test('a token about to expire is renewed before it is refused', async () => {
   assert.deepEqual(page.requests.map((r) => (r.init.headers as Record<string, string>).Authorization), ['Bearer token-1', 'Bearer token-2'])
 })
 
-test('a backend that gives no token is asked again later', async () => {
+test('a failed token callback is retried later', async () => {
   let calls = 0
-  const { page, seen } = start({ token: () => { if (++calls === 1) throw new Error('away'); return 'token' } })
+  const { page, seen } = start({ token: () => { if (++calls === 1) throw new Error('unavailable'); return 'token' } })
   page.type(text(50))
   await settled()
   assert.equal(page.requests.length, 0)
@@ -243,9 +243,9 @@ test('a backend that gives no token is asked again later', async () => {
 })
 
 for (const [status, code, reason] of [[409, 'session_closed', 'session_closed'], [404, 'not_found', 'session_not_found'], [403, 'origin_not_allowed', 'forbidden']] as const) {
-  test(`${status} ends the collector`, async () => {
+  test(`status ${status} ends the collector`, async () => {
     const { page, collector, seen } = start()
-    page.answers = [problem(status, code)]
+    page.responses = [problem(status, code)]
     page.type(text(50))
     await settled()
     assert.deepEqual(seen.states.at(-1), ['ended', reason])
@@ -256,9 +256,9 @@ for (const [status, code, reason] of [[409, 'session_closed', 'session_closed'],
   })
 }
 
-test('a frame that the service refuses is dropped, the next one is sent', async () => {
+test('a refused frame is dropped, and the next is sent', async () => {
   const { page, seen } = start()
-  page.answers = [problem(422, 'invalid')]
+  page.responses = [problem(422, 'invalid')]
   page.type(text(100))
   await settled()
   await settled()
@@ -266,7 +266,7 @@ test('a frame that the service refuses is dropped, the next one is sent', async 
   assert.deepEqual(seen.errors, [{ kind: 'refused', status: 422, code: 'invalid', detail: 'the service refused a frame' }])
 })
 
-test('stop sends what is there and ends', async () => {
+test('stop sends pending data and ends the collector', async () => {
   const { page, collector, seen } = start({ purpose: 'enroll' })
   page.type(text(20))
   await collector.stop()
@@ -278,7 +278,7 @@ test('stop sends what is there and ends', async () => {
   assert.equal(page.timers.length, 0)
 })
 
-test('a key that repeats is one press', async () => {
+test('key repeats count as one press', async () => {
   const { page, collector } = start()
   for (const code of text(10)) {
     page.fire('keydown', { code })
@@ -294,7 +294,7 @@ test('a key that repeats is one press', async () => {
   assert.deepEqual([events, active_ms], [10, 1800])
 })
 
-test('a press whose release was lost is none', async () => {
+test('a press without a release is not counted', async () => {
   const { page, collector } = start()
   page.type(text(10))
   for (const lose of [() => page.window.dispatchEvent(Object.defineProperty(new Event('blur'), 'isTrusted', { value: true })), () => { page.time += 11_000 }]) {
@@ -307,7 +307,7 @@ test('a press whose release was lost is none', async () => {
   assert.equal(page.requests[0]!.body.features.keystroke.events, 10)
 })
 
-test('a key held over the end of a frame is not torn from its release', async () => {
+test('a held key delays the end of a frame until its release', async () => {
   const { page, collector } = start({ frameKeys: 20 })
   page.type(text(19))
   page.fire('keydown', { code: 'ShiftLeft' })

@@ -24,32 +24,32 @@ test('decide returns every undamaged decision', async () => {
   }
 })
 
-test('fields that a later version adds are tolerated', async () => {
+test('unknown fields are tolerated', async () => {
   const g = whole(0)
   g.body = Buffer.from(recorded[0]!.answer.replace('"assurance":{', '"added":{"by":["a later version"]},"assurance":{"added":1,'))
   g.contentType = 'Application/JSON; charset=utf-8'
   assert.equal((await given(g).authorize(recorded[0]!.request)).decision, 'allow')
 })
 
-test('decide never allows by a damaged answer', async () => {
+test('decide never returns allow for a damaged response', async () => {
   const r = random(17)
   const kinds = new Set<string>()
   for (let n = 0; n < 10_000; n++) {
     const g = damaged(r)
     kinds.add(g.kind)
-    const told = `answer ${n}: ${g.kind}: ${g.status} ${g.contentType} ${g.body.subarray(0, 4000)}`
-    const d = await decide(given(g), recorded[g.of]!.request, { riskClass: 'high', timeoutMS: 60_000, attemptTimeoutMS: 60_000 }).catch((error) => assert.fail(`${error}: ${told}`))
+    const context = `response ${n}: ${g.kind}: ${g.status} ${g.contentType} ${g.body.subarray(0, 4000)}`
+    const d = await decide(given(g), recorded[g.of]!.request, { riskClass: 'high', timeoutMS: 60_000, attemptTimeoutMS: 60_000 }).catch((error) => assert.fail(`${error}: ${context}`))
     if (d.source === 'service') {
-      assert.ok(g.readable && d.decision !== 'allow', told)
+      assert.ok(g.readable && d.decision !== 'allow', context)
       continue
     }
     assert.equal(d.decision, 'deny')
-    assert.ok(d.error instanceof ProtocolError, `${d.error}: ${told}`)
+    assert.ok(d.error instanceof ProtocolError, `${d.error}: ${context}`)
   }
   assert.ok(kinds.size > 20)
 })
 
-test('an answer that is not understood takes the failure mode of the risk class', async () => {
+test('an invalid response uses the failure mode of the risk class', async () => {
   for (const c of [says(200, '<html>', 'text/html'), says(200, {}), says(200, { decision: 'sure' }), says(200, ''), says(200, '{"decision":"al')]) {
     for (const [riskClass, decision] of [['low', 'allow'], ['elevated', 'challenge'], ['high', 'deny'], ['critical', 'deny']] as const) {
       const d = await decide(c, recorded[0]!.request, { riskClass })
@@ -59,7 +59,7 @@ test('an answer that is not understood takes the failure mode of the risk class'
   }
 })
 
-test('every operation refuses what is not its answer', async () => {
+test('every operation rejects a response of the wrong form', async () => {
   const path = { action_id: 'a', version: 1, subject_id: 's', session_id: 's', authorization_id: 'a', challenge_id: 'c', jti: 'j', credential_id: 'c', passkey_id: 'p', evaluation_id: 'e', endpoint_id: 'e' }
   for (const id of Object.keys(OPERATIONS) as OperationId[]) {
     if (id === 'streamEvents') continue
@@ -69,7 +69,7 @@ test('every operation refuses what is not its answer', async () => {
   }
 })
 
-test('what an answer says of itself and of the question must agree', async () => {
+test('a response must be consistent with itself and with its request', async () => {
   const verify = (answer: object) => says(200, answer).verifyProof({ body: { proof: 'a.b.c', audience: 'bank.example', consume: true } })
   const valid = { valid: true, status: 'consumed', reason_codes: [], claims }
   assert.equal((await verify(valid)).valid, true)
@@ -85,7 +85,7 @@ test('what an answer says of itself and of the question must agree', async () =>
   await assert.rejects(says(200, { jti: 'prf_2', status: 'active' }).getProofStatus({ path: { jti: 'prf_1' } }), ProtocolError)
 })
 
-test('a refusal counts only in the form that the service gives it', async () => {
+test('a refusal without a problem body is a ProtocolError', async () => {
   const ask = (c: Countersign) => c.getMeta()
   await assert.rejects(ask(says(404, { code: 'not_found', title: 'Not found' }, 'application/problem+json')), ProblemError)
   for (const c of [
@@ -94,7 +94,7 @@ test('a refusal counts only in the form that the service gives it', async () => 
   ]) await assert.rejects(ask(c), ProtocolError)
 })
 
-test('what is left out of a request is made, once for all tries', () => {
+test('complete generates the omitted fields of a request', () => {
   const { nonce, idempotency_key, requested_at, ...rest } = recorded[0]!.request
   const made = complete(rest)
   assert.ok(made.nonce.length >= 16 && made.nonce !== nonce && made.idempotency_key !== idempotency_key && made.requested_at !== requested_at)
@@ -109,7 +109,7 @@ test('a redirect is not followed', async () => {
   assert.equal(elsewhere.seen.length, 0)
 })
 
-test('an answer is refused on the wire too', async () => {
+test('a response that is broken on the wire is rejected', async () => {
   const wire: Record<string, (socket: import('node:net').Socket, text: string) => void> = {
     'gzip garbage': (s) => s.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\nConnection: close\r\n\r\n\x1f\x8b\x08garbag'),
     'cut by the connection': (s, text) => s.end(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text.slice(0, 100)}`),
@@ -128,57 +128,57 @@ test('an answer is refused on the wire too', async () => {
   }
 })
 
-test('an answer that is not understood is asked for again under the same key, then told', async () => {
+test('an invalid response is retried with the same key', async () => {
   let n = 0
   const c = new Countersign({ ...at, retries: 2, fetch: (input, init) => giving(++n < 3 ? { ...whole(0), body: Buffer.alloc(0) } : whole(0))(input, init) })
   assert.equal((await c.authorize(recorded[0]!.request)).decision, 'allow')
   assert.equal(n, 3)
 })
 
-test('an error quotes nothing of the answer', async () => {
+test('an error does not quote the response', async () => {
   for (const body of ['{"secret-name":"secret-value"}', '{"jti":"secret-value","status":"secret-value"}', 'secret-value']) {
     await assert.rejects(says(200, body).getProofStatus({ path: { jti: 'prf_1' } }), (e: Error) => !JSON.stringify([e.message, e.stack, String(e.cause)]).includes('secret-value'))
   }
 })
 
-test('events of a page that is no stream are asked for again, and an event that is not JSON is told', async () => {
+test('a response that is not a stream is retried, and an event that is not JSON is an error', async () => {
   let n = 0
-  const answers = [
+  const responses = [
     new Response('<html>', { headers: { 'Content-Type': 'text/html' } }),
     new Response('id: evt_1\nevent: hold.opened\ndata: {}\n\nid: evt_2\nevent: hold.opened\ndata: {"cut\n\n', { headers: { 'Content-Type': 'text/event-stream' } }),
   ]
-  const events = new Countersign({ ...at, fetch: async () => answers[n++]! }).events()
+  const events = new Countersign({ ...at, fetch: async () => responses[n++]! }).events()
   assert.equal(((await events.next()).value as ServiceEvent).id, 'evt_1')
   await assert.rejects(events.next(), ProtocolError)
 })
 
-test('a next page that is the same page ends in an error and not in a loop', async () => {
+test('a link to the same page is an error and not a loop', async () => {
   const link = { 'Content-Type': 'application/json', Link: '</x?cursor=c>; rel="next"' }
   const c = new Countersign({ ...at, fetch: async () => new Response('[]', { headers: link }) })
   await assert.rejects(async () => { for await (const _ of c.each('listSubjects')) assert.fail() }, ProtocolError)
 })
 
-test('a key set that is none is an error of this package', async () => {
+test('a response that is not a key set is an error of this package', async () => {
   const proof = JSON.parse(recorded[0]!.answer).proof as string
   const expect = { audience: 'a', action: 'b', nonce: 'c', resource: { type: 't', id: 'i' } }
   for (const [status, body] of [[200, '<html>'], [200, '{}'], [200, '{"keys":7}'], [200, '{"keys":[null]}'], [204, null], [302, null], [500, 'x']] as const) {
     const v = new ProofVerifier({ baseURL: at.baseURL, issuer: 'i', environment: 'e', fetch: async () => new Response(body, { status }) })
     await assert.rejects(v.verify(proof, expect), ProtocolError, String(body))
   }
-  const away = new ProofVerifier({ baseURL: at.baseURL, issuer: 'i', environment: 'e', fetch: async () => { throw new TypeError('no route') } })
-  await assert.rejects(away.verify(proof, expect), CountersignError)
+  const unreachable = new ProofVerifier({ baseURL: at.baseURL, issuer: 'i', environment: 'e', fetch: async () => { throw new TypeError('no route') } })
+  await assert.rejects(unreachable.verify(proof, expect), CountersignError)
 })
 
-test('JSON has each name once', () => {
+test('parseJSON rejects duplicate names', () => {
   for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '[{"b":{"c":[],"c" :0}}]', '{"a":{},"b":{"x":"}"},"a":[]}', '{"a\\"":1,"a\\"":1}']) assert.throws(() => parseJSON(text), SyntaxError, text)
   for (const text of ['{"a":{"a":["a","a"]},"b":{"a":"a:"}}', '["a","a"]', '"a"', '{"a":"{\\"a\\":1,\\"a\\":1}"}', '{"a":"\\\\","b":"\\\\"}']) parseJSON(text)
 })
 
-test('the contract\'s own examples are understood', () => {
+test('the examples of the contract match its schemas', () => {
   const contract = JSON.parse(readFileSync('../../api/openapi/openapi.json', 'utf8'))
   let n = 0
   for (const op of Object.values(OPERATIONS)) {
-    for (const schema of Object.values(op.answers)) {
+    for (const schema of Object.values(op.responses)) {
       const name = (schema as { $ref?: string } | null)?.$ref
       for (const example of name ? contract.components.schemas[name].examples ?? [] : []) {
         assert.equal(fault(schema!, example), undefined, name)

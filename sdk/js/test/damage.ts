@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Ask } from '../src/server/index.js'
 
-/** A decision of a running service, with the request that it answers. */
+/** A response of a running service, with its request. */
 export interface Recorded {
   request: Ask & { action: string; subject: string }
   answer: string
@@ -10,24 +10,24 @@ export interface Recorded {
 /** The four decisions, allow first. */
 export const recorded: readonly Recorded[] = JSON.parse(readFileSync('../go/testdata/decisions.json', 'utf8'))
 
-/** What a client is given. */
+/** The response that a client receives. */
 export interface Given {
   kind: string
-  /** Index of the decision, and so of the question that it answers. */
+  /** Index of the recorded decision, and so of its request. */
   of: number
   status: number
   contentType: string | undefined
   body: Buffer
   /** The connection ends before the body does. */
   cut?: boolean
-  /** It may pass for a decision that is not an allow: a flipped bit may hit a word that is for people. */
+  /** It may be accepted as a decision other than allow: a flipped bit may hit a text for people. */
   readable?: boolean
 }
 
 export const whole = (of: number): Given =>
   ({ kind: 'none', of, status: 200, contentType: 'application/json', body: Buffer.from(recorded[of]!.answer) })
 
-/** A fetch that gives this answer whatever is asked. */
+/** Returns a fetch that gives this response to every request. */
 export const giving = (given: Given): typeof fetch => async () => {
   const body = new ReadableStream({
     start(controller) {
@@ -37,11 +37,11 @@ export const giving = (given: Given): typeof fetch => async () => {
     },
   })
   const headers = { Location: 'http://127.0.0.1:9/elsewhere', ...(given.contentType === undefined ? {} : { 'Content-Type': given.contentType }) }
-  const empty = [204, 205, 304].includes(given.status) // of these a Response takes no body
+  const empty = [204, 205, 304].includes(given.status) // a Response with these statuses has no body
   return new Response(empty ? null : body, { status: given.status, headers })
 }
 
-/** The same numbers for the same seed (mulberry32). */
+/** A seeded generator of random numbers (mulberry32). */
 export function random(seed: number): (below: number) => number {
   return (below) => {
     seed = (seed + 0x6d2b79f5) | 0
@@ -98,7 +98,7 @@ const KINDS: Record<string, (r: Random, g: Given) => void> = {
     const at = g.body.indexOf('"trace_id":"') + 12
     g.body = Buffer.concat([g.body.subarray(0, at), Buffer.of(0xff), g.body.subarray(at)])
   },
-  'another body': (r, g) => {
+  'different body': (r, g) => {
     const s = g.body.toString()
     g.body = Buffer.from(one(r, '{}', '[]', 'null', 'true', '"allow"', '{"decision":"sure"}', '{"decision":"allow"}', `[${s}]`, `{"data":${s}}`, s + s, s + 'x', '"' + s, `{"":${s}}`, `{"__proto__":${s}}`))
   },
@@ -114,9 +114,9 @@ const KINDS: Record<string, (r: Random, g: Given) => void> = {
     else if (of === 1) v.mode = value
     else v.assurance.coverage = value
   }),
-  'another decision': (_, g) => change(g, (v) => { v.decision = v.decision === 'allow' ? 'challenge' : 'allow' }),
+  'different decision': (_, g) => change(g, (v) => { v.decision = v.decision === 'allow' ? 'challenge' : 'allow' }),
   proof: (r, g) => change(g, (v) => {
-    if (v.decision !== 'allow') v[one(r, 'proof', 'proof_id')] = 'a.b.c' // a proof of what was not allowed
+    if (v.decision !== 'allow') v[one(r, 'proof', 'proof_id')] = 'a.b.c' // a proof without an allow
     else if (r(2) === 0) v[one(r, 'proof', 'proof_id')] = one(r, null, '')
     else v.proof = one(r, 'x', 'a.b', 'a.b.c.d', 'a.b.c=', 'a b.c.d', 'a'.repeat(9000) + '.b.c')
   }),
@@ -132,16 +132,16 @@ const KINDS: Record<string, (r: Random, g: Given) => void> = {
     g.body = Buffer.from(g.body.toString().slice(0, -1) + ',' + one(r, '"Decision":"allow"', '"__proto__":{"decision":"allow"}', '"toJSON":"allow"') + '}')
   },
   'flipped bits': (r, g) => { for (let n = 1 + r(8); n > 0; n--) g.body[r(g.body.length)]! ^= 1 << r(8) },
-  "another question's": (r, g) => change(g, (v) => {
+  'response to a different request': (r, g) => change(g, (v) => {
     if (r(2) === 0) v.action = 'payments.other'
-    else v.assurance.subject = 'somebody-else'
+    else v.assurance.subject = 'other-subject'
   }),
   number: (r, g) => {
     const value = one(r, '1.5', '1e999', '1e400', '99999999999999999999', '-', '01', 'NaN', '0x1')
     g.body = Buffer.from(g.body.toString().replace('"policy_version":1', '"policy_version":' + value))
   },
   huge: (r, g) => {
-    // Long ones take time.
+    // rarely, because a long body takes time
     g.body = r(100) === 0 ? Buffer.concat([g.body, Buffer.alloc(17 << 20, ' ')]) : Buffer.concat([Buffer.alloc(1000, '['), g.body])
   },
 }
@@ -151,7 +151,7 @@ const READABLE = ['added field', 'flipped bits']
 export function damaged(r: Random): Given {
   const kind = one(r, ...Object.keys(KINDS))
   const readable = READABLE.includes(kind)
-  const g = whole(readable ? 1 + r(3) : r(4)) // the allow would stay one
+  const g = whole(readable ? 1 + r(3) : r(4)) // these may leave an allow valid
   KINDS[kind]!(r, g)
   return { ...g, kind, readable }
 }

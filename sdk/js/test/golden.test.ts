@@ -18,7 +18,7 @@ interface Golden {
 const file = JSON.parse(readFileSync('../../internal/behavior/features/testdata/golden_extraction.json', 'utf8')) as { cases: Golden[] }
 
 for (const c of file.cases) {
-  test('the frame of the service: ' + c.name, () => {
+  test('extract matches the service: ' + c.name, () => {
     const got = extract({
       keys: (c.keys ?? []).map((k) => ({ key: keyOf(k.code), press: k.press, release: k.release })),
       pointer: (c.pointer ?? []).map((p) => ({ t: p.t, x: p.x, y: p.y, kind: p.type, right: p.button === 2 })),
@@ -29,4 +29,4 @@ for (const c of file.cases) {
   })
 }
 
-test('there are golden cases', () => assert.ok(file.cases.length >= 5))
+test('the golden file has cases', () => assert.ok(file.cases.length >= 5))

@@ -1,19 +1,19 @@
 import type { Host } from '../src/collector/host.js'
 
-/** A page that a test plays: its clocks stand still until told, and its events are what the test says they are. */
+/** A page under a test's control: its clock moves only with pass, and the test fires its events. */
 export class TestPage implements Host {
   document = Object.assign(new EventTarget(), { visibilityState: 'visible' })
   window = Object.assign(new EventTarget(), { innerHeight: 800 })
   time = 5000
   epoch = 1_795_231_234_000
   requests: { url: string; init: RequestInit; body: Record<string, any> }[] = []
-  answers: (Response | Error)[] = []
+  responses: (Response | Error)[] = []
   timers: { run: () => void; at: number }[] = []
   private ids = 0
 
   fetch: typeof fetch = async (url, init) => {
     this.requests.push({ url: String(url), init: init!, body: JSON.parse(String(init!.body)) })
-    const next = this.answers.shift() ?? ack()
+    const next = this.responses.shift() ?? ack()
     if (next instanceof Error) throw next
     return next
   }
@@ -30,7 +30,7 @@ export class TestPage implements Host {
   }
   clear = (timer: unknown): void => { this.timers = this.timers.filter((t) => t !== timer) }
 
-  /** Lets time pass, running the timers that come due in their order. */
+  /** Advances the clock and runs due timers in order. */
   async pass(ms: number): Promise<void> {
     const until = this.time + ms
     for (;;) {
@@ -88,7 +88,7 @@ export function ack(): Response {
 export const problem = (status: number, code: string, headers: Record<string, string> = {}): Response =>
   Response.json({ status, code, title: code, detail: code }, { status, headers })
 
-/** An element as far as the collector looks at one. */
+/** An element with the members that the collector reads. */
 export function element(attributes: Record<string, string> = {}, ignored = false): object {
   return {
     nodeType: 1, getAttribute: (name: string) => attributes[name] ?? null, hasAttribute: (name: string) => name in attributes,

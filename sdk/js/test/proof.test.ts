@@ -7,17 +7,17 @@ import { importKeys } from '../src/server/jwks.js'
 import { verifyCompact } from '../src/server/proof.js'
 
 const read = (path: string): any => JSON.parse(readFileSync('../../internal/' + path, 'utf8'))
-const sample = read('proof/testdata/sample.json')
+const sample = read('authz/proof/testdata/sample.json')
 const about = { audience: 'bank.example', action: 'payments.transfer', resource: { type: 'account', id: 'acc_1' }, nonce: '0123456789abcdef' }
 const at = (sample.claims.iat + 10) * 1000
 
 function verifier(over: object = {}, sets: unknown[] = [sample.jwks]) {
-  const asked = { n: 0 }
+  const fetched = { n: 0 }
   const v = new ProofVerifier({
     baseURL: 'https://countersign.example', issuer: 'https://countersign.example', environment: 'env_1', now: () => at,
-    fetch: async () => Response.json(sets[Math.min(asked.n++, sets.length - 1)], { headers: { 'Cache-Control': 'public, max-age=300' } }), ...over,
+    fetch: async () => Response.json(sets[Math.min(fetched.n++, sets.length - 1)], { headers: { 'Cache-Control': 'public, max-age=300' } }), ...over,
   })
-  return { v, asked }
+  return { v, fetched }
 }
 
 const refused = (code: string) => (e: unknown): boolean => {
@@ -26,11 +26,11 @@ const refused = (code: string) => (e: unknown): boolean => {
   return true
 }
 
-test('the published sample verifies, with one look at the key set', async () => {
-  const { v, asked } = verifier()
+test('the published sample verifies with one fetch of the key set', async () => {
+  const { v, fetched } = verifier()
   assert.deepEqual(await v.verify(sample.proof, about), sample.claims)
   await v.verify(sample.proof, { ...about, actionHash: sample.claims.act.hash })
-  assert.equal(asked.n, 1)
+  assert.equal(fetched.n, 1)
 })
 
 for (const [what, over, code] of [
@@ -38,18 +38,18 @@ for (const [what, over, code] of [
   ['nonce', { nonce: 'other' }, 'proof_nonce_mismatch'], ['resource', { resource: { type: 'account', id: 'acc-2' } }, 'proof_resource_mismatch'],
   ['resource type', { resource: { type: 'card', id: 'acc-1' } }, 'proof_resource_mismatch'], ['hash', { actionHash: 'sha256:0' }, 'proof_action_mismatch'],
 ] as const) {
-  test(`a proof of another ${what} is refused`, () => assert.rejects(verifier().v.verify(sample.proof, { ...about, ...over }), refused(code)))
+  test(`a proof with a different ${what} is refused`, () => assert.rejects(verifier().v.verify(sample.proof, { ...about, ...over }), refused(code)))
 }
 
-test('an expectation that is left empty is a mistake and not a wildcard', () =>
-  assert.rejects(verifier().v.verify(sample.proof, { ...about, audience: '' }), /audience to expect is missing/))
+test('an empty expectation is an error and not a wildcard', () =>
+  assert.rejects(verifier().v.verify(sample.proof, { ...about, audience: '' }), /expected audience is missing/))
 
-test('issuer and environment are those of the verifier', async () => {
+test('a proof of a different issuer or environment is refused', async () => {
   await assert.rejects(verifier({ issuer: 'https://evil.example' }).v.verify(sample.proof, about), refused('proof_issuer_mismatch'))
   await assert.rejects(verifier({ environment: 'env_2' }).v.verify(sample.proof, about), refused('proof_environment_mismatch'))
 })
 
-test('a proof is good from nbf to exp', async () => {
+test('a proof is valid from nbf to exp', async () => {
   const when = (seconds: number, leewaySeconds: number) => verifier({ now: () => seconds * 1000, leewaySeconds }).v.verify(sample.proof, about)
   const { nbf, exp } = sample.claims
   await when(nbf, 0)
@@ -60,28 +60,28 @@ test('a proof is good from nbf to exp', async () => {
   await assert.rejects(when(exp + 60, 900), refused('proof_expired'))
 })
 
-test('an unknown kid is looked up again, once', async () => {
+test('an unknown kid is fetched again, once', async () => {
   const empty = { keys: [] }
   let now = at
-  const { v, asked } = verifier({ now: () => now }, [empty, sample.jwks])
+  const { v, fetched } = verifier({ now: () => now }, [empty, sample.jwks])
   await assert.rejects(v.verify(sample.proof, about), refused('proof_key_unknown'))
-  assert.equal(asked.n, 1)
+  assert.equal(fetched.n, 1)
   now += 11_000
   await v.verify(sample.proof, about)
-  assert.equal(asked.n, 2)
+  assert.equal(fetched.n, 2)
 })
 
-test('a key set that is away does not take the keys in hand away', async () => {
+test('cached keys stay in use while the key set is unavailable', async () => {
   let now = at
-  let away = false
-  const { v } = verifier({ now: () => now, fetch: async () => { if (away) throw new Error('away'); return Response.json(sample.jwks, { headers: { 'Cache-Control': 'max-age=10' } }) } })
+  let unavailable = false
+  const { v } = verifier({ now: () => now, fetch: async () => { if (unavailable) throw new Error('unavailable'); return Response.json(sample.jwks, { headers: { 'Cache-Control': 'max-age=10' } }) } })
   await v.verify(sample.proof, about)
-  away = true
+  unavailable = true
   now += 60_000
   await v.verify(sample.proof, about)
 })
 
-test('one proof has one spelling', async () => {
+test('a proof has only one valid spelling', async () => {
   const [h, p, s] = sample.proof.split('.') as [string, string, string]
   const last = s.slice(0, -1) + String.fromCharCode(s.charCodeAt(s.length - 1) + 1)
   for (const text of [` ${sample.proof}`, `${h}.${p}.${s}\n`, `${h}=.${p}.${s}`, `${h}.${p}.${last}`, `${h}.${p}`, `${h}.${p}.${s}.`, '', 'a'.repeat(9000), { toString: () => sample.proof }]) {
@@ -89,7 +89,7 @@ test('one proof has one spelling', async () => {
   }
 })
 
-test('a header with anything more is refused before a key is looked for', async () => {
+test('a header with other members is refused before the key lookup', async () => {
   const { privateKey, publicKey } = await generateKeyPair('ES256')
   const jwk = await exportJWK(publicKey)
   const sign = (header: object, claims: object = sample.claims) =>
@@ -108,21 +108,21 @@ test('a header with anything more is refused before a key is looked for', async 
   await assert.rejects(verifier({}, own).v.verify(none, about), refused('proof_algorithm_invalid'))
 })
 
-test('the signatures of Project Wycheproof', async () => {
+test('the Wycheproof signatures verify as expected', async () => {
   let n = 0
-  for (const group of read('proof/testdata/wycheproof_es256.json').testGroups) {
+  for (const group of read('authz/proof/testdata/wycheproof_es256.json').testGroups) {
     const keys = await importKeys([group.public]).catch(() => new Map())
     for (const c of group.tests) {
       n++
-      const verified = await verifyCompact(c.jws, async (kid) => keys.get(kid), '').then(() => true, (e) => e instanceof ProofError && e.message.includes('no JSON object'))
+      const verified = await verifyCompact(c.jws, async (kid) => keys.get(kid), '').then(() => true, (e) => e instanceof ProofError && e.message.includes('not a JSON object'))
       assert.equal(verified, c.result === 'valid', `${c.tcId} ${c.comment}`)
     }
   }
   assert.equal(n, 41)
 })
 
-test('action hashes are those of the published vectors', () => {
-  for (const v of read('canonical/testdata/action_hash_vectors.json')) {
+test('actionHash matches the published vectors', () => {
+  for (const v of read('platform/canonical/testdata/action_hash_vectors.json')) {
     assert.equal(canonical(v.document), v.canonical, v.name)
     assert.equal(actionHash(v.document), v.action_hash, v.name)
   }

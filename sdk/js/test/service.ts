@@ -9,7 +9,7 @@ export interface Seen {
   body: any
 }
 
-/** A service on a port of its own whose answers the test gives. */
+/** Starts a service on a free port whose responses the test writes. */
 export async function service(answer: (seen: Seen, response: ServerResponse, n: number) => void): Promise<{ baseURL: string; seen: Seen[] }> {
   const seen: Seen[] = []
   const server = createServer((request, response) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Countersign, collectorToken } from '../src/server/index.js'
 import { json, service } from './service.js'
 
-test('a collector token is the narrowest there is', async () => {
+test('collectorToken requests the narrowest token', async () => {
   const made = { client_token: 'ct_test_x', expires_at: 1795254300, ttl_seconds: 900, origin: 'https://app.example.com' }
   const s = await service((_, r) => json(r, 201, made))
   const c = new Countersign({ baseURL: s.baseURL, apiKey: 'sk_test_x' })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 
 const options = { module: 'nodenext', target: 'es2022', strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true }
 
-/** Compiles a program of somebody who uses the package, by the types that are published. */
+/** Compiles a program that uses the package with its published types. */
 function compiles(name: string, code: string, more: object): string {
   const dir = '.build/consumer-' + name
   mkdirSync(dir, { recursive: true })
@@ -14,13 +14,13 @@ function compiles(name: string, code: string, more: object): string {
   return spawnSync('node_modules/.bin/tsc', ['--project', dir], { encoding: 'utf8' }).stdout
 }
 
-test('the page of the README has types', () => {
+test('the page example of the README compiles', () => {
   const code = /```ts\n([\s\S]*?)```/.exec(readFileSync('README.md', 'utf8'))![1]!
   assert.equal(compiles('page', code, { lib: ['es2022', 'dom'], types: [] }), '')
   assert.match(compiles('wrong', code.replace('baseURL:', 'baseUrl:'), { lib: ['es2022', 'dom'], types: [] }), /baseUrl/)
 })
 
-test('operations, their bodies and their answers have types', () => {
+test('operations, request bodies and response bodies have types', () => {
   const code = `
     import { Countersign, decide, type Output } from '@countersign/sdk/server'
     const c = new Countersign({ baseURL: 'https://countersign.example', apiKey: 'sk_test_x' })
@@ -35,7 +35,7 @@ test('operations, their bodies and their answers have types', () => {
     await c.getAction({})
     // @ts-expect-error an unknown field
     await c.createSubject({ body: { name: 'x' } })
-    // @ts-expect-error no list
+    // @ts-expect-error not a list
     c.each('getMeta')
   `
   assert.equal(compiles('server', code, { lib: ['es2022'], types: ['node'] }), '')

@@ -2,8 +2,8 @@ const GRIDS = [100, 50, 25, 20, 50 / 3, 10, 5, 2, 1, 0.1]
 const ENOUGH = 16
 
 /**
- * Finds the resolution of the page's clock from the times of events: the coarsest grid that all of them lie on. It takes no
- * time of its own, as spinning until the clock ticks would.
+ * Determines the resolution of the page's clock from the times of events: the coarsest grid that all of them lie on. Unlike
+ * spinning until the clock ticks, this takes no time.
  */
 export class ClockGrid {
   private left = GRIDS
@@ -17,7 +17,7 @@ export class ClockGrid {
     this.left = this.left.filter((g) => Math.abs(t / g - Math.round(t / g)) * g < 0.004)
   }
 
-  /** In milliseconds; undefined until enough was seen. */
+  /** Returns the resolution in milliseconds, or undefined until enough events were seen. */
   resolution(): number | undefined {
     if (this.seen < ENOUGH) return undefined
     return Math.round((this.left[0] ?? 0.01) * 100) / 100

@@ -6,14 +6,14 @@ import { Sender } from './sender.js'
 
 const IDLE_WITHIN_MS = 1000
 
-/** Observes how the person types and moves while they use the page, and sends it as feature frames. */
+/** Observes how the user types and moves the pointer in the page, and sends feature frames. */
 export class Collector {
   private readonly recorder: Recorder
   private readonly sender: Sender
   private current: State = 'waiting'
   private consented: boolean
   private started = false
-  private held = false // paused by the page's owner
+  private paused = false // by pause()
   private unlisten: (() => void) | undefined
   private readonly life = new AbortController()
   private timer: unknown
@@ -36,7 +36,7 @@ export class Collector {
     return this.current
   }
 
-  /** Begins to observe, once there is consent. */
+  /** Starts observing once there is consent. */
   start(): this {
     if (this.started || this.current === 'ended') return this
     this.started = true
@@ -48,13 +48,13 @@ export class Collector {
     return this
   }
 
-  /** The person agreed. Nothing was listened to before. */
+  /** Records that the user agreed. Nothing is observed before. */
   grantConsent(): void {
     this.consented = true
     this.update()
   }
 
-  /** The person withdrew: what was not sent is forgotten, and the collector ends. */
+  /** Records that the user withdrew: deletes unsent data and ends the collector. */
   withdrawConsent(): void {
     this.consented = false
     this.recorder.clear()
@@ -63,22 +63,22 @@ export class Collector {
   }
 
   pause(): void {
-    this.held = true
+    this.paused = true
     this.update()
   }
 
   resume(): void {
-    this.held = false
+    this.paused = false
     this.update()
   }
 
-  /** Cuts the frame under way and sends what is there; resolves when it is answered or has to wait. */
+  /** Completes the current frame and sends it; resolves when the service has responded or the frame has to wait. */
   async flush(): Promise<void> {
     this.recorder.cut()
     await this.sender.flush()
   }
 
-  /** Sends what is there and ends. */
+  /** Sends pending frames and ends the collector. */
   async stop(): Promise<void> {
     if (this.current === 'ended') return
     this.ignore()
@@ -89,7 +89,7 @@ export class Collector {
 
   private update(): void {
     if (!this.started || !this.consented || this.current === 'ended') return
-    const listening = this.host.document.visibilityState === 'visible' && !this.held
+    const listening = this.host.document.visibilityState === 'visible' && !this.paused
     if (listening && !this.unlisten) {
       this.unlisten = listen(this.host, this.recorder)
       this.watch()
@@ -107,13 +107,13 @@ export class Collector {
     this.host.clear(this.timer)
   }
 
-  /** Sends what is there in a way that outlives the page. */
+  /** Sends pending frames in a way that outlives the page. */
   private leave(): void {
     this.recorder.cut()
     this.sender.leave()
   }
 
-  /** Cuts a frame whose person has stopped typing: evidence must not wait for the next key. */
+  /** Completes a frame when it is due even if the user has stopped typing, so that evidence does not wait for the next key. */
   private watch(): void {
     const wait = Math.min(this.recorder.due() - this.host.now(), 5000)
     this.timer = this.host.timer(() => {

@@ -1,4 +1,4 @@
-/** What the collector uses of the page. Tests put their own in its place. */
+/** The parts of the page that the collector uses. Tests replace them. */
 export interface Host {
   document: EventTarget & { visibilityState: string }
   window: EventTarget & { innerHeight: number }
@@ -9,7 +9,7 @@ export interface Host {
   date(): number
   random(): number
   id(): string
-  /** Runs when the page has nothing better to do, within the time. */
+  /** Runs when the page is idle, within the given milliseconds at the latest. */
   idle(run: () => void, within: number): void
   timer(run: () => void, ms: number): unknown
   clear(timer: unknown): void

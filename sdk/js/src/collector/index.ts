@@ -7,7 +7,7 @@ export type { Ack, ClientToken, CollectorError, CollectorOptions, EndReason, Fra
 export { IGNORE_ATTRIBUTE } from './listen.js'
 export { SCHEMA_VERSION } from '../features/tables.js'
 
-/** Makes a collector and starts it. Without consent: true it waits for grantConsent(). */
+/** Creates a collector and starts it. Without consent: true it waits for grantConsent(). */
 export function createCollector(options: CollectorOptions): Collector {
   return new Collector(options).start()
 }

@@ -1,5 +1,5 @@
 import type { Host } from './host.js'
-import type { Place, Recorder } from './recorder.js'
+import type { FieldKind, Recorder } from './recorder.js'
 
 export const IGNORE_ATTRIBUTE = 'data-countersign-ignore'
 
@@ -9,7 +9,7 @@ const secretCompletes = /\b(current-password|new-password|one-time-code|cc-\w+)\
 // A field that ever held a password stays secret when "show password" makes it a text field.
 const oncePassword = new WeakSet<object>()
 
-/** The element an event really happened at, inside open shadow trees too. */
+/** Returns the element of an event, including elements inside open shadow trees. */
 function origin(event: Event): Element | null {
   const at = event.composedPath?.()[0] ?? event.target
   return at && (at as Node).nodeType === 1 ? (at as Element) : ((at as Node | null)?.parentElement ?? null)
@@ -23,7 +23,7 @@ function isIgnored(event: Event): boolean {
   return 'host' in root && event.composedPath().some((n) => (n as Element).hasAttribute?.(IGNORE_ATTRIBUTE))
 }
 
-function placeOf(event: Event): Place {
+function fieldKindOf(event: Event): FieldKind {
   if (isIgnored(event)) return 'ignored'
   const at = origin(event)
   if (!at) return 'open'
@@ -32,8 +32,8 @@ function placeOf(event: Event): Place {
 }
 
 /**
- * Listens passively, and returns how to stop. Of a key event it reads the physical key and the time; it never reads key, a
- * value, or a selection. Events made by scripts (isTrusted false) are no behaviour of a person and are passed over.
+ * Listens passively, and returns a function that stops listening. From a key event it reads the physical key and the time; it
+ * never reads key, a value, or a selection. Events created by scripts (isTrusted false) are ignored.
  */
 export function listen(host: Host, into: Recorder): () => void {
   const stop = new AbortController()
@@ -42,11 +42,11 @@ export function listen(host: Host, into: Recorder): () => void {
     target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
   }
   on<KeyboardEvent>(host.document, 'keydown', (e) => {
-    if (!e.repeat && e.code) into.keyDown(e.code, e.timeStamp, placeOf(e))
+    if (!e.repeat && e.code) into.keyDown(e.code, e.timeStamp, fieldKindOf(e))
   })
   on<KeyboardEvent>(host.document, 'keyup', (e) => {
     into.keyUp(e.code, e.timeStamp)
-    if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for what was pressed with it
+    if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
   })
   pointer(host, into, on)
   on<WheelEvent>(host.document, 'wheel', (e) => {
@@ -58,7 +58,7 @@ export function listen(host: Host, into: Recorder): () => void {
   return () => stop.abort()
 }
 
-/** A finger is not listened to: what it does is scrolling and tapping, of which there is no model. */
+/** Touch is not observed: there is no model of scrolling and tapping by finger. */
 function pointer(host: Host, into: Recorder, on: <E extends Event>(t: EventTarget, type: string, handle: (event: E) => void) => void): void {
   const take = (type: string, kind: (e: PointerEvent) => 'move' | 'drag' | 'press' | 'release'): void => {
     on<PointerEvent>(host.document, type, (e) => {

@@ -1,15 +1,15 @@
 import type { Features } from '../features/frame.js'
 
-/** A client token, as POST /api/v1/client-tokens answers it. A bare string is taken too. */
+/** A client token, as POST /api/v1/client-tokens returns it, or only its string. */
 export type ClientToken = string | { client_token: string; expires_at?: number }
 
-/** What a collector asks a token for: the narrowest that it can work with. */
+/** What a collector needs a token for: request the narrowest token for it. */
 export interface TokenAsk {
   session: string
   purpose: 'score' | 'enroll'
 }
 
-/** What POST /api/v1/sessions/{id}/evidence is sent: FeatureFrameRequest. */
+/** The body of POST /api/v1/sessions/{id}/evidence: FeatureFrameRequest. */
 export interface Frame {
   frame_id: string
   timestamp: number
@@ -21,7 +21,7 @@ export interface Frame {
   features: Features
 }
 
-/** What the service answers a frame: EvidenceAck. */
+/** The service's response to a frame: EvidenceAck. */
 export interface Ack {
   status: 'accepted' | 'neutral' | 'rejected'
   coverage: 'none' | 'sparse' | 'partial' | 'sufficient'
@@ -33,14 +33,14 @@ export interface Ack {
 }
 
 /**
- * waiting: for consent or start; listening; paused: the page is hidden or pause() was called; ended: for good.
+ * waiting: for consent or start; listening; paused: the page is hidden or pause() was called; ended: final.
  */
 export type State = 'waiting' | 'listening' | 'paused' | 'ended'
 
 /** Why a collector ended. */
 export type EndReason = 'stopped' | 'consent_withdrawn' | 'session_closed' | 'session_not_found' | 'unauthorized' | 'forbidden'
 
-/** What went wrong with a frame; the collector goes on by itself unless the state is ended. */
+/** An error with a frame; the collector continues by itself unless the state is ended. */
 export interface CollectorError {
   kind: 'network' | 'service' | 'refused' | 'dropped' | 'token'
   status?: number
@@ -54,19 +54,19 @@ export interface CollectorOptions {
   baseURL: string
   /** The session that the evidence belongs to. */
   session: string
-  /** Called for the first token, shortly before one expires, and when the service refuses one. It asks your backend. */
+  /** Called for the first token, shortly before one expires, and when the service refuses one. Fetch it from your backend. */
   token: (ask: TokenAsk) => Promise<ClientToken> | ClientToken
-  /** enroll while the person enrolls; score otherwise. Default score. */
+  /** enroll while the user enrolls; score otherwise. Default score. */
   purpose?: 'score' | 'enroll'
-  /** true where the person has already agreed. Otherwise nothing is listened to before grantConsent(). Default false. */
+  /** true if the user has already agreed. Otherwise nothing is observed before grantConsent(). Default false. */
   consent?: boolean
-  /** The person agreed to research use of pseudonymised vectors; see the service's documentation. Default false. */
+  /** true if the user agreed to research use of pseudonymised vectors; see docs/retention.md. Default false. */
   researchOptin?: boolean
-  /** Keys after which a frame is cut, 20 to 200. Default 50, which is measured to be best. */
+  /** Keys after which a frame is cut, 20 to 200. Default 50, the best value in measurements (docs/accuracy.md). */
   frameKeys?: number
   /** Milliseconds after which a frame is cut, 5000 to 60000. Default 20000. */
   frameMS?: number
-  /** Frames kept while the service cannot be reached, 1 to 100; the oldest are dropped. Default 30. */
+  /** Frames stored while the service cannot be reached, 1 to 100; the oldest are dropped. Default 30. */
   queueLimit?: number
   onFrame?: (frame: Frame) => void
   onAck?: (ack: Ack, frame: Frame) => void

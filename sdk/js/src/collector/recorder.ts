@@ -6,8 +6,8 @@ import type { ScrollSample } from '../features/scroll.js'
 import type { PointerKind, PointerSample } from '../features/steps.js'
 import { ClockGrid } from './clock.js'
 
-/** Where a key went: into an ordinary place, into a secret one (only when it was pressed counts), or unseen. */
-export type Place = 'open' | 'secret' | 'ignored'
+/** The field that a key was typed in: an ordinary one, a secret one (only the time of the press counts), or an ignored one. */
+export type FieldKind = 'open' | 'secret' | 'ignored'
 
 export interface Cut {
   features: Features
@@ -23,20 +23,20 @@ export interface Limits {
 interface Held {
   key: Key
   press: number
-  place: Place
+  field: FieldKind
 }
 
-// A frame ends between two presses with no key held where it can, so that no press and no pair is lost more than needed.
+// If possible, a frame ends between two presses with no key held, so that the fewest presses and pairs are lost.
 const GRACE_KEYS = 10
 const GRACE_MS = 1000
 const STUCK_MS = 10_000
-// A frame that says next to nothing is not sent.
+// A frame with fewer events is not sent.
 const FEWEST_KEYS = 3
 const FEWEST_MOVES = 10
 
 /**
- * Holds what was observed since the last frame, in memory only. Keys are known by their place on the keyboard from the moment
- * they come in; characters and values are never read.
+ * Stores the events since the last frame, in memory only. Keys are mapped to their position on the keyboard immediately;
+ * characters and values are never read.
  */
 export class Recorder {
   private keys: KeyPress[] = []
@@ -44,22 +44,22 @@ export class Recorder {
   private pointer: PointerSample[] = []
   private scroll: ScrollSample[] = []
   private held = new Map<string, Held>()
-  private place: Place | undefined
+  private field: FieldKind | undefined
   private from = Infinity
   private to = 0
   private readonly clock = new ClockGrid()
 
-  /** full is called as soon as a frame is complete. */
+  /** full is called when a frame is complete. */
   constructor(private readonly limits: Limits, private readonly full: (cut: Cut) => void) {}
 
-  keyDown(code: string, t: number, place: Place): void {
-    if (this.place !== undefined && place !== this.place) this.cut() // keys of different places make no pair
-    this.place = place
-    if (place === 'ignored') return
+  keyDown(code: string, t: number, field: FieldKind): void {
+    if (this.field !== undefined && field !== this.field) this.cut() // keys of different kinds of field make no pair
+    this.field = field
+    if (field === 'ignored') return
     this.held.delete(code) // its release was lost
-    this.held.set(code, { key: keyOf(code), press: t, place })
+    this.held.set(code, { key: keyOf(code), press: t, field })
     this.extend(t)
-    if (place === 'secret') this.secretPresses.push(t)
+    if (field === 'secret') this.secretPresses.push(t)
     this.cutIfDue(t)
   }
 
@@ -68,11 +68,11 @@ export class Recorder {
     if (!down) return
     this.held.delete(code)
     this.extend(t)
-    if (down.place === 'open' && t - down.press <= STUCK_MS) this.keys.push({ key: down.key, press: down.press, release: t })
+    if (down.field === 'open' && t - down.press <= STUCK_MS) this.keys.push({ key: down.key, press: down.press, release: t })
     this.cutIfDue(t)
   }
 
-  /** Releases that the page will not see: it lost the focus, or a system shortcut took them. */
+  /** Drops held keys whose release the page will not see: it lost the focus, or a system shortcut took them. */
   forgetHeld(): void {
     this.held.clear()
   }
@@ -89,12 +89,12 @@ export class Recorder {
     this.cutIfDue(t)
   }
 
-  /** When the frame under way is due by its age; Infinity where none is under way. */
+  /** Returns when the current frame is due by its age; Infinity if there is none. */
   due(): number {
     return this.from + this.limits.frameMS
   }
 
-  /** Ends the frame under way and hands it over, if it says anything. */
+  /** Ends the current frame and passes it on, unless it is empty. */
   cut(): void {
     const { keys, secretPresses, pointer, scroll, from, to } = this
     this.clear()
@@ -105,7 +105,7 @@ export class Recorder {
     if (!isEmpty(features)) this.full({ features, from, to })
   }
 
-  /** Forgets everything that was not handed over. */
+  /** Deletes everything that was not passed on. */
   clear(): void {
     this.keys = []
     this.secretPresses = []

@@ -14,17 +14,17 @@ const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 60_000
 const REQUEST_MS = 10_000
 const RENEW_BEFORE_MS = 30_000
-const OLDEST_MS = 10 * 60_000 // older evidence says nothing about now
+const OLDEST_MS = 10 * 60_000 // older evidence does not describe the present
 
 const endings: Record<number, EndReason> = { 403: 'forbidden', 404: 'session_not_found', 409: 'session_closed' }
 
-/** Sends frames in order, one at a time. A frame goes again under its own id until it is answered, so it counts once. */
+/** Sends frames in order, one at a time. A frame is resent with its id until the service responds, so it counts once. */
 export class Sender {
   private queue: Frame[] = []
   private readonly flying = new Set<Frame>()
   private token: string | undefined
   private expires = Infinity
-  private refused = false // the token in hand has been refused
+  private refused = false // the current token has been refused
   private failures = 0
   private retry: unknown
   private busy: Promise<void> | undefined
@@ -39,14 +39,14 @@ export class Sender {
     void this.flush()
   }
 
-  /** Sends what is queued now, without waiting for a retry that is due later. */
+  /** Sends the queue now, without waiting for a later retry. */
   flush(): Promise<void> {
     this.host.clear(this.retry)
     this.busy ??= this.run().finally(() => { this.busy = undefined })
     return this.busy
   }
 
-  /** Sends what is queued all at once: the page may be gone before the first answer. */
+  /** Sends the whole queue at once: the page may be gone before the first response. */
   leave(): void {
     for (const frame of this.queue) if (!this.flying.has(frame)) void this.send(frame).then((wait) => this.later(wait))
   }
@@ -81,7 +81,7 @@ export class Sender {
     this.retry = this.host.timer(() => void this.flush(), wait)
   }
 
-  /** Sends one frame; the result is how long to wait before trying again, or undefined to go on. */
+  /** Sends one frame; returns the milliseconds to wait before a retry, or undefined to continue. */
   private async send(frame: Frame): Promise<number | undefined> {
     this.flying.add(frame)
     try {
@@ -101,13 +101,13 @@ export class Sender {
         signal: AbortSignal.timeout(REQUEST_MS),
       })
     } catch {
-      this.o.failed({ kind: 'network', detail: 'the service was not reached' })
+      this.o.failed({ kind: 'network', detail: 'the service could not be reached' })
       return this.backoff()
     }
-    return this.answered(frame, response)
+    return this.handle(frame, response)
   }
 
-  private async answered(frame: Frame, response: Response): Promise<number | undefined> {
+  private async handle(frame: Frame, response: Response): Promise<number | undefined> {
     const status = response.status
     const body = (await response.json().catch(() => ({}))) as { code?: string; detail?: unknown }
     if (response.ok) {
@@ -118,10 +118,10 @@ export class Sender {
       return undefined
     }
     if (status === 401) {
-      const again = !this.refused
+      const retry = !this.refused
       this.token = undefined
       this.refused = true
-      if (!again) this.end('unauthorized')
+      if (!retry) this.end('unauthorized')
       return undefined
     }
     const reason = endings[status]
@@ -129,13 +129,13 @@ export class Sender {
       this.end(reason)
       return undefined
     }
-    const told = { status, ...(body.code ? { code: body.code } : {}) }
+    const cause = { status, ...(body.code ? { code: body.code } : {}) }
     if (status === 429 || status === 408 || status >= 500) {
-      this.o.failed({ kind: 'service', ...told, detail: 'the service asks to try again later' })
+      this.o.failed({ kind: 'service', ...cause, detail: 'the service is unavailable; the frame will be sent again' })
       return Math.max(this.backoff(), retryAfter(response))
     }
     this.remove(frame)
-    this.o.failed({ kind: 'refused', ...told, detail: 'the service refused a frame' })
+    this.o.failed({ kind: 'refused', ...cause, detail: 'the service refused a frame' })
     return undefined
   }
 
@@ -157,7 +157,7 @@ export class Sender {
       return !this.over && !!this.token
     } catch {
       this.token = undefined
-      this.o.failed({ kind: 'token', detail: 'no client token was given' })
+      this.o.failed({ kind: 'token', detail: 'the token callback returned no token' })
       return false
     }
   }

@@ -6,17 +6,17 @@ import { extractRhythm } from './rhythm.js'
 import { extractScroll, type ScrollSample } from './scroll.js'
 import type { PointerSample } from './steps.js'
 
-/** What was observed during one frame. It stays in the page. */
+/** The events of one frame. They stay in the page. */
 export interface Observed {
   keys: KeyPress[]
-  /** Presses in password fields: when, and nothing else. */
+  /** Times of presses in secret fields, and nothing else. */
   secretPresses?: number[]
   pointer: PointerSample[]
   scroll: ScrollSample[]
   clockMS?: number
 }
 
-/** Turns what was observed into the features object that leaves the page. */
+/** Computes the features object that leaves the page. */
 export function extract(o: Observed): Features {
   const out: Features = { schema: SCHEMA_VERSION }
   if (o.clockMS) out.clock_ms = o.clockMS
@@ -32,5 +32,5 @@ export function extract(o: Observed): Features {
   return out
 }
 
-/** Whether a frame says anything. */
+/** Reports whether a frame has no modality. */
 export const isEmpty = (f: Features): boolean => !f.keystroke && !f.pointer && !f.scroll && !f.rhythm

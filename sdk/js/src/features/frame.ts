@@ -3,14 +3,14 @@ import { clamp, round2 } from './math.js'
 
 export type Modality = keyof typeof CELLS
 
-/** What a frame says of one modality: cells are [count bin, mean]. */
+/** One modality of a frame: cells are [count bin, mean]. */
 export interface Block {
   events: number
   active_ms: number
   cells: Record<string, [number, number]>
 }
 
-/** The features object of a frame. It has no field in which content could travel. */
+/** The features object of a frame. It has no field that could contain content. */
 export interface Features {
   schema: string
   clock_ms?: number
@@ -39,7 +39,7 @@ export class Accumulator {
     for (let c = 0; c < bands; c++) this.add(family + '#' + c, c === at ? 1 : 0)
   }
 
-  /** Bins the counts and rounds the means: exact counts can single out a known text. */
+  /** Bins the counts and rounds the means, because exact counts can identify a known text. */
   cells(): Block['cells'] {
     const out: Block['cells'] = {}
     for (const [min, max, names] of ranges(CELLS[this.modality])) {
@@ -56,14 +56,14 @@ type Packed = (string | number)[][]
 
 const unpacked = new Map<Packed, [min: number, max: number, names: string[]][]>()
 
-/** The cells or scalars of one range each; unpacked once. */
+/** Returns the cells or scalars by range; unpacked once. */
 function ranges(packed: Packed): [min: number, max: number, names: string[]][] {
   let out = unpacked.get(packed)
   if (!out) unpacked.set(packed, (out = packed.map(([min, max, names]) => [min as number, max as number, (names as string).split(' ')])))
   return out
 }
 
-/** Presence scalars, each within its range. */
+/** Returns the presence scalars, each clamped to its range. */
 export function presenceOf(values: Record<string, number>): Record<string, number> {
   const out: Record<string, number> = {}
   for (const [min, max, names] of ranges(PRESENCE)) {

@@ -17,7 +17,7 @@ const holds = new Map(HOLD_KEYS.split(',').map((name, i) => [name, HOLD[i]! / 10
 const digraphs = new Map(DIGRAPH_KEYS.split(',').map((pair, i) => [pair, DIGRAPH[i]!]))
 const codes: Record<string, string> = CODES
 
-/** What the classes need to know of a key. */
+/** The properties of a key that its classes depend on. */
 export interface Key {
   name: string
   group: number
@@ -48,12 +48,12 @@ fingers.forEach((names, group) => names.split(' ').forEach((name) => keys.set(na
 for (const name of holds.keys()) if (!keys.has(name)) keys.set(name, newKey(name, OTHER))
 const other = newKey('other', OTHER)
 
-/** The key at a physical position (KeyboardEvent.code): where it lies, never what it types. */
+/** Returns the key at a physical position (KeyboardEvent.code), regardless of the character that it types. */
 export function keyOf(code: string): Key {
   return (Object.hasOwn(codes, code) && keys.get(codes[code]!)) || other
 }
 
-/** The coarse group that spreads of hold are kept for. */
+/** Returns the coarse group for which the spread of holds is computed. */
 export function coarseGroup(k: Key): string {
   if (k.letter) return k.hand === 0 ? 'L' : 'R'
   if (k.group === SPACE) return 'SP'
@@ -62,7 +62,7 @@ export function coarseGroup(k: Key): string {
   return k.punctuation ? 'PU' : 'OT'
 }
 
-/** The coarse and the fine class of two keys pressed one after the other. */
+/** Returns the coarse and the fine class of two consecutive keys. */
 export function transition(a: Key, b: Key): [coarse: string, fine: string] {
   if (a.letter && b.letter) {
     const c = letterPair(a, b)
@@ -94,7 +94,7 @@ function editPair(a: Key, b: Key, c: string): string {
   return bsB ? 'let_BS' : c
 }
 
-/** The population's means of log press-press and asinh release-press, and whether the pair of keys itself is in the table. */
+/** Returns the population's means of log press-press and asinh release-press, and whether the table has this pair of keys. */
 export function tabled(a: Key, b: Key): [pp: number, rp: number, known: boolean] {
   const known = digraphs.get(a.name + ' ' + b.name)
   const [pp, rp] = known ?? FINGER_PAIR[a.group * groups.length + b.group]!

@@ -61,7 +61,7 @@ function pair(acc: Accumulator, a: Key, b: Key, pp: number, rp: number): void {
 
 const MIN_PAIRS = 12
 
-/** Scalars that help to tell a person from a program; they never enter a template. */
+/** Computes scalars that distinguish a person from a program; they never enter a template. */
 export function keyPresence(events: KeyPress[]): Record<string, number> {
   const pps: number[] = [], logPP: number[] = [], meanPP: number[] = [], resPP: number[] = []
   const holds: number[] = [], logHold: number[] = [], meanHold: number[] = [], resHold: number[] = []

@@ -1,11 +1,11 @@
-// Arithmetic as the service does it: the same order of operations and the same rounding, so that a frame made here and one
-// made there are the same numbers.
+// Arithmetic in the same order of operations and with the same rounding as in the service, so that both compute the same
+// numbers.
 
 export const clamp = (v: number, lo: number, hi: number): number => Math.min(Math.max(v, lo), hi)
 
 export const share = (yes: boolean): number => (yes ? 1 : 0)
 
-/** Two decimals, halves away from zero. */
+/** Rounds to two decimals; a half increases the magnitude. */
 export function round2(v: number): number {
   const x = v * 100
   const whole = Math.trunc(x)
@@ -36,7 +36,7 @@ export function deviation(v: number[]): number {
   return Math.sqrt(sum / v.length)
 }
 
-/** The standardised central moment of an order; floor keeps a constant series from dividing by nothing. */
+/** Returns the standardised central moment of an order; floor avoids a division by zero for a constant series. */
 export function moment(v: number[], order: number, floor: number): number {
   const m = mean(v)
   let sum = 0
@@ -44,7 +44,7 @@ export function moment(v: number[], order: number, floor: number): number {
   return sum / v.length / Math.pow(Math.max(deviation(v), floor), order)
 }
 
-/** Pearson's; 0 where either series does not vary. */
+/** Returns Pearson's correlation; 0 if either series does not vary. */
 export function correlation(a: number[], b: number[]): number {
   const sa = deviation(a)
   const sb = deviation(b)

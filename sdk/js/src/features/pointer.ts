@@ -13,7 +13,7 @@ function band(v: number, edges: number[]): number {
   return b
 }
 
-/** Polling intervals and step sizes are left out: they recognise a mouse and a browser, not a person. */
+/** Extracts pointer features. Polling intervals and step sizes are omitted: they identify a mouse and a browser, not a person. */
 export function extractPointer(events: PointerSample[]): Block {
   const acc = new Accumulator('pointer')
   const s = stepsOf(events)

@@ -12,7 +12,7 @@ const SWITCH_MAX_MS = 5000
 
 const family = (kind: number): number => (kind === BUTTON ? MOVE : kind)
 
-/** How the person moves between keys, pointer and scroll; of keys it knows when they were pressed and nothing else. */
+/** Extracts how the user switches between keys, pointer and scrolling, from the times of presses only. */
 export function extractRhythm(presses: number[], pointer: PointerSample[], scroll: ScrollSample[]): Block {
   const line = [
     ...presses.map((t) => ({ t, kind: KEY })),

@@ -2,7 +2,7 @@ import type { Accumulator } from './frame.js'
 import { deviation, hypot, mean, share } from './math.js'
 import type { Steps } from './steps.js'
 
-/** A stroke ends at a pause of 100 ms or where a button event stands between two moves. */
+/** Extracts strokes. A stroke ends at a pause of 100 ms, or if a button event occurs between two moves. */
 export function strokes(acc: Accumulator, s: Steps): void {
   let start = 0
   for (let i = 0; i <= s.dt.length; i++) {
@@ -47,7 +47,7 @@ function stroke(acc: Accumulator, s: Steps, first: number, last: number): void {
   acc.histogram('scls', 3, band)
 }
 
-/** The stroke against its chord: largest deviation and its side, and how far it went along the chord's direction. */
+/** Compares a stroke with its chord: the largest deviation and its side, and the distance along the chord's direction. */
 function shapeOf(s: Steps, first: number, last: number) {
   const dx = s.x[last]! - s.x[first]!
   const dy = s.y[last]! - s.y[first]!

@@ -26,7 +26,7 @@ export interface ActionHashInput {
   environment: string
 }
 
-/** The action_hash of a request, to hold against act.hash of its proof. */
+/** Computes the action_hash of a request, to compare with act.hash of its proof. */
 export function actionHash(a: ActionHashInput): string {
   const { key, policy_version, content_hash } = a.action
   return digest({

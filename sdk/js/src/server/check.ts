@@ -1,6 +1,6 @@
 import { SCHEMAS } from './schemas.js'
 
-/** The part of JSON Schema that answers are held against. $ref is a name of SCHEMAS. */
+/** The part of JSON Schema that responses are checked against. $ref is a name of SCHEMAS. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -17,15 +17,15 @@ export interface Schema {
 }
 
 /**
- * Where and how v breaks the schema, without quoting it; undefined if it does not. Fields that the schema does not name pass:
- * a later version of the service may add some.
+ * Describes where and how v violates the schema, without quoting v; undefined if it does not. Fields that the schema does not
+ * name are allowed, because a later version of the service may add some.
  */
-export function fault(schema: Schema, v: unknown, at = 'the answer'): string | undefined {
+export function fault(schema: Schema, v: unknown, at = 'the response'): string | undefined {
   if (schema.$ref) return fault(SCHEMAS[schema.$ref]!, v, at)
-  if (schema.anyOf) return schema.anyOf.some((s) => !fault(s, v, at)) ? undefined : `${at} has none of the forms of the contract`
+  if (schema.anyOf) return schema.anyOf.some((s) => !fault(s, v, at)) ? undefined : `${at} matches none of the contract's alternatives`
   if (schema.type && ![schema.type].flat().some((type) => isType(type, v))) return `${at} is not of type ${[schema.type].flat().join(' or ')}`
-  if (schema.enum && !schema.enum.includes(v)) return `${at} is none of the values of the contract`
-  if (schema.const !== undefined && v !== schema.const) return `${at} is not the value of the contract`
+  if (schema.enum && !schema.enum.includes(v)) return `${at} is not one of the contract's values`
+  if (schema.const !== undefined && v !== schema.const) return `${at} is not the contract's value`
   if (typeof v === 'string') return schema.format === 'date-time' && !isTime(v) ? `${at} is not an RFC 3339 time` : undefined
   if (typeof v === 'number') return v < (schema.minimum ?? v) || v > (schema.maximum ?? v) ? `${at} is out of range` : undefined
   if (Array.isArray(v)) return schema.items && first(v.map((item, i) => [schema.items!, item, `${at}[${i}]`]))
@@ -66,16 +66,16 @@ function isType(type: string, v: unknown): boolean {
 
 const isTime = (text: string): boolean => /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text))
 
-/** Reads JSON whose objects have each name once: of two values for one name, readers differ on which one counts. */
+/** Parses JSON and refuses duplicate names in an object: parsers differ on which of two values counts. */
 export function parseJSON(text: string): unknown {
   const v: unknown = JSON.parse(text)
-  if (namedTwice(text)) throw new SyntaxError('a name stands twice in an object')
+  if (hasDuplicateName(text)) throw new SyntaxError('an object has a duplicate name')
   return v
 }
 
-/** text is JSON. */
-function namedTwice(text: string): boolean {
-  const open: (Set<string> | undefined)[] = [] // the names of each open object; undefined for a list
+/** Reports whether an object in text, which is valid JSON, has a duplicate name. */
+function hasDuplicateName(text: string): boolean {
+  const open: (Set<string> | undefined)[] = [] // the names of each open object; undefined for an array
   for (let i = 0; i < text.length; i++) {
     const c = text[i]
     if (c === '{') open.push(new Set())
@@ -94,7 +94,7 @@ function namedTwice(text: string): boolean {
   return false
 }
 
-/** A text that a colon follows. */
+/** Reports whether a colon follows, so that the string before position i is a name. */
 function isName(text: string, i: number): boolean {
   while (text[i] === ' ' || text[i] === '\n' || text[i] === '\r' || text[i] === '\t') i++
   return text[i] === ':'

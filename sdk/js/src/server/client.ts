@@ -15,12 +15,12 @@ type BodyOf<Op extends OperationId> = operations[Op] extends { requestBody: { co
   ? { body: B }
   : operations[Op] extends { requestBody?: { content: { 'application/json': infer B } } } ? { body?: Present<B> } : { body?: never }
 
-/** What an operation is asked with: path, query and body of the contract. */
+/** The input of an operation: path, query and body of the contract. */
 export type Input<Op extends OperationId> = PathOf<Op> & QueryOf<Op> & BodyOf<Op>
 
 type Content<R> = R extends { content: { 'application/json': infer T } } ? T : undefined
 
-/** What an operation answers. */
+/** The response body of an operation. */
 export type Output<Op extends OperationId> = { [S in keyof operations[Op]['responses']]: Content<operations[Op]['responses'][S]> }[keyof operations[Op]['responses']]
 
 type Method<Op extends OperationId> = object extends Input<Op>
@@ -34,7 +34,7 @@ export type AuthorizeRequest = components['schemas']['AuthorizeRequest']
 export type AuthorizeResponse = components['schemas']['AuthorizeResponse']
 type Own = 'requested_at' | 'nonce' | 'idempotency_key'
 
-/** An authorize request; the time, the nonce and the idempotency key are made where they are left out. */
+/** An authorize request; the time, the nonce and the idempotency key are generated if they are omitted. */
 export type Ask = Omit<AuthorizeRequest, Own> & Partial<Pick<AuthorizeRequest, Own>>
 
 type ListOp = { [Op in OperationId]: Output<Op> extends readonly unknown[] ? Op : never }[OperationId]
@@ -42,7 +42,7 @@ type Item<Op extends ListOp> = Output<Op> extends readonly (infer T)[] ? T : nev
 
 export interface Countersign extends Operations {}
 
-/** The service, for a relying party's backend. */
+/** Client of the service for a relying party's backend. */
 export class Countersign {
   private readonly transport: Transport
 
@@ -56,25 +56,25 @@ export class Countersign {
     Object.assign(this, methods)
   }
 
-  /** Asks for a decision. Tries again under the same idempotency key, so there is one decision however often it is asked. */
+  /** Requests a decision. Retries use the same idempotency key, so there is one decision. */
   async authorize(ask: Ask, call?: CallOptions): Promise<AuthorizeResponse> {
     return (await this.call(OPERATIONS.authorize, { body: complete(ask) }, call)) as AuthorizeResponse
   }
 
-  /** Every entry of a list, page after page. */
+  /** Iterates over every entry of a list, page by page. */
   async *each<Op extends ListOp>(op: Op, input?: Input<Op>, call?: CallOptions): AsyncGenerator<Item<Op>, void, undefined> {
     let parts: Parts = { ...(input as Parts | undefined) }
     for (;;) {
-      const answer = await this.transport.send(OPERATIONS[op], parts, call)
-      yield* answer.value as Item<Op>[]
-      const cursor = nextCursor(answer.headers.get('Link'))
+      const result = await this.transport.send(OPERATIONS[op], parts, call)
+      yield* result.value as Item<Op>[]
+      const cursor = nextCursor(result.headers.get('Link'))
       if (!cursor) return
-      if (cursor === parts.query?.['cursor']) throw new ProtocolError(200, `${OPERATIONS[op].path}: the next page is the same page`)
+      if (cursor === parts.query?.['cursor']) throw new ProtocolError(200, `${OPERATIONS[op].path}: the link to the next page repeats this page's cursor`)
       parts = { ...parts, query: { ...parts.query, cursor } }
     }
   }
 
-  /** Events as they happen, without end: a connection that is lost is opened again behind the last event seen. */
+  /** Iterates over events as they happen, without end. A lost connection is reopened after the last event. */
   events(input?: Input<'streamEvents'> & { lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<ServiceEvent, void, undefined> {
     return follow(this.transport, OPERATIONS.streamEvents, input ?? {})
   }
@@ -84,7 +84,7 @@ export class Countersign {
   }
 }
 
-/** Fills in what is left out of an authorize request. Keep the result where the decision has to be asked for again. */
+/** Fills in the omitted fields of an authorize request. Store the result if you may have to repeat the request. */
 export function complete(ask: Ask): AuthorizeRequest {
   return {
     requested_at: Math.floor(Date.now() / 1000), nonce: randomBytes(18).toString('base64url'), idempotency_key: randomUUID(), ...ask,

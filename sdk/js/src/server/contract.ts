@@ -1923,6 +1923,8 @@ export interface components {
             policy_version?: number | null;
             /** @description Extension: every requirement of the policy, what it wanted and what was found. */
             explanation?: components["schemas"]["ExplainedRequirement"][];
+            /** @description Extension: the details that a person is shown; null for an action that shows none, and once they are past their retention. */
+            display?: components["schemas"]["DisplayedDetails"] | null;
         };
         /** @description One requirement of the policy against what was found. */
         ExplainedRequirement: {
@@ -2044,6 +2046,8 @@ export interface components {
             your_resolution: "approve" | "reject" | null;
             /** @description Whether a review by the calling credential can count now. */
             reviewable: boolean;
+            /** @description The details that a reviewer is shown; null for an action that shows none. */
+            display?: components["schemas"]["DisplayedDetails"] | null;
         };
         /** @description What waits for reviewers. */
         ReviewCounts: {
@@ -2117,6 +2121,22 @@ export interface components {
             audience: string;
             /** @description Who asks. */
             requesting_application: string;
+            /** @description Extension: the details of the request, in order, if the action's context_schema says how to show any. Left out once they are past their retention. */
+            details?: components["schemas"]["DisplayDetail"][];
+            /** @description Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an action that shows no details. */
+            details_digest?: components["schemas"]["Digest"];
+        };
+        /** @description One line of what a person is shown of a request, exactly as it is shown. */
+        DisplayDetail: {
+            /** @description The label of the action's annotation. */
+            label: string;
+            /** @description The value in the annotation's format. A character that could change how the rest is read is shown as its number, such as [U+202E]. */
+            value: string;
+        };
+        /** @description The details of a request that a person is shown. */
+        DisplayedDetails: {
+            /** @description The details, in order. */
+            details: components["schemas"]["DisplayDetail"][];
         };
         /** @description A challenge as the authorization's record keeps it. */
         ChallengeTrace: {

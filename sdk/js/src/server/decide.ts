@@ -4,10 +4,10 @@ import type { CallOptions } from './http.js'
 
 export type RiskClass = 'low' | 'elevated' | 'high' | 'critical'
 
-/** What to do without an answer that can be believed. challenge means a step-up of your own. */
+/** The decision to use if the service returned none. challenge means a step-up of your own. */
 export type FailureMode = 'allow' | 'challenge' | 'deny'
 
-/** The more there is to lose, the less is done without a decision. */
+/** The higher the risk, the stricter the fallback. */
 export const DEFAULT_FAILURE_MODES: Readonly<Record<RiskClass, FailureMode>> = {
   low: 'allow', elevated: 'challenge', high: 'deny', critical: 'deny',
 }
@@ -19,18 +19,18 @@ export interface DecideOptions extends CallOptions {
 
 export type Decision =
   | { source: 'service'; decision: AuthorizeResponse['decision']; response: AuthorizeResponse; request: AuthorizeRequest }
-  /** There is no proof, and the service may still have decided: ask again with request to learn what. */
+  /** There is no proof. The service may have decided nevertheless: repeat the request to receive its decision. */
   | { source: 'fallback'; decision: FailureMode; error: unknown; request: AuthorizeRequest }
 
 const DECIDE_WITHIN_MS = 1000
 
 /**
- * Asks for a decision within a second (or timeoutMS), and falls back by the action's risk class if there is none: the service is
- * slow or unavailable, or what came back is not an answer of the contract (ProtocolError). A refusal of the request itself is
- * thrown: a mistake must never open a door.
+ * Requests a decision within a second (or timeoutMS). If the service is slow or unavailable, or its response violates the contract
+ * (ProtocolError), the result is the fallback for the action's risk class. A refusal of the request itself is thrown: a mistake
+ * must never grant access.
  *
- * An allow in mode enforce has a proof. Verify it (ProofVerifier) with request.nonce before acting where more is at stake than the
- * connection can be trusted with: what is between you and the service can change an answer, and cannot sign a proof.
+ * An allow in mode enforce has a proof. For high-risk actions, verify it (ProofVerifier) with request.nonce before acting: an
+ * intermediary can change a response, but cannot sign a proof.
  */
 export async function decide(countersign: Countersign, ask: Ask, o: DecideOptions): Promise<Decision> {
   const request = complete(ask)

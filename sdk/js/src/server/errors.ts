@@ -1,11 +1,11 @@
 import type { components } from './contract.js'
 
-/** Every error of this package. */
+/** Base class of the errors of this package. */
 export class CountersignError extends Error {
   override readonly name: string = 'CountersignError'
 }
 
-/** The service answered with a refusal (RFC 9457). code is stable: see the service's catalogue of errors. */
+/** The service refused the request (RFC 9457). code is stable: see the service's catalogue of errors. */
 export class ProblemError extends CountersignError {
   override readonly name: string = 'ProblemError'
 
@@ -15,7 +15,7 @@ export class ProblemError extends CountersignError {
     readonly detail: string,
     /** Quote it to support. */
     readonly requestId: string,
-    /** Seconds to wait before trying again, where the service says. */
+    /** Seconds to wait before a retry, if the service sent them. */
     readonly retryAfter?: number,
   ) {
     super(`${status} ${code}: ${detail}`)
@@ -24,7 +24,7 @@ export class ProblemError extends CountersignError {
 
 export type Fault = components['schemas']['ValidationError']
 
-/** The request breaks the contract (422): each fault says where and which rule. */
+/** The request violates the contract (422): each fault names the field and the rule. */
 export class ValidationError extends ProblemError {
   override readonly name = 'ValidationError'
 
@@ -33,12 +33,12 @@ export class ValidationError extends ProblemError {
   }
 }
 
-/** No answer within the deadline. The operation may have happened. */
+/** No response within the deadline. The operation may have happened. */
 export class TimeoutError extends CountersignError {
   override readonly name = 'TimeoutError'
 }
 
-/** The service was not reached. */
+/** The service could not be reached. */
 export class UnreachableError extends CountersignError {
   override readonly name = 'UnreachableError'
 }
@@ -48,23 +48,23 @@ export interface ProtocolErrorOptions extends ErrorOptions {
 }
 
 /**
- * What came back is not an answer of the contract: a page of a portal or proxy, a redirect, a body that is cut, empty or too long,
- * a field that is missing or of another type, a decision that is not known, an allow without its proof, an answer to another
- * question. Nothing in it is to be believed. The operation may have happened.
+ * The response violates the contract: a page of a portal or proxy, a redirect, a truncated, empty or oversized body, a missing
+ * field or one of the wrong type, an unknown decision, an allow without its proof, the response to a different request. Do not
+ * trust any part of it. The operation may have happened.
  */
 export class ProtocolError extends CountersignError {
   override readonly name = 'ProtocolError'
-  /** Seconds to wait before trying again, if the answer says so. */
+  /** Seconds to wait before a retry, if the response has them. */
   readonly retryAfter: number | undefined
 
-  /** message says what is wrong and never quotes the answer. */
+  /** message describes the violation and never quotes the response. */
   constructor(readonly status: number, message: string, options: ProtocolErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.retryAfter = options.retryAfter
   }
 }
 
-/** Whether the error says that there is no answer to go by now, and not that the request was wrong. */
+/** Reports whether the error means that no usable response was received, as opposed to a wrong request. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof ProblemError) return error.status >= 500 || error.status === 429
   return error instanceof TimeoutError || error instanceof UnreachableError || error instanceof ProtocolError

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { answerOf, isStream, refusal, type Answer } from './answer.js'
+import { isStream, readResponse, refusal, type Result } from './response.js'
 import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isUnavailable } from './errors.js'
 import type { Operation } from './operations.js'
 
 export interface TransportOptions {
   /** The service's address. */
   baseURL: string
-  /** A server key, or an admin key for what asks for one. It never belongs in a browser. */
+  /** A server key, or an admin key for operations that require one. Never use it in a browser. */
   apiKey: string
-  /** Milliseconds a call may take with all its tries. Default 10000. */
+  /** Milliseconds that a call may take with all its attempts. Default 10000. */
   timeoutMS?: number
-  /** Milliseconds one try may take. Default 5000. */
+  /** Milliseconds that one attempt may take. Default 5000. */
   attemptTimeoutMS?: number
-  /** Tries after the first. Default 2. */
+  /** Attempts after the first. Default 2. */
   retries?: number
   fetch?: typeof fetch
 }
@@ -22,7 +22,7 @@ export interface CallOptions {
   attemptTimeoutMS?: number
   retries?: number
   signal?: AbortSignal
-  /** Made once per call where it is left out, and kept for every try, so that a try which did arrive counts once. */
+  /** Generated once per call if it is omitted, and used for every attempt, so that the operation happens once. */
   idempotencyKey?: string
 }
 
@@ -35,7 +35,7 @@ export interface Parts {
 
 const PAUSE_MS = 100
 
-/** Sends requests within a deadline, and tries again what may be tried again. */
+/** Sends requests within a deadline, and retries those that are safe to repeat. */
 export class Transport {
   private readonly fetch: typeof fetch
   private readonly base: string
@@ -60,8 +60,8 @@ export class Transport {
     return this.base + path + (query.size > 0 ? '?' + query : '')
   }
 
-  /** The answer, held against the contract, or an error of this package. */
-  async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Answer> {
+  /** Sends a request and returns its response, checked against the contract, or throws an error of this package. */
+  async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Result> {
     const deadline = performance.now() + (call.timeoutMS ?? this.o.timeoutMS ?? 10_000)
     const key = op.key ? (call.idempotencyKey ?? randomUUID()) : undefined
     const retries = call.retries ?? this.o.retries ?? 2
@@ -77,24 +77,24 @@ export class Transport {
     }
   }
 
-  private async attempt(op: Operation, parts: Parts, call: CallOptions, key: string | undefined, deadline: number): Promise<Answer> {
+  private async attempt(op: Operation, parts: Parts, call: CallOptions, key: string | undefined, deadline: number): Promise<Result> {
     const left = Math.min(deadline - performance.now(), call.attemptTimeoutMS ?? this.o.attemptTimeoutMS ?? 5000)
     const timeout = AbortSignal.timeout(Math.max(Math.ceil(left), 1))
     const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout
     let response: Response | undefined
     try {
       response = await this.fetch(this.url(op, parts), this.init(op, parts, key, signal))
-      return await answerOf(op, parts, response) // the body is read within the deadline as well
+      return await readResponse(op, parts, response) // the body is read within the deadline as well
     } catch (error) {
       if (error instanceof CountersignError) throw error
       if (call.signal?.aborted) throw call.signal.reason
-      if (timeout.aborted) throw new TimeoutError(`${op.method} ${op.path}: no answer in time`, { cause: error })
-      if (response) throw new ProtocolError(response.status, `${op.method} ${op.path}: the body cannot be read to its end`, { cause: error })
-      throw new UnreachableError(`${op.method} ${op.path}: the service was not reached`, { cause: error })
+      if (timeout.aborted) throw new TimeoutError(`${op.method} ${op.path}: no response in time`, { cause: error })
+      if (response) throw new ProtocolError(response.status, `${op.method} ${op.path}: the body ended early`, { cause: error })
+      throw new UnreachableError(`${op.method} ${op.path}: the service could not be reached`, { cause: error })
     }
   }
 
-  /** A redirect is not followed: the key is for the service alone. */
+  /** Redirects are not followed, so that the key is sent only to the service. */
   private init(op: Operation, parts: Parts, key: string | undefined, signal: AbortSignal): RequestInit {
     const body = parts.body === undefined ? undefined : JSON.stringify(parts.body)
     return {
@@ -107,26 +107,26 @@ export class Transport {
     }
   }
 
-  /** An answer that goes on for as long as the caller listens; only its beginning has a deadline. */
+  /** Opens a response that lasts as long as the caller reads it. */
   async open(op: Operation, parts: Parts, signal: AbortSignal): Promise<Response> {
     const response = await this.fetch(this.url(op, parts), this.init(op, parts, undefined, signal))
     if (response.status >= 400) throw await refusal(response)
-    if (!isStream(response)) throw new ProtocolError(response.status, `${op.method} ${op.path}: the answer is not a stream of events`)
+    if (!isStream(response)) throw new ProtocolError(response.status, `${op.method} ${op.path}: the response is not a stream of events`)
     return response
   }
 }
 
-/** What carries its own key in the body is as safe to repeat as what has one in a header. */
+/** Operations with an idempotency key in the body are as safe to repeat as those with one in a header. */
 const keyedByBody = new Set(['/api/v1/authorize', '/api/v1/sessions/{session_id}/evidence'])
 
 function mayRetry(op: Operation, error: unknown): boolean {
   if (!isUnavailable(error)) return false
   if (error instanceof ProtocolError && error.status >= 300 && error.status < 400) return false
   if (op.method !== 'POST' || op.key || keyedByBody.has(op.path)) return true
-  return error instanceof ProblemError && (error.status === 429 || error.status === 503) // the service says that it did not happen
+  return error instanceof ProblemError && (error.status === 429 || error.status === 503) // the service did not perform the operation
 }
 
 function pauseAfter(error: unknown, n: number): number {
-  const asked = error instanceof ProblemError || error instanceof ProtocolError ? (error.retryAfter ?? 0) * 1000 : 0
-  return Math.max(asked, PAUSE_MS * 2 ** n * (0.5 + Math.random() / 2))
+  const wanted = error instanceof ProblemError || error instanceof ProtocolError ? (error.retryAfter ?? 0) * 1000 : 0
+  return Math.max(wanted, PAUSE_MS * 2 ** n * (0.5 + Math.random() / 2))
 }

@@ -22,7 +22,7 @@ export interface ProofClaims {
   amr: string[]
 }
 
-/** Why a proof is refused; code is a reason code of kind proof of the service's catalogue. */
+/** A refused proof; code is a reason code of kind proof of the service's catalogue. */
 export class ProofError extends CountersignError {
   override readonly name = 'ProofError'
 
@@ -31,25 +31,25 @@ export class ProofError extends CountersignError {
   }
 }
 
-/** What the proof must be about: the request that you made. */
+/** The request that the proof must belong to. */
 export interface ProofExpectation {
   audience: string
   action: string
   resource: { type: string; id: string }
   nonce: string
-  /** Recomputed with actionHash, it covers the context too. */
+  /** Computed with actionHash; it also covers the context. */
   actionHash?: string
 }
 
 export interface ProofVerifierOptions {
-  /** The service's address; its key set is fetched from there unless keySetURL names another place. */
+  /** The service's address; its key set is fetched from there unless keySetURL is set. */
   baseURL: string
   keySetURL?: string
   /** proof_issuer of GET /api/v1/credential. */
   issuer: string
-  /** The id of your environment, of GET /api/v1/credential: a sandbox's proof is worth nothing in live. */
+  /** The id of your environment, of GET /api/v1/credential: a sandbox proof is not valid in live. */
   environment: string
-  /** Seconds that clocks may differ, 0 to 60. Default 5. */
+  /** Allowed clock difference in seconds, 0 to 60. Default 5. */
   leewaySeconds?: number
   fetch?: typeof fetch
   /** Milliseconds since 1970, for tests. */
@@ -60,8 +60,8 @@ const MAX_SIZE = 8192
 const FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
- * Verifies proofs offline (docs/proof.md). It cannot see that a proof was used or revoked: remember jti until exp, or let
- * the service do it with verifyProof and consume. Needs the package jose.
+ * Verifies proofs offline (docs/proof.md). It cannot detect that a proof was consumed or revoked: store jti until exp, or call
+ * verifyProof with consume. Requires the package jose.
  */
 export class ProofVerifier {
   private readonly keys: KeySet
@@ -75,7 +75,7 @@ export class ProofVerifier {
 
   async verify(proof: string, expect: ProofExpectation): Promise<ProofClaims> {
     for (const [name, value] of [['audience', expect.audience], ['action', expect.action], ['nonce', expect.nonce]] as const) {
-      if (!value) throw new CountersignError(`${name} to expect is missing`)
+      if (!value) throw new CountersignError(`expected ${name} is missing`)
     }
     const payload = await verifyCompact(proof, (kid) => this.keys.find(kid), 'poa+jwt')
     const claims = shaped(payload)
@@ -86,7 +86,7 @@ export class ProofVerifier {
 
   private checkClaims(c: ProofClaims, expect: ProofExpectation): void {
     const differ = (code: string, name: string, wanted: string, found: string): void => {
-      if (wanted !== found) throw new ProofError(code, `claim ${name} is another`)
+      if (wanted !== found) throw new ProofError(code, `claim ${name} differs from the expected value`)
     }
     differ('proof_issuer_mismatch', 'iss', this.o.issuer, c.iss)
     differ('proof_environment_mismatch', 'env', this.o.environment, c.env)
@@ -100,16 +100,16 @@ export class ProofVerifier {
   private checkTimes(c: ProofClaims): void {
     const leeway = Math.min(Math.max(this.o.leewaySeconds ?? 5, 0), 60)
     const now = this.now() / 1000
-    if (now < c.nbf - leeway) throw new ProofError('proof_not_yet_valid', `valid from ${c.nbf} on`)
+    if (now < c.nbf - leeway) throw new ProofError('proof_not_yet_valid', `not valid before ${c.nbf}`)
     if (now >= c.exp + leeway) throw new ProofError('proof_expired', `expired at ${c.exp}`)
   }
 }
 
-/** Checks form, header and signature, in this order; typ '' means that the header must have none. */
+/** Checks form, header and signature, in this order. An empty typ means that the header must have none. */
 export async function verifyCompact(
   text: string, find: (kid: string) => Promise<Key | undefined>, typ: string,
 ): Promise<unknown> {
-  if (typeof text !== 'string' || text.length > MAX_SIZE || !FORM.test(text)) throw new ProofError('proof_malformed', 'not one compact JWS')
+  if (typeof text !== 'string' || text.length > MAX_SIZE || !FORM.test(text)) throw new ProofError('proof_malformed', 'not a compact JWS')
   const parts = text.split('.').map((part) => {
     const bytes = Buffer.from(part, 'base64url')
     if (bytes.toString('base64url') !== part) throw new ProofError('proof_malformed', 'not canonical base64url')
@@ -124,7 +124,7 @@ export async function verifyCompact(
   } catch {
     throw new ProofError('proof_signature_invalid', 'the signature does not verify')
   }
-  return parsed(parts[1]!, 'proof_claims_invalid', 'the claims are no JSON object')
+  return parsed(parts[1]!, 'proof_claims_invalid', 'the claims are not a JSON object')
 }
 
 function parsed(bytes: Buffer, code: string, message: string): Record<string, unknown> {
@@ -132,17 +132,17 @@ function parsed(bytes: Buffer, code: string, message: string): Record<string, un
     const v: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     if (v !== null && typeof v === 'object' && !Array.isArray(v)) return v as Record<string, unknown>
   } catch {
-    // told below
+    // reported below
   }
   throw new ProofError(code, message)
 }
 
-/** Members other than alg, kid and typ are refused: others change what is signed, or bring a key along. */
+/** Refuses header members other than alg, kid and typ: they could change the signed bytes or supply a key. */
 function kidOf(bytes: Buffer, typ: string): string {
-  const header = parsed(bytes, 'proof_malformed', 'the header is no JSON object')
+  const header = parsed(bytes, 'proof_malformed', 'the header is not a JSON object')
   if (header['alg'] !== 'ES256') throw new ProofError('proof_algorithm_invalid', 'alg is not ES256')
   if (Object.keys(header).some((name) => !['alg', 'kid', 'typ'].includes(name))) {
-    throw new ProofError('proof_header_invalid', 'the header has a member a proof never has')
+    throw new ProofError('proof_header_invalid', 'the header has an unexpected member')
   }
   if ((header['typ'] ?? '') !== typ) throw new ProofError('proof_type_invalid', `typ is not ${typ}`)
   if (typeof header['kid'] !== 'string' || header['kid'] === '') throw new ProofError('proof_header_invalid', 'the header has no kid')
@@ -156,7 +156,7 @@ function shaped(v: unknown): ProofClaims {
   const whole = [c.iat, c.nbf, c.exp, c.act?.policy_version].every(Number.isSafeInteger)
   const life = c.exp - c.nbf
   if (!whole || !texts.every((t) => typeof t === 'string' && t !== '') || !Array.isArray(c.amr) || c.nbf < c.iat || life < 30 || life > 900) {
-    throw new ProofError('proof_claims_invalid', "the claims are not of a proof's shape")
+    throw new ProofError('proof_claims_invalid', 'the claims do not have the shape of a proof')
   }
   return c
 }

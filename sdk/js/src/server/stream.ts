@@ -2,14 +2,14 @@ import { isUnavailable, CountersignError, ProtocolError } from './errors.js'
 import type { Transport, Parts } from './http.js'
 import type { Operation } from './operations.js'
 
-/** One server-sent event. type resync has no id: what was missed cannot be sent, read the activity list. */
+/** One server-sent event. Type resync has no id: missed events cannot be sent; read the activity list. */
 export interface ServiceEvent {
   id: string | undefined
   type: string
   data: any
 }
 
-const SILENCE_MS = 30_000 // the service says something every 15 s
+const SILENCE_MS = 30_000 // the service sends at least a comment every 15 s
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 
@@ -80,6 +80,6 @@ function read(block: string): ServiceEvent | undefined {
   try {
     return { id, type, data: JSON.parse(data.join('\n')) }
   } catch {
-    throw new ProtocolError(200, `the data of event ${id ?? type} is not JSON`) // the next connection would bring it again
+    throw new ProtocolError(200, `the data of event ${id ?? type} is not JSON`) // a new connection would receive it again
   }
 }

@@ -2,20 +2,20 @@ import type { Countersign } from './client.js'
 import type { components } from './contract.js'
 import type { CallOptions } from './http.js'
 
-/** What a collector in a page is to send. */
+/** The evidence that a collector in a page is to send. */
 export interface CollectorTokenAsk {
   subject: string
   /** The one session that the page observes. */
   session: string
   /** The page's origin, such as https://app.example.com. */
   origin: string
-  /** enroll asks for the subject's next enrollment: pass it on only if your backend means it. Default score. */
+  /** enroll requests the subject's next enrollment: set it only if your backend intends it. Default score. */
   purpose?: 'score' | 'enroll'
   /** 60 to 3600; default 900. */
   ttlSeconds?: number
 }
 
-/** The narrowest client token that a collector can work with: one subject, one session, one origin, one purpose. */
+/** Creates the narrowest client token that a collector can use: one subject, one session, one origin, one purpose. */
 export function collectorToken(
   client: Countersign, ask: CollectorTokenAsk, call?: CallOptions,
 ): Promise<components['schemas']['ClientTokenCreated']> {

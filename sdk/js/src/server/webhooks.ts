@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { CountersignError } from './errors.js'
 
-/** Why a webhook is refused. Answer 400 and do nothing with it. */
+/** A refused webhook. Respond with 400 and discard it. */
 export class WebhookError extends CountersignError {
   override readonly name = 'WebhookError'
 }
 
 export interface WebhookEvent {
-  /** The event's id: the same at every attempt and replay. Keep it to drop repeats. */
+  /** The event's id: the same for every attempt and replay. Store it to discard duplicates. */
   id: string
   type: string
   timestamp: string
@@ -15,7 +15,7 @@ export interface WebhookEvent {
 }
 
 export interface WebhookOptions {
-  /** Seconds that the timestamp may be off. Default 300. */
+  /** Allowed difference of the timestamp in seconds. Default 300. */
   toleranceSeconds?: number
   /** Unix seconds, for tests. */
   now?: number
@@ -24,8 +24,8 @@ export interface WebhookOptions {
 type Headers = { get(name: string): string | null } | Record<string, string | string[] | undefined>
 
 /**
- * Verifies a webhook (Standard Webhooks 1.0.0) and returns its event. body is the raw body: parsed and written again it is
- * another text. Several secrets may be given while they are rotated.
+ * Verifies a webhook (Standard Webhooks 1.0.0) and returns its event. body must be the raw body: parsing and serialising it again
+ * changes the bytes. Pass several secrets during a rotation.
  */
 export function verifyWebhook(body: string | Uint8Array, headers: Headers, secret: string | string[], o: WebhookOptions = {}): WebhookEvent {
   const header = (name: string): string => {
@@ -36,10 +36,10 @@ export function verifyWebhook(body: string | Uint8Array, headers: Headers, secre
   const id = header('webhook-id')
   const timestamp = header('webhook-timestamp')
   const given = header('webhook-signature')
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('webhook-timestamp is no time')
-  if (Math.abs((o.now ?? Date.now() / 1000) - Number(timestamp)) > (o.toleranceSeconds ?? 300)) throw new WebhookError('webhook-timestamp is too far off')
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('webhook-timestamp is not a time')
+  if (Math.abs((o.now ?? Date.now() / 1000) - Number(timestamp)) > (o.toleranceSeconds ?? 300)) throw new WebhookError('webhook-timestamp differs too much from the current time')
   const secrets = [secret].flat()
-  if (secrets.length === 0) throw new WebhookError('no secret is given')
+  if (secrets.length === 0) throw new WebhookError('no secret was passed')
   const expected = secrets.map((s) => createHmac('sha256', keyOf(s)).update(`${id}.${timestamp}.`).update(body).digest())
   if (!signatures(given).some((s) => expected.some((e) => s.length === e.length && timingSafeEqual(s, e)))) {
     throw new WebhookError('no signature matches')
@@ -54,7 +54,7 @@ export function verifyWebhook(body: string | Uint8Array, headers: Headers, secre
 
 function keyOf(secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  if (key.length < 24 || key.length > 64) throw new WebhookError('the secret is not one of a webhook endpoint')
+  if (key.length < 24 || key.length > 64) throw new WebhookError('the secret is not a webhook secret')
   return key
 }
 

@@ -1,13 +1,13 @@
-import { contradiction } from './agree.js'
+import { contradiction } from './consistency.js'
 import { fault, parseJSON } from './check.js'
 import { ProblemError, ProtocolError, ValidationError, type Fault } from './errors.js'
 import type { Parts } from './http.js'
 import type { Operation } from './operations.js'
 import { SCHEMAS } from './schemas.js'
 
-/** What an operation returned. */
-export interface Answer {
-  /** undefined for an operation without one. */
+/** The result of an operation. */
+export interface Result {
+  /** undefined for an operation without a body. */
   value: unknown
   headers: Headers
 }
@@ -16,28 +16,31 @@ const EXPORT = '/api/v1/subjects/{subject_id}/export'
 const MOST_BYTES = 16 << 20
 const MOST_BYTES_OF_EXPORT = 256 << 20
 
-/** The answer, held against the contract; or an error that says why there is none. Errors of the connection pass as they are. */
-export async function answerOf(op: Operation, asked: Parts, response: Response): Promise<Answer> {
+/**
+ * Reads a response and checks it against the contract. Throws ProblemError if the service refused, and ProtocolError if the
+ * response violates the contract. Connection errors are not wrapped.
+ */
+export async function readResponse(op: Operation, request: Parts, response: Response): Promise<Result> {
   const { status, headers } = response
   const fail = (what: string, cause?: unknown): never => {
     throw new ProtocolError(status, `${op.method} ${op.path}: ${what}`, { cause, retryAfter: retryAfter(response) })
   }
   if (response.redirected || response.type === 'opaqueredirect' || status < 200 || (status >= 300 && status < 400)) {
-    fail('the answer is a redirect, which is never followed')
+    fail('the response is a redirect, which is never followed')
   }
-  const schema = op.answers[status]
-  if (!response.ok) throw problem(response, await read(response, MOST_BYTES, fail)) ?? fail(`a refusal with status ${status} that the service does not give`)
-  if (schema === undefined) fail(`the contract has no answer with status ${status}`)
+  const schema = op.responses[status]
+  if (!response.ok) throw problem(response, await read(response, MOST_BYTES, fail)) ?? fail(`status ${status} without a problem body`)
+  if (schema === undefined) fail(`the contract has no response with status ${status}`)
   const text = await read(response, op.path === EXPORT ? MOST_BYTES_OF_EXPORT : MOST_BYTES, fail)
-  if (!schema) return text === '' ? { value: undefined, headers } : fail('a body where the contract has none')
+  if (!schema) return text === '' ? { value: undefined, headers } : fail('the response has a body, but the contract has none')
   if (mediaType(response) !== 'application/json') fail('the content type is not application/json')
   let value: unknown
   try {
     value = parseJSON(text)
   } catch {
-    fail('the body is not JSON with each name once') // no cause: its message quotes the body
+    fail('the body is not JSON with unique names') // no cause: its message quotes the body
   }
-  const broken = fault(schema, value) ?? contradiction(op, asked, value)
+  const broken = fault(schema, value) ?? contradiction(op, request, value)
   return broken ? fail(broken) : { value, headers }
 }
 
@@ -67,7 +70,7 @@ function retryAfter(response: Response): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
 }
 
-/** A refusal by the service (RFC 9457, or the faults of a 422); undefined if something else refused. */
+/** Parses a refusal by the service (RFC 9457, or the faults of a 422); undefined if the body is not one. */
 export function problem(response: Response, text: string): ProblemError | undefined {
   if (!['application/problem+json', 'application/json'].includes(mediaType(response))) return undefined
   let body: any
@@ -83,11 +86,11 @@ export function problem(response: Response, text: string): ProblemError | undefi
   return new ProblemError(response.status, body.code, body.detail ?? body.title ?? response.statusText, requestId, retryAfter(response))
 }
 
-/** The refusal of a request whose answer is not read by answerOf. */
+/** Returns the error for a refused request whose response is not read by readResponse. */
 export async function refusal(response: Response): Promise<Error> {
   const text = await response.text().catch(() => '')
-  return problem(response, text) ?? new ProtocolError(response.status, `a refusal with status ${response.status} that the service does not give`)
+  return problem(response, text) ?? new ProtocolError(response.status, `status ${response.status} without a problem body`)
 }
 
-/** Whether the answer is a stream of events. */
+/** Reports whether the response is a stream of events. */
 export const isStream = (response: Response): boolean => response.status === 200 && !response.redirected && mediaType(response) === 'text/event-stream'
