@@ -26,22 +26,14 @@ type subject struct {
 // runClaims enrols on the first three sessions with the service's own training, plays later sessions of the person and of
 // others through the service's sessions, and reports the claim status after each frame.
 func runClaims(e *env, set recordings.Set) error {
-	people, err := e.readTypists(set)
+	people, folds, err := e.returning(set)
 	if err != nil {
 		return err
 	}
-	if people = having(people, enrolDays+1, 200); len(people) < 10 {
-		return errUnfit
-	}
-	folds, err := e.keyFolds(set, people)
-	if err != nil {
-		return err
-	}
-	c := claimCounts{genuine: [][][]verdict{}, impostor: [][][]verdict{}}
+	var c claimCounts
 	for _, f := range folds {
 		m := scoring.NewModel(f.bg)
-		subjects := enrolAll(m, pick(people, f.tested))
-		c.add(e, m, subjects)
+		c.add(e, m, enrolAll(m, pick(people, f.tested)))
 	}
 	c.report(e, set.Name)
 	return e.ctx.Err()
@@ -56,11 +48,7 @@ func enrolAll(m *scoring.Model, people []typist) []subject {
 				out[i].later = append(out[i].later, shots(events, frameKeys, claimFrames))
 				continue
 			}
-			var s scoring.SessionFrames
-			for _, f := range shots(events, frameKeys, math.MaxInt) {
-				s.Frames = append(s.Frames, f.frame)
-			}
-			sessions = append(sessions, s)
+			sessions = append(sessions, sessionOf(events, math.MaxInt))
 		}
 		out[i].templates, _, _ = m.Train(sessions, scoring.TrainOptions{Device: scoring.Desktop, Force: true})
 	})

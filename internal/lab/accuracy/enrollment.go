@@ -47,11 +47,7 @@ func enrolMixed(m *scoring.Model, people []typist, keys int) (honest, strangers 
 			if len(events) < keys {
 				continue
 			}
-			var s scoring.SessionFrames
-			for _, f := range shots(events[:keys], frameKeys, math.MaxInt) {
-				s.Frames = append(s.Frames, f.frame)
-			}
-			sessions[i] = append(sessions[i], s)
+			sessions[i] = append(sessions[i], sessionOf(events[:keys], math.MaxInt))
 		}
 	})
 	honest, strangers = make([][]bool, len(people)), make([][]bool, len(people))

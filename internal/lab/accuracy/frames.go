@@ -1,6 +1,7 @@
 package accuracy
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -70,19 +71,7 @@ func frameScores(bg *scoring.Background, people []FramePerson) ([]Person, error)
 	if len(scorers) < fewest {
 		return nil, fmt.Errorf("%w: %d people with %d frames and more held back, %d needed", errUnfit, len(scorers), framesLeast, fewest)
 	}
-	out := make([]Person, len(scorers))
-	parallel(len(scorers), func(i int) {
-		for j := range scorers {
-			if i != j {
-				out[i].Impostor = append(out[i].Impostor, scorers[i].LLR(queries[j][0]))
-				continue
-			}
-			for _, q := range queries[j] {
-				out[i].Genuine = append(out[i].Genuine, scorers[i].LLR(q))
-			}
-		}
-	})
-	return out, nil
+	return crossScores(context.Background(), scorers, queries, 1)
 }
 
 // thirds merges vectors into three parts, in turn.

@@ -52,40 +52,22 @@ func runGallery(e *env, set recordings.Set) error {
 }
 
 func galleryScores(e *env, bg *scoring.Background, people []typist, gallery int) ([]Person, error) {
-	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
-	failed := make([]error, len(people))
-	parallel(len(people), func(i int) {
-		var enrolled []features.Vector
+	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for k, s := range people[i].sessions[:gallerySessions+querySessions] {
 			v := mergedFrames(bg, s, frameKeys)
 			switch {
 			case k < gallery:
 				enrolled = append(enrolled, v)
 			case k >= gallerySessions:
-				queries[i] = append(queries[i], v)
+				tested = append(tested, v)
 			}
 		}
-		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)
+		return enrolled, tested
 	})
-	if err := first(failed); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	out := make([]Person, len(people))
-	parallel(len(people), func(i int) {
-		for j := range people {
-			if e.ctx.Err() != nil {
-				return
-			}
-			if i != j {
-				out[i].Impostor = append(out[i].Impostor, scorers[i].LLR(queries[j][0]))
-				continue
-			}
-			for _, q := range queries[j] {
-				out[i].Genuine = append(out[i].Genuine, scorers[i].LLR(q))
-			}
-		}
-	})
-	return out, e.ctx.Err()
+	return crossScores(e.ctx, scorers, queries, 1)
 }
 
 // enrolDays is how many sessions are enrolled where people come back on other days.
@@ -93,14 +75,7 @@ const enrolDays = 3
 
 // runDays enrols the first three sessions and tests windows of later ones, everybody else an impostor.
 func runDays(e *env, set recordings.Set) error {
-	people, err := e.readTypists(set)
-	if err != nil {
-		return err
-	}
-	if people = having(people, enrolDays+1, 200); len(people) < 10 {
-		return errUnfit
-	}
-	folds, err := e.keyFolds(set, people)
+	people, folds, err := e.returning(set)
 	if err != nil {
 		return err
 	}
@@ -139,10 +114,7 @@ func (c dayCase) String() string {
 }
 
 func dayScores(e *env, bg *scoring.Background, people []typist, c dayCase) ([]Person, error) {
-	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
-	failed := make([]error, len(people))
-	parallel(len(people), func(i int) {
-		var enrolled []features.Vector
+	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for k, s := range people[i].sessions {
 			if k < c.sessions {
 				if c.enrolled > 0 {
@@ -151,36 +123,29 @@ func dayScores(e *env, bg *scoring.Background, people []typist, c dayCase) ([]Pe
 				enrolled = append(enrolled, mergedFrames(bg, s, frameKeys))
 			}
 			for k >= enrolDays && len(s) >= c.tested {
-				queries[i] = append(queries[i], mergedFrames(bg, s[:c.tested], frameKeys))
+				tested = append(tested, mergedFrames(bg, s[:c.tested], frameKeys))
 				s = s[c.tested:]
 			}
 		}
-		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)
+		return enrolled, tested
 	})
-	if err := first(failed); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return crossScores(e, scorers, queries)
+	return crossScores(e.ctx, scorers, queries, allQueries)
 }
 
-// crossScores scores every query against everybody.
-func crossScores(e *env, scorers []*scoring.Scorer, queries [][]features.Vector) ([]Person, error) {
-	out := make([]Person, len(scorers))
-	parallel(len(scorers), func(i int) {
-		for j := range queries {
-			if e.ctx.Err() != nil {
-				return
-			}
-			for _, q := range queries[j] {
-				if s := scorers[i].LLR(q); i == j {
-					out[i].Genuine = append(out[i].Genuine, s)
-				} else {
-					out[i].Impostor = append(out[i].Impostor, s)
-				}
-			}
-		}
-	})
-	return out, e.ctx.Err()
+// returning reads the people of a set who come back on other days, with the folds to test them in.
+func (e *env) returning(set recordings.Set) ([]typist, []fold, error) {
+	people, err := e.readTypists(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if people = having(people, enrolDays+1, 200); len(people) < 10 {
+		return nil, nil, errUnfit
+	}
+	folds, err := e.keyFolds(set, people)
+	return people, folds, err
 }
 
 // having keeps people with a number of sessions of a length; shorter sessions are left out.
@@ -216,15 +181,6 @@ func pick[T any](all []T, at []int) []T {
 		out[i] = all[k]
 	}
 	return out
-}
-
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // withDrift is a copy of a background with another allowance for the change from day to day.

@@ -163,25 +163,22 @@ func pointerSamples(people []mover, cut cutter) []training.Sample {
 }
 
 func pointerScores(e *env, bg *scoring.Background, people []mover, cut cutter, merged int) ([]Person, error) {
-	scorers, queries := make([]*scoring.Scorer, len(people)), make([][]features.Vector, len(people))
-	failed := make([]error, len(people))
-	parallel(len(people), func(i int) {
-		var enrolled []features.Vector
+	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for _, s := range people[i].train {
 			enrolled = append(enrolled, bg.Merge(pointerVectors(bg, cut(s))...))
 		}
 		for _, s := range people[i].test {
 			frames := pointerVectors(bg, cut(s))
 			for k := 0; k+merged <= len(frames); k++ {
-				queries[i] = append(queries[i], bg.Merge(frames[k:k+merged]...))
+				tested = append(tested, bg.Merge(frames[k:k+merged]...))
 			}
 		}
-		scorers[i], failed[i] = scoring.NewScorer(bg, enrolled)
+		return enrolled, tested
 	})
-	if err := first(failed); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("pointer: %w", err)
 	}
-	return crossScores(e, scorers, queries)
+	return crossScores(e.ctx, scorers, queries, allQueries)
 }
 
 func pointerVectors(bg *scoring.Background, frames [][]features.PointerEvent) []features.Vector {

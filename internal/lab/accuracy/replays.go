@@ -11,19 +11,23 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// Copies of what was typed, sent again cut and jittered in different ways. Those who captured it cut at their own borders.
-var copies = []struct {
+// copyAttack sends what a person typed a second time. The frames of the copy need not begin where the captured ones did.
+type copyAttack struct {
 	name           string
-	captured, sent int // keys a frame
-	skipped        int // keys left out before the first frame
-}{
-	{"frames of 50 keys sent again", 50, 50, 0},
-	{"frames of 39 keys sent again", 39, 39, 0},
-	{"frames of 39 keys sent again, without the first", 39, 39, 39},
-	{"frames of 15 keys sent again", 15, 15, 0},
-	{"frames of 50 keys cut to 39", 50, 39, 0},
-	{"frames of 50 keys cut to 20", 50, 20, 0},
-	{"frames of 50 keys cut 25 keys later", 50, 50, 25},
+	captured, sent int     // keys a frame
+	skipped        int     // keys left out before the first frame
+	jitterMS       float64 // standard deviation of the error added to every press and release, in milliseconds
+}
+
+// copies are the attacks without jitter; runReplays adds it.
+var copies = []copyAttack{
+	{"frames of 50 keys sent again", 50, 50, 0, 0},
+	{"frames of 39 keys sent again", 39, 39, 0, 0},
+	{"frames of 39 keys sent again, without the first", 39, 39, 39, 0},
+	{"frames of 15 keys sent again", 15, 15, 0, 0},
+	{"frames of 50 keys cut to 39", 50, 39, 0, 0},
+	{"frames of 50 keys cut to 20", 50, 20, 0, 0},
+	{"frames of 50 keys cut 25 keys later", 50, 50, 25, 0},
 }
 
 const (
@@ -47,13 +51,15 @@ func runReplays(e *env, set recordings.Set) error {
 			if err := e.ctx.Err(); err != nil {
 				return err
 			}
-			reportCopies(e, set.Name, people, c.captured, c.sent, c.skipped, ms, fmt.Sprintf("%s, %g ms jitter", c.name, ms))
+			c.jitterMS = ms
+			c.report(e, set.Name, people)
 		}
 	}
 	return nil
 }
 
-func reportCopies(e *env, set string, people []typist, captured, sent, skipped int, ms float64, name string) {
+// report plays the sessions of people and then copies of their first ones, against everything typed before.
+func (c copyAttack) report(e *env, set string, people []typist) {
 	honest, first, second, fourth := make([][]bool, len(people)), make([][]bool, len(people)), make([][]bool, len(people)), make([][]bool, len(people))
 	whole := make([][]bool, len(people))
 	parallel(len(people), func(i int) {
@@ -61,22 +67,22 @@ func reportCopies(e *env, set string, people []typist, captured, sent, skipped i
 		var known scoring.Passages
 		for _, s := range people[i].sessions {
 			var at int
-			known, at = playKnown(e.opt.Model, known, s, captured)
+			known, at = playKnown(e.opt.Model, known, s, c.captured)
 			honest[i] = append(honest[i], at > 0)
 		}
 		for _, s := range people[i].sessions[:min(len(people[i].sessions), replayTargets)] {
-			if len(s) < skipped+sent {
+			if len(s) < c.skipped+c.sent {
 				continue
 			}
-			again := jitteredKeys(rng, s[skipped:], ms)
-			_, at := playKnown(e.opt.Model, known, again, sent)
+			again := jitteredKeys(rng, s[c.skipped:], c.jitterMS)
+			_, at := playKnown(e.opt.Model, known, again, c.sent)
 			hit := func(n int) bool { return at > 0 && (n == 0 || at <= n*50) }
 			first[i], second[i], fourth[i] = append(first[i], hit(1)), append(second[i], hit(2)), append(fourth[i], hit(4))
 			whole[i] = append(whole[i], hit(0))
 		}
 	})
-	f := Figure{Protocol: "replays", Set: set, Case: name}
-	if ms == 0 {
+	f := Figure{Protocol: "replays", Set: set, Case: fmt.Sprintf("%s, %g ms jitter", c.name, c.jitterMS)}
+	if c.jitterMS == 0 {
 		e.share(f, "sessions of people flagged", honest, "target 0 %")
 	}
 	e.share(f, "caught within 50 keys", first, "")

@@ -25,11 +25,7 @@ func runSpeed(e *env, set recordings.Set) error {
 	e.plain(f, "add a frame and assess", "ms", quietest(func() { play(m, subjects[0].templates, frames) })/float64(len(frames)), "best of 60, target < 1 ms")
 	var sessions []scoring.SessionFrames
 	for _, events := range people[0].sessions[:enrolDays] {
-		var s scoring.SessionFrames
-		for _, shot := range shots(events, frameKeys, 10) {
-			s.Frames = append(s.Frames, shot.frame)
-		}
-		sessions = append(sessions, s)
+		sessions = append(sessions, sessionOf(events, 10))
 	}
 	var failed error
 	took := quietest(func() {

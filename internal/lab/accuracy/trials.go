@@ -30,6 +30,15 @@ func shots(events []features.KeyEvent, keys, most int) []shot {
 	return out
 }
 
+// sessionOf makes a session for training from at most so many frames of what was typed.
+func sessionOf(events []features.KeyEvent, most int) scoring.SessionFrames {
+	var s scoring.SessionFrames
+	for _, f := range shots(events, frameKeys, most) {
+		s.Frames = append(s.Frames, f.frame)
+	}
+	return s
+}
+
 // verdict is what the service says after a frame.
 type verdict struct {
 	continuity, automation, replay, presence scoring.Status
