@@ -10,21 +10,21 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
-// AdaptationTakeIn is the name under which the activity of an adaptation is registered.
+// AdaptationTakeIn is the registered name of the activity of an adaptation. Histories refer to it: never rename it.
 const AdaptationTakeIn = "adaptation.take_in"
 
-// TemplateMoves are the moves of an adaptation (internal/subject/template).
+// TemplateMoves adapts templates (template.Service).
 type TemplateMoves interface {
 	Adapt(ctx context.Context, step template.Step) (template.AdaptationResult, error)
 }
 
-// AdaptationStep asks for one ended session to be taken into its person's template.
+// AdaptationStep is the payload of the adaptation after one ended session.
 type AdaptationStep struct {
 	Session string
 	At      time.Time // the workflow's time
 }
 
-// AdaptationStanding is what became of it: adapted, or unchanged and why.
+// AdaptationStanding reports whether the template was adapted, or why it is unchanged.
 type AdaptationStanding struct {
 	Status string
 	Reason string
@@ -36,7 +36,7 @@ type Adaptations struct {
 	Log   *slog.Logger
 }
 
-// TakeIn adapts the template, or says why not.
+// TakeIn adapts the user's template to the session, or reports why not.
 func (a *Adaptations) TakeIn(ctx context.Context, in AdaptationStep) (AdaptationStanding, error) {
 	out, err := a.Moves.Adapt(ctx, template.Step{
 		Session: in.Session, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,

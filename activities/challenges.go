@@ -10,18 +10,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
-// ChallengeMoves are the moves of a challenge, each one transaction (internal/authz/challenge).
+// ChallengeMoves makes the moves of a challenge, each in one transaction (challenge.Service).
 type ChallengeMoves interface {
 	Complete(ctx context.Context, m challenge.Move) (challenge.Outcome, error)
 	Cancel(ctx context.Context, m challenge.Move) (challenge.Outcome, error)
 	Expire(ctx context.Context, m challenge.Move) (challenge.Outcome, error)
 }
 
-// ChallengeMove asks for one move of one challenge.
+// ChallengeMove is the payload of a move of one challenge. Histories contain it: fields are added, never renamed.
 type ChallengeMove struct {
 	Challenge string
-	Request   string    // hex digest of what was asked; empty for an expiry
-	At        time.Time // the workflow's time, which no worker's clock can bend
+	Request   string    // hex digest of the stored request; empty for an expiry
+	At        time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
 }
 
 // Challenges are the activities of a challenge.
@@ -30,7 +30,7 @@ type Challenges struct {
 	Log   *slog.Logger
 }
 
-// Complete completes the challenge and decides again.
+// Complete completes the challenge and makes the follow-up decision.
 func (a *Challenges) Complete(ctx context.Context, in ChallengeMove) (challenge.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Complete)
 }
@@ -40,11 +40,12 @@ func (a *Challenges) Cancel(ctx context.Context, in ChallengeMove) (challenge.Ou
 	return a.move(ctx, in, a.Moves.Cancel)
 }
 
-// Expire expires the challenge where it is open and due, and says where it stands in any case.
+// Expire expires the challenge if it is open and due, and returns its state in any case.
 func (a *Challenges) Expire(ctx context.Context, in ChallengeMove) (challenge.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Expire)
 }
 
+// move decodes the payload, makes the move and maps its error.
 func (a *Challenges) move(ctx context.Context, in ChallengeMove, f func(context.Context, challenge.Move) (challenge.Outcome, error)) (challenge.Outcome, error) {
 	request, err := digest(in.Request)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// EnrollmentTrain is the name under which the activity of an enrollment is registered.
+// EnrollmentTrain is the registered name of the activity of an enrollment. Histories refer to it: never rename it.
 const EnrollmentTrain = "enrollment.train"
 
-// EnrollmentMoves are the moves of an enrollment (internal/subject/enrollment).
+// EnrollmentMoves trains enrollments (enrollment.Service).
 type EnrollmentMoves interface {
 	Train(ctx context.Context, step enrollment.Step) (models.EnrollmentStatus, error)
 }
 
-// EnrollmentStep asks for the training of one enrollment.
+// EnrollmentStep is the payload of the training of one enrollment.
 type EnrollmentStep struct {
 	Enrollment string
 	At         time.Time // the workflow's time
 }
 
-// EnrollmentStanding is how an enrollment was settled.
+// EnrollmentStanding is the state of an enrollment after the training.
 type EnrollmentStanding struct {
 	Status string
 }
@@ -36,7 +36,7 @@ type Enrollments struct {
 	Log   *slog.Logger
 }
 
-// Train learns the templates and settles the enrollment.
+// Train trains the templates and settles the enrollment.
 func (a *Enrollments) Train(ctx context.Context, in EnrollmentStep) (EnrollmentStanding, error) {
 	status, err := a.Moves.Train(ctx, enrollment.Step{
 		ID: in.Enrollment, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,

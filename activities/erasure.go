@@ -10,34 +10,34 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Names under which the activities of an erasure are registered.
+// Registered names of the activities of an erasure. Histories refer to them: never rename them.
 const (
 	ErasureForget = "erasure.forget"
 	ErasureSweep  = "erasure.sweep"
 	ErasureFinish = "erasure.finish"
 )
 
-// ErasureSteps are the steps of an erasure (internal/subject).
+// ErasureSteps does the steps of an erasure (subject.Service). Each returns whether more is left to do.
 type ErasureSteps interface {
 	Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error)
 	Sweep(ctx context.Context, erasure string) (more bool, err error)
 	Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error)
 }
 
-// RunForgetter ends a run and removes its history (workflows.Client). A run that does not exist is forgotten.
+// WorkflowForgetter terminates a workflow and deletes its history (workflows.Client). It is no error if there is none.
 type WorkflowForgetter interface {
 	Forget(ctx context.Context, workflowID string) error
 }
 
-// ErasureStep asks for one step of an erasure.
+// ErasureStep is the payload of one step of an erasure.
 type ErasureStep struct {
 	Erasure   string
-	AfterKind string    // of ErasureForget: the last run of the step before
-	AfterID   string    //
+	AfterKind string    // of ErasureForget: kind of the last workflow of the previous step
+	AfterID   string    // and the id of its record
 	At        time.Time // of ErasureFinish: the workflow's time
 }
 
-// ErasureProgress says whether the step must be asked for again, and from where.
+// ErasureProgress reports whether the step must be repeated, and from where.
 type ErasureProgress struct {
 	More      bool
 	AfterKind string
@@ -51,8 +51,8 @@ type Erasures struct {
 	Log       *slog.Logger
 }
 
-// Forget ends some of the runs that were started for the subject and removes their histories. The id of a run is its
-// kind, a slash and the id of its record.
+// Forget terminates some of the workflows of the subject and deletes their histories. A workflow id is the kind, a slash and
+// the id of the record.
 func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
 	runs, err := a.Steps.Workflows(ctx, in.Erasure, store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress,
 	return ErasureProgress{More: true, AfterKind: last.Kind, AfterID: last.ID}, nil
 }
 
-// Sweep removes some of what is held of the subject.
+// Sweep deletes a batch of the subject's rows.
 func (a *Erasures) Sweep(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
 	more, err := a.Steps.Sweep(ctx, in.Erasure)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *Erasures) Sweep(ctx context.Context, in ErasureStep) (ErasureProgress, 
 	return ErasureProgress{More: more}, nil
 }
 
-// Finish removes the rest and leaves the receipt.
+// Finish deletes the rest and writes the receipt.
 func (a *Erasures) Finish(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
 	more, err := a.Steps.Finish(ctx, in.Erasure, activity.GetInfo(ctx).WorkflowExecution.ID, moment(in.At))
 	if err != nil {

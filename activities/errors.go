@@ -9,13 +9,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// Fault is the type of an error that says nothing about the request: something could not be reached or went wrong on
-// our side. A workflow never answers with it, it tries again.
+// Fault is the type of an error that says nothing about the request: a dependency is unavailable, or the service has a defect.
+// A workflow retries after it and never returns it to a caller.
 const Fault = "fault"
 
-// toTemporal turns a service's error into Temporal's: a refusal of the domain keeps its code as the error's type and is
-// final; everything else is a fault and is tried again. Only the sentence meant for the caller travels, never the
-// chain of causes.
+// toTemporal maps a service's error to one of Temporal. A refusal keeps its problem code as the error's type and is final;
+// everything else is a Fault and is retried. The error contains the detail meant for the caller, never the chain of causes,
+// which may repeat values of a row.
 func toTemporal(err error) error {
 	if err == nil {
 		return nil
@@ -23,10 +23,11 @@ func toTemporal(err error) error {
 	if p := problem.As(err); p != nil && p.Code != problem.Unavailable && p.Code != problem.Internal {
 		return Refuse(p.Code, p.Detail)
 	}
-	// The type of the innermost error tells an operator where to look; its text may repeat values of a row.
-	return temporal.NewApplicationError(fmt.Sprintf("the step could not be done (%T); the worker's log has the error", root(err)), Fault)
+	// The type of the innermost error shows an operator where to look.
+	return temporal.NewApplicationError(fmt.Sprintf("the step failed (%T); see the worker's log for the error", root(err)), Fault)
 }
 
+// root returns the innermost error of a chain.
 func root(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -37,15 +38,15 @@ func root(err error) error {
 	}
 }
 
-// Refuse is the error of a refusal: final, typed by the problem code the caller gets, and no alarm to operators.
+// Refuse returns the error of a refusal: final, with the problem code as its type, and benign, so that it raises no alarm.
 func Refuse(code problem.Code, detail string) error {
 	return temporal.NewApplicationErrorWithOptions(detail, string(code), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }
 
-// Refusal reports the problem code of an error that Refuse made, here or in another process; false for faults, time-outs
-// and panics. It looks at the error alone: a workflow that replays must find what it found before.
+// Refusal returns the problem code and detail of an error that Refuse made, in this or another process. It returns false for
+// faults, timeouts and panics. It depends on the error alone, because workflow code calls it and must be deterministic.
 func Refusal(err error) (code problem.Code, detail string, ok bool) {
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || !app.NonRetryable() || app.Type() == Fault {

@@ -10,15 +10,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 )
 
-// EvaluationMoves are the moves of an evaluation (internal/authz/evaluation).
+// EvaluationMoves makes the moves of an evaluation (evaluation.Service).
 type EvaluationMoves interface {
 	Close(ctx context.Context, m evaluation.Move) (evaluation.Outcome, error)
 }
 
-// EvaluationMove asks for one move of one evaluation.
+// EvaluationMove is the payload of a close of one evaluation. Histories contain it: fields are added, never renamed.
 type EvaluationMove struct {
 	Evaluation string
-	Actor      string // the credential that asked; empty for what time does
+	Actor      string // credential:<id>; empty for a close at the end of the evaluation
 	RequestID  string
 	At         time.Time // the workflow's time
 }

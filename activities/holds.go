@@ -10,17 +10,17 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 )
 
-// HoldMoves are the moves of a hold, each one transaction (internal/authz/hold).
+// HoldMoves makes the moves of a hold, each in one transaction (hold.Service).
 type HoldMoves interface {
 	Review(ctx context.Context, m hold.Move) (hold.Outcome, error)
 	Remind(ctx context.Context, m hold.Move) (hold.Outcome, error)
 	Expire(ctx context.Context, m hold.Move) (hold.Outcome, error)
 }
 
-// HoldMove asks for one move of one hold.
+// HoldMove is the payload of a move of one hold. Histories contain it: fields are added, never renamed.
 type HoldMove struct {
 	Authorization string
-	Request       string    // hex digest of the review; empty for what time does
+	Request       string    // hex digest of the stored review; empty for a reminder or an expiry
 	At            time.Time // the workflow's time
 }
 
@@ -30,21 +30,22 @@ type Holds struct {
 	Log   *slog.Logger
 }
 
-// Review counts a review in and, where it settles the hold, settles it.
+// Review records a review and settles the hold if the review is decisive.
 func (a *Holds) Review(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Review)
 }
 
-// Remind tells whoever listens that the hold still waits.
+// Remind records the reminder event of a hold that still waits.
 func (a *Holds) Remind(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Remind)
 }
 
-// Expire expires the hold where it is pending and due, and says where it stands in any case.
+// Expire expires the hold if it is pending and due, and returns its state in any case.
 func (a *Holds) Expire(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Expire)
 }
 
+// move decodes the payload, makes the move and maps its error.
 func (a *Holds) move(ctx context.Context, in HoldMove, f func(context.Context, hold.Move) (hold.Outcome, error)) (hold.Outcome, error) {
 	request, err := digest(in.Request)
 	if err != nil {

@@ -10,25 +10,25 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 )
 
-// RecoveryAdvance is the name under which the activity of a recovery is registered.
+// RecoveryAdvance is the registered name of the activity of a recovery. Histories refer to it: never rename it.
 const RecoveryAdvance = "recovery.advance"
 
-// RecoveryMoves are the moves of a recovery (internal/subject/recovery).
+// RecoveryMoves advances recoveries (recovery.Service).
 type RecoveryMoves interface {
 	Advance(ctx context.Context, step recovery.Step) (recovery.Progress, error)
 }
 
-// RecoveryStep asks for the moves of a recovery that are due.
+// RecoveryStep is the payload of the moves of a recovery that are due.
 type RecoveryStep struct {
 	Recovery string
 	At       time.Time // the workflow's time
 }
 
-// RecoveryStanding is where a recovery stands.
+// RecoveryStanding is the state of a recovery.
 type RecoveryStanding struct {
 	Status string
-	Next   time.Time // when it is due to move by time alone
-	Over   bool      // no move leads on from here
+	Next   time.Time // when the next move is due by time alone
+	Over   bool      // the recovery has ended
 }
 
 // Recoveries are the activities of a recovery.
@@ -37,7 +37,7 @@ type Recoveries struct {
 	Log   *slog.Logger
 }
 
-// Advance makes the moves that are due and says where the recovery stands.
+// Advance makes the moves that are due and returns the state of the recovery.
 func (a *Recoveries) Advance(ctx context.Context, in RecoveryStep) (RecoveryStanding, error) {
 	out, err := a.Moves.Advance(ctx, recovery.Step{
 		ID: in.Recovery, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,

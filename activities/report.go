@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// report maps a service's error to Temporal's and logs a fault, whose cause does not travel.
+// report maps a service's error to Temporal's. It logs a fault, whose cause the mapped error does not contain.
 func report(ctx context.Context, log *slog.Logger, err error) error {
 	mapped := toTemporal(err)
 	if _, _, refused := Refusal(mapped); !refused && log != nil {
@@ -22,15 +22,15 @@ func report(ctx context.Context, log *slog.Logger, err error) error {
 	return mapped
 }
 
-// digest reads a hex digest out of a payload. Only a bug can make one that cannot be read, and no retry mends it.
+// digest decodes the hex digest of a payload. Only a defect can produce an invalid one, so a retry is of no use.
 func digest(s string) ([]byte, error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
-		return nil, Refuse(problem.Conflict, "The request's digest is not hex.")
+		return nil, Refuse(problem.Conflict, "The digest of the request is not hexadecimal.")
 	}
 	return raw, nil
 }
 
-// moment is a workflow's time as Postgres keeps it: to the microsecond, so that what is answered and what is read later are
-// the same.
+// moment truncates a workflow's time to the microseconds that Postgres stores, so that what is returned now equals what is read
+// later.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -8,21 +8,21 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// UpkeepRun is the name under which the activity of upkeep is registered.
+// UpkeepRun is the registered name of the activity of upkeep. Histories refer to it: never rename it.
 const UpkeepRun = "upkeep.run"
 
-// UpkeepTasks does work that recurs (internal/subject/upkeep).
+// UpkeepTasks runs recurring tasks (upkeep.Service).
 type UpkeepTasks interface {
 	Run(ctx context.Context, task string, at time.Time, by string) (done int, more bool, err error)
 }
 
-// UpkeepBatch asks for one batch of a task.
+// UpkeepBatch is the payload of one batch of a task.
 type UpkeepBatch struct {
 	Task string
 	At   time.Time // the workflow's time
 }
 
-// UpkeepProgress says how much was done and whether there may be more.
+// UpkeepProgress reports how much was done and whether there may be more.
 type UpkeepProgress struct {
 	Done int
 	More bool
@@ -34,7 +34,7 @@ type Upkeep struct {
 	Log   *slog.Logger
 }
 
-// Run does one batch of a task.
+// Run runs one batch of a task.
 func (a *Upkeep) Run(ctx context.Context, in UpkeepBatch) (UpkeepProgress, error) {
 	done, more, err := a.Tasks.Run(ctx, in.Task, moment(in.At), activity.GetInfo(ctx).WorkflowExecution.ID)
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 )
 
-// EndpointDeliver is the name under which the activity of a webhook endpoint is registered.
+// EndpointDeliver is the registered name of the activity of a webhook endpoint. Histories refer to it: never rename it.
 const EndpointDeliver = "endpoint.deliver"
 
-// EndpointSender sends what is due to one endpoint (internal/delivery/webhook).
+// EndpointSender sends the deliveries of one endpoint that are due (webhook.Sender). It calls beat while it runs.
 type EndpointSender interface {
 	Deliver(ctx context.Context, job webhook.DeliverJob, beat func()) (webhook.DeliverResult, error)
 }
 
-// EndpointBatch asks for one batch of deliveries to one endpoint.
+// EndpointBatch is the payload of one batch of deliveries to one endpoint.
 type EndpointBatch struct {
 	Endpoint string
 	Breaker  webhook.Breaker
 }
 
-// EndpointStanding is where an endpoint stands after a batch.
+// EndpointStanding is the state of an endpoint after a batch.
 type EndpointStanding struct {
 	Breaker webhook.Breaker
-	Next    *time.Time // when there is something to do again; nil where nothing is owed
+	Next    *time.Time // when the next delivery or probe is due; nil if none is
 	Gone    bool       // the endpoint is deleted or disabled
 }
 
@@ -37,7 +37,7 @@ type Endpoints struct {
 	Log    *slog.Logger
 }
 
-// Deliver sends what is due. A worker that is told to stop begins nothing more and lets what is under way finish.
+// Deliver sends the deliveries that are due. While the worker stops, it starts no new delivery and finishes those under way.
 func (a *Endpoints) Deliver(ctx context.Context, in EndpointBatch) (EndpointStanding, error) {
 	out, err := a.Sender.Deliver(ctx, webhook.DeliverJob{
 		Endpoint: in.Endpoint, Workflow: activity.GetInfo(ctx).WorkflowExecution.ID, Breaker: in.Breaker,

@@ -1,6 +1,5 @@
-// Package worker runs the workflows and activities of the service and relays the outbox. Registration is shared by
-// production, tests and replay, so that none of them knows a workflow the others do not. The package holds no rule and no
-// query; it only puts parts together.
+// Package worker runs the workflows and activities of the service and relays the outbox. Production, tests and replay share the
+// registration, so that all of them know the same workflows. The package only connects parts: it contains no rule and no query.
 package worker
 
 import (
@@ -13,18 +12,18 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// WorkflowRegistry takes workflows: a worker, a test environment or a replayer.
+// WorkflowRegistry registers workflows: a worker, a test environment or a replayer.
 type WorkflowRegistry interface {
 	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
 }
 
-// Registry takes workflows and activities: a worker or a test environment.
+// Registry registers workflows and activities: a worker or a test environment.
 type Registry interface {
 	WorkflowRegistry
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-// Services are what the activities work with. A part of the service that adds activities adds a field here.
+// Services are the services behind the activities. A part of the service that adds activities adds a field here.
 type Services struct {
 	Challenges  activities.ChallengeMoves
 	Holds       activities.HoldMoves

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// Subjects are what the activities about subjects work with: recoveries and erasures.
+// Subjects are the services behind the activities of recoveries and erasures.
 type Subjects struct {
 	Recoveries activities.RecoveryMoves
 	Erasures   activities.ErasureSteps
@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// SubjectTopics are the handlers of the outbox rows that start and settle the runs of recoveries and erasures.
+// SubjectTopics returns the handlers of the outbox rows that start and settle the workflows of recoveries and erasures.
 func SubjectTopics(c *workflows.Client, recoveries recoveryWorkflows, erasures erasureWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{
 		outbox.TopicRecoveryStart: Starter(recoveries.WorkflowInput, c.StartRecovery),

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// These look up what the run of a record is started with; false where nothing is left to run for.
+// Each returns the input of the workflow of a record, and false if the record needs no workflow any more.
 type (
 	challengeWorkflows interface {
 		WorkflowInput(ctx context.Context, id string) (challenge.WorkflowInput, bool, error)
@@ -26,7 +26,8 @@ type (
 	}
 )
 
-// WorkflowTopics are the handlers of the outbox rows that start and settle the runs of challenges, holds and evaluations.
+// WorkflowTopics returns the handlers of the outbox rows that start and settle the workflows of challenges, holds and
+// evaluations.
 func WorkflowTopics(c *workflows.Client, challenges challengeWorkflows, holds holdWorkflows, evaluations evaluationWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{
 		outbox.TopicChallengeStart:   Starter(challenges.WorkflowInput, c.StartChallenge),
@@ -37,34 +38,34 @@ func WorkflowTopics(c *workflows.Client, challenges challengeWorkflows, holds ho
 	}
 }
 
-// Starter is the handler that looks a record up by the row's ref and starts its run. A record that was settled before the
-// relay came to it needs none.
+// Starter returns a handler that looks up the record by the row's ref and starts its workflow. It starts none if the record was
+// settled before the relay reached the row.
 func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), start func(context.Context, R) error) outbox.Handler {
 	return func(ctx context.Context, row models.Outbox) error {
-		run, waiting, err := find(ctx, row.Ref)
+		input, waiting, err := find(ctx, row.Ref)
 		if err != nil || !waiting {
 			return err
 		}
-		return start(ctx, run)
+		return start(ctx, input)
 	}
 }
 
-// enrollmentWorkflows look up what the run of an enrollment is started with.
+// enrollmentWorkflows returns the input of the workflow of an enrollment.
 type enrollmentWorkflows interface {
 	WorkflowInput(ctx context.Context, id string) (enrollment.WorkflowInput, bool, error)
 }
 
-// adaptationWorkflows look up what the run that follows the end of a session is started with.
+// adaptationWorkflows returns the input of the workflow of the adaptation after a session.
 type adaptationWorkflows interface {
 	WorkflowInput(ctx context.Context, session string) (template.WorkflowInput, bool, error)
 }
 
-// AdaptationTopics is the handler of the outbox rows that follow the end of a session.
+// AdaptationTopics returns the handler of the outbox rows that follow the end of a session.
 func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.WorkflowInput, c.StartAdaptation)}
 }
 
-// EnrollmentTopics is the handler of the outbox rows that start the runs of enrollments.
+// EnrollmentTopics returns the handler of the outbox rows that start the workflows of enrollments.
 func EnrollmentTopics(c *workflows.Client, enrollments enrollmentWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{outbox.TopicEnrollmentStart: Starter(enrollments.WorkflowInput, c.StartEnrollment)}
 }

@@ -17,8 +17,8 @@ func registerUpkeep(r Registry, s Services) {
 	r.RegisterActivityWithOptions(a.Run, activity.RegisterOptions{Name: activities.UpkeepRun})
 }
 
-// KeepSchedules sees to it that each task has its schedule, trying until Temporal answers or ctx ends. It is one of a
-// worker's background loops.
+// KeepSchedules returns a background loop that creates the schedule of each task, retrying every 5 seconds while Temporal is
+// unavailable, until it succeeds or ctx ends.
 func KeepSchedules(c *workflows.Client, tasks []upkeep.Task, log *slog.Logger) func(context.Context) {
 	return func(ctx context.Context) {
 		for {
@@ -26,7 +26,7 @@ func KeepSchedules(c *workflows.Client, tasks []upkeep.Task, log *slog.Logger) f
 			if err == nil {
 				return
 			}
-			log.DebugContext(ctx, "the schedules cannot be made; trying again", "error", err)
+			log.DebugContext(ctx, "cannot create the schedules; retrying", "error", err)
 			select {
 			case <-ctx.Done():
 				return

@@ -13,7 +13,7 @@ func registerEndpoints(r Registry, s Services) {
 	r.RegisterActivityWithOptions(endpoints.Deliver, activity.RegisterOptions{Name: activities.EndpointDeliver})
 }
 
-// EventTopics is the handler of the outbox rows that fan events out to webhook endpoints.
+// EventTopics returns the handler of the outbox rows that fan events out to webhook endpoints.
 func EventTopics(f *webhook.FanOut) map[string]outbox.Handler {
 	return map[string]outbox.Handler{outbox.TopicEvent: f.Handle}
 }

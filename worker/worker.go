@@ -18,25 +18,25 @@ import (
 type Deps struct {
 	Temporal client.Client
 	Services Services
-	Relay    *outbox.Relay // nil: this process relays nothing
+	Relay    *outbox.Relay // nil: this process does not relay
 	Log      *slog.Logger
 	Options  sdkworker.Options // zero: Options()
 	// Background are further loops of the process; each must return soon after its context ends.
 	Background []func(context.Context)
-	// Polling is told when the worker begins to take tasks and when it has stopped; nil for nobody.
+	// Polling is called when the worker begins to poll for tasks and when it has stopped; it may be nil.
 	Polling func(bool)
 }
 
-// stickyCache is how many waiting runs a process keeps in memory (some 30 kB each). A run that fell out is rebuilt from
-// its history when something happens to it.
+// stickyCache is how many waiting workflow runs a process caches, at some 30 kB each. A run that was evicted is rebuilt from its
+// history on its next event.
 const stickyCache = 2000
 
-// stopTimeout is how long activities under way may take when the process is told to stop.
+// stopTimeout is how long activities under way may take when the process stops.
 const stopTimeout = 10 * time.Second
 
-// Options are the worker's settings. A poller that waits at the shared queue takes nothing from the sticky one and the other
-// way round, so two of them (the SDK's default) leave an update waiting when starts come in bursts; waiting pollers cost
-// next to nothing. A worker that is gone is noticed after the sticky timeout, which is why it is short.
+// Options returns the worker's settings. A poller serves either the shared queue or the sticky one, so with the SDK's default
+// of two an update waits while starts arrive in bursts; idle pollers cost next to nothing. The sticky timeout is short because
+// the loss of a worker is noticed only after it.
 // BenchmarkCompletion, 20 completions and 20 starts a second on two busy cores: p99 76 and 119 ms, with the defaults 92 and
 // 128 ms; autoscaling pollers made no difference beyond that.
 func Options() sdkworker.Options {
@@ -46,13 +46,13 @@ func Options() sdkworker.Options {
 		MaxConcurrentActivityTaskPollers:        4,
 		MaxConcurrentWorkflowTaskExecutionSize:  64,
 		MaxConcurrentLocalActivityExecutionSize: 64,
-		MaxConcurrentActivityExecutionSize:      256, // most of them wait for somebody's webhook receiver
+		MaxConcurrentActivityExecutionSize:      256, // most of them wait for a webhook receiver
 		StickyScheduleToStartTimeout:            time.Second,
 		WorkerStopTimeout:                       stopTimeout,
 	}
 }
 
-// New makes a worker on the task queue with everything registered.
+// New returns a worker on the task queue with everything registered.
 func New(d Deps) sdkworker.Worker {
 	options := d.Options
 	if options.WorkerStopTimeout == 0 {
@@ -63,8 +63,8 @@ func New(d Deps) sdkworker.Worker {
 	return w
 }
 
-// Run works until ctx ends, then stops in order: no new work, what is under way finishes, the relay last. While Temporal is
-// away the relay and the background loops run all the same, and the worker starts once it answers.
+// Run runs the worker, the relay and the background loops until ctx ends. It then takes no new tasks, finishes those under way,
+// and stops the relay last. While Temporal is unavailable the relay and the loops run, and the worker starts once it is back.
 func Run(ctx context.Context, d Deps) error {
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -98,7 +98,7 @@ func work(ctx context.Context, d Deps) error {
 				w.Stop()
 			}
 		}
-		d.Log.Warn("the Temporal worker is not running; trying again", "error", err)
+		d.Log.Warn("the Temporal worker is not running; retrying", "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -113,7 +113,7 @@ func (d Deps) polling(on bool) {
 	}
 }
 
-// watched is a worker that tells of an error it cannot go on after.
+// watched returns a worker and a channel that receives the error after which it cannot continue.
 func watched(d Deps) (sdkworker.Worker, <-chan error) {
 	fatal := make(chan error, 1)
 	options := d.Options

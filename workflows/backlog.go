@@ -9,26 +9,26 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// QueueBacklog is what waits on the task queue for a worker.
+// QueueBacklog summarises the tasks that wait for a worker.
 type QueueBacklog struct {
-	Type   string // workflow or activity
-	Count  int64  // tasks, about
-	Oldest time.Duration
+	Type   string        // workflow or activity
+	Count  int64         // approximate number of tasks
+	Oldest time.Duration // approximate age of the oldest task
 }
 
-// Backlog asks Temporal how much waits for the workers.
+// Backlog returns the backlog of the task queue, one item per type of task.
 func (c *Client) Backlog(ctx context.Context) ([]QueueBacklog, error) {
 	var out []QueueBacklog
 	for name, kind := range map[string]enumspb.TaskQueueType{
 		"workflow": enumspb.TASK_QUEUE_TYPE_WORKFLOW, "activity": enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 	} {
-		answer, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		response, err := c.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 			Namespace: c.space, TaskQueue: &taskqueuepb.TaskQueue{Name: TaskQueue}, TaskQueueType: kind, ReportStats: true,
 		})
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		stats := answer.GetStats()
+		stats := response.GetStats()
 		out = append(out, QueueBacklog{Type: name, Count: stats.GetApproximateBacklogCount(), Oldest: stats.GetApproximateBacklogAge().AsDuration()})
 	}
 	return out, nil

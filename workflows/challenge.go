@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ChallengeInput starts the run of a challenge. Fields are added, never changed.
+// ChallengeInput is the input of the workflow of a challenge. Histories contain it: fields are added, never renamed.
 type ChallengeInput struct {
 	Challenge     string
 	Authorization string
@@ -21,47 +21,50 @@ type ChallengeInput struct {
 	ExpiresAt     time.Time
 }
 
-// ChallengeMove asks the run for a move. Request is the digest of the whole request, kept in Postgres before.
+// ChallengeMove is the argument of the updates complete and cancel. Request is the hex digest of the whole request, which
+// the service stored before it sent the update.
 type ChallengeMove struct {
 	Request string
 }
 
 // Challenge waits until the challenge is completed, cancelled or expired.
 func Challenge(ctx workflow.Context, in ChallengeInput) (challenge.Outcome, error) {
-	r := &challengeRun{in: in, contest: newContest(ctx)}
+	r := &challengeRun{in: in, moveLock: newMoveLock(ctx)}
 	if err := r.setup(ctx); err != nil {
 		return challenge.Outcome{}, err
 	}
-	r.tell(ctx, "Opened by authorization %s on %s. The person has until %s.", in.Authorization, in.Action, said(in.ExpiresAt))
+	r.record(ctx, "Opened by authorization %s on %s; expires at %s.", in.Authorization, in.Action, formatTime(in.ExpiresAt))
 	return r.run(ctx)
 }
 
+// challengeRun is the state of one workflow run.
 type challengeRun struct {
-	contest
-	story
-	in      ChallengeInput
-	settled *challenge.Outcome
-	poked   bool
+	moveLock
+	timeline
+	in       ChallengeInput
+	settled  *challenge.Outcome
+	signaled bool
 }
 
-// setup registers the handlers; it must not block.
+// setup registers the handlers. It must not block: an update that arrives before its handler is registered fails.
 func (r *challengeRun) setup(ctx workflow.Context) error {
-	watchSettled(ctx, func(workflow.Context) { r.poked = true })
+	watchSettled(ctx, func(workflow.Context) { r.signaled = true })
 	if err := r.handle(ctx, UpdateComplete, activities.ChallengeComplete, "Complete the challenge by a verified request."); err != nil {
 		return err
 	}
 	return r.handle(ctx, UpdateCancel, activities.ChallengeCancel, "Cancel the challenge.")
 }
 
+// handle registers the handler of one update.
 func (r *challengeRun) handle(ctx workflow.Context, update, activity, about string) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, update,
 		func(ctx workflow.Context, m ChallengeMove) (challenge.Outcome, error) {
-			return r.asked(ctx, activity, m)
+			return r.handleMove(ctx, activity, m)
 		},
 		workflow.UpdateHandlerOptions{Validator: r.validate, Description: about})
 }
 
-// validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
+// validate refuses requests that cannot succeed any more. A refusal by a validator adds no event to the history.
 func (r *challengeRun) validate(ctx workflow.Context, m ChallengeMove) error {
 	if m.Request == "" {
 		return activities.Refuse(problem.Conflict, "The request has no digest.")
@@ -75,6 +78,7 @@ func (r *challengeRun) validate(ctx workflow.Context, m ChallengeMove) error {
 	return nil
 }
 
+// closed returns the refusal of a challenge that is settled, and nil for an open one.
 func (r *challengeRun) closed() error {
 	switch {
 	case r.settled == nil:
@@ -86,16 +90,16 @@ func (r *challengeRun) closed() error {
 	}
 }
 
-// asked makes a move that somebody asked for. It looks again when its turn has come: another move may have settled the
-// challenge while this one waited.
-func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeMove) (challenge.Outcome, error) {
+// handleMove makes a requested move. It checks again once it has the lock: another move may have settled the challenge
+// while this one waited.
+func (r *challengeRun) handleMove(ctx workflow.Context, activity string, m ChallengeMove) (challenge.Outcome, error) {
 	var out challenge.Outcome
 	err := r.move(ctx, func() error {
 		if err := r.closed(); err != nil {
 			return err
 		}
 		if err := r.step(ctx, activity, m.Request); err != nil {
-			r.refused(ctx, "What was asked", err)
+			r.recordRefusal(ctx, "The request", err)
 			return err
 		}
 		out = *r.settled
@@ -104,13 +108,13 @@ func (r *challengeRun) asked(ctx workflow.Context, activity string, m ChallengeM
 	return out, err
 }
 
-// run waits for a move or the deadline.
+// run waits until a move settles the challenge or the challenge expires.
 func (r *challengeRun) run(ctx workflow.Context) (challenge.Outcome, error) {
 	for r.settled == nil {
 		_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(r.in.ExpiresAt.Sub(workflow.Now(ctx)), 0),
 			TimerOptions: workflow.TimerOptions{Summary: "the challenge expires"},
-		}, func() bool { return r.settled != nil || r.poked })
+		}, func() bool { return r.settled != nil || r.signaled })
 		if err != nil {
 			return challenge.Outcome{}, err
 		}
@@ -118,16 +122,16 @@ func (r *challengeRun) run(ctx workflow.Context) (challenge.Outcome, error) {
 			return challenge.Outcome{}, err
 		}
 	}
-	if err := becomes(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
+	if err := upsertState(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
 		return challenge.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
 
-// expire expires the challenge if it is due, and learns where it stands if it was settled past the run.
+// expire expires the challenge if it is due. It also reads the state of a challenge that was settled outside the workflow.
 func (r *challengeRun) expire(ctx workflow.Context) error {
 	return r.move(ctx, func() error {
-		r.poked = false
+		r.signaled = false
 		if r.settled != nil {
 			return nil
 		}
@@ -135,9 +139,10 @@ func (r *challengeRun) expire(ctx workflow.Context) error {
 	})
 }
 
+// step runs one move as a local activity and takes its outcome over.
 func (r *challengeRun) step(ctx workflow.Context, activity, request string) error {
-	out, err := untilAnswered[challenge.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
+	out, err := retryStep[challenge.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activity)), activity,
 			activities.ChallengeMove{Challenge: r.in.Challenge, Request: request, At: at})
 	})
 	if err != nil {
@@ -148,35 +153,36 @@ func (r *challengeRun) step(ctx workflow.Context, activity, request string) erro
 		return nil
 	}
 	r.settled = &out
-	r.tellSettled(ctx)
+	r.recordSettled(ctx)
 	return nil
 }
 
-func (r *challengeRun) tellSettled(ctx workflow.Context) {
+// recordSettled adds the outcome to the timeline.
+func (r *challengeRun) recordSettled(ctx workflow.Context) {
 	switch s := *r.settled; s.Status {
 	case models.ChallengeCompleted:
-		r.tell(ctx, "Completed. %s", decidedAgain(s.Decision, s.Authorization))
+		r.record(ctx, "Completed. %s", followUpLine(s.Decision, s.Authorization))
 	case models.ChallengeCancelled:
-		r.tell(ctx, "Cancelled: by the relying party, or because the person is recovered or erased.")
+		r.record(ctx, "Cancelled by the relying party, or because the user was recovered or erased.")
 	case models.ChallengeExpired:
-		r.tell(ctx, "Expired: nobody completed it in time.")
+		r.record(ctx, "Expired: it was not completed in time.")
 	case models.ChallengeFailed:
-		r.tell(ctx, "Failed: five assertions were refused.")
+		r.record(ctx, "Failed: five assertions were refused.")
 	default:
-		r.tell(ctx, "The challenge is %s.", s.Status)
+		r.record(ctx, "The challenge is %s.", s.Status)
 	}
 }
 
-// ChallengeInputOf is the input of the run of a challenge.
+// ChallengeInputOf converts the domain\'s input to that of the workflow.
 func ChallengeInputOf(r challenge.WorkflowInput) ChallengeInput {
 	return ChallengeInput{
 		Challenge: r.Challenge, Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, ExpiresAt: r.ExpiresAt,
 	}
 }
 
-func (in ChallengeInput) about() about {
-	return about{
-		kind: NameChallenge, environment: in.Environment, action: in.Action, decision: "challenge", state: string(models.ChallengeOpen),
-		summary: fmt.Sprintf("Step-up for %s, asked by authorization %s", in.Action, in.Authorization),
+func (in ChallengeInput) start() startRequest {
+	return startRequest{
+		id: ChallengeID(in.Challenge), input: in, kind: NameChallenge, environment: in.Environment, action: in.Action, decision: "challenge", state: string(models.ChallengeOpen),
+		summary: fmt.Sprintf("Step-up for %s, authorization %s", in.Action, in.Authorization),
 	}
 }

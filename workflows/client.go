@@ -21,20 +21,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
-// DialOptions say where Temporal is.
+// DialOptions configures the connection to Temporal.
 type DialOptions struct {
 	Address   string // host:port
 	Namespace string // default Namespace
 	TLS       *tls.Config
-	APIKey    string // of Temporal Cloud
+	APIKey    string // for Temporal Cloud; empty for none
 	Keyring   *keyring.Keyring
 	Log       *slog.Logger
 	Metrics   client.MetricsHandler // may be nil
 	Tracing   trace.TracerProvider  // nil: off
 }
 
-// Dial makes a client. It does not connect: the service starts, and answers what needs no workflow, while Temporal is
-// away.
+// Dial returns a client. It does not connect: while Temporal is unavailable the service starts and serves the requests that
+// need no workflow.
 func Dial(o DialOptions) (client.Client, error) {
 	if o.Namespace == "" {
 		o.Namespace = Namespace
@@ -60,18 +60,18 @@ func Dial(o DialOptions) (client.Client, error) {
 	return client.NewLazyClient(opts)
 }
 
-// Client is the only door from handlers to Temporal. Its errors are problems: 503 unavailable where Temporal is away or
-// slow, the code a run refused with, or internal.
+// Client is the only way from request handlers to Temporal. Its errors are problems: unavailable (503) if Temporal is
+// unavailable or slow, or the code with which a workflow refused. A closed workflow run is durable.ErrClosed.
 type Client struct {
 	temporal client.Client
 	space    string
 	wait     time.Duration
 }
 
-// updateWait bounds how long a caller waits for the answer of a run.
+// updateWait bounds how long a caller waits for an update.
 const updateWait = 5 * time.Second
 
-// NewClient wraps a Temporal client of the namespace (empty: Namespace).
+// NewClient returns a Client on a Temporal client of the namespace; empty is Namespace.
 func NewClient(c client.Client, namespace string) *Client {
 	if namespace == "" {
 		namespace = Namespace
@@ -79,18 +79,18 @@ func NewClient(c client.Client, namespace string) *Client {
 	return &Client{temporal: c, space: namespace, wait: updateWait}
 }
 
-// Ping reports whether Temporal answers.
+// Ping returns an error if Temporal is unavailable.
 func (c *Client) Ping(ctx context.Context) error {
 	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return unavailable(err)
 }
 
-// start starts a run unless it exists. Where this process works, too, it is handed the first task with the answer, which
-// saves Temporal a write and the way over the queue.
-func (c *Client) start(ctx context.Context, id, workflow string, a about, input any) error {
-	options := startOptions(id, a)
+// start starts a workflow unless it exists. It is eager: if this process also runs a worker, it receives the first task with
+// the response, which saves a write and a trip through the task queue.
+func (c *Client) start(ctx context.Context, r startRequest) error {
+	options := startOptions(r)
 	options.EnableEagerStart = true
-	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflow, input)
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &exists) {
 		return nil
@@ -98,22 +98,22 @@ func (c *Client) start(ctx context.Context, id, workflow string, a about, input 
 	return unavailable(err)
 }
 
-// update is one update of one run.
+// update is one update of a workflow.
 type update struct {
-	id   string // over the whole request: the same id gets the same answer
+	id   string // derived from the whole request: Temporal returns the same result for the same id
 	name string
 	arg  any
 }
 
-// updateWithStart sends the update to the run, which it starts where the relay has not yet, and waits for the answer.
-// A run that has closed answers durable.ErrClosed, unless this very update closed it.
-func (c *Client) updateWithStart(ctx context.Context, id, workflow string, a about, input any, u update, out any) error {
+// updateWithStart sends the update, starting the workflow if the outbox relay has not done so yet, and waits for the result.
+// It returns durable.ErrClosed if the workflow run has closed, unless this very update closed it.
+func (c *Client) updateWithStart(ctx context.Context, r startRequest, u update, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	for {
-		err := c.tryUpdate(ctx, id, workflow, a, input, u, out)
-		// Something else reached the run in the moment in which it would have answered, its deadline for one: the server has
-		// the run think again and drops who waited. The same id finds the answer.
+		err := c.tryUpdate(ctx, r, u, out)
+		// Another event, such as a timer, arrived while the workflow task was under way. The server discards the task and drops
+		// the callers that wait on it. The same update id returns the result.
 		var disturbed *serviceerror.WorkflowNotReady
 		if !errors.As(err, &disturbed) {
 			return err
@@ -126,31 +126,32 @@ func (c *Client) updateWithStart(ctx context.Context, id, workflow string, a abo
 	}
 }
 
-// disturbedPause is how long a run that was disturbed is left alone.
+// disturbedPause is the pause before an update is sent again after such an interruption.
 const disturbedPause = 20 * time.Millisecond
 
-func (c *Client) tryUpdate(ctx context.Context, id, workflow string, a about, input any, u update, out any) error {
-	start := c.temporal.NewWithStartWorkflowOperation(startOptions(id, a), workflow, input)
+// tryUpdate sends the update once.
+func (c *Client) tryUpdate(ctx context.Context, r startRequest, u update, out any) error {
+	start := c.temporal.NewWithStartWorkflowOperation(startOptions(r), r.kind, r.input)
 	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: u.id, WorkflowID: id, UpdateName: u.name, Args: []any{u.arg},
-			// Accepted, not completed: from then on the run sees the request through, and a caller who stops waiting can be
-			// told so. An update that completes at once is answered in the same round trip.
+			UpdateID: u.id, WorkflowID: r.id, UpdateName: u.name, Args: []any{u.arg},
+			// Wait for acceptance, not completion: an accepted request will be finished, and a caller whose time is up learns
+			// that. An update that completes at once still takes one round trip only.
 			WaitForStage: client.WorkflowUpdateStageAccepted,
 		},
 	})
 	if err != nil {
-		return asked(err)
+		return notAccepted(err)
 	}
 	if err := handle.Get(ctx, out); err != nil {
-		return answered(ctx, err)
+		return notFinished(ctx, err)
 	}
 	return nil
 }
 
-// asked maps the error of a request that the run did not accept.
-func asked(err error) error {
+// notAccepted maps the error of an update that the workflow did not accept.
+func notAccepted(err error) error {
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	var missing *serviceerror.NotFound
 	if errors.As(err, &exists) || errors.As(err, &missing) {
@@ -159,20 +160,20 @@ func asked(err error) error {
 	return refusedOr(err, unavailable)
 }
 
-// answered maps the error of a request that the run accepted.
-func answered(ctx context.Context, err error) error {
+// notFinished maps the error of an update that the workflow accepted.
+func notFinished(ctx context.Context, err error) error {
 	return refusedOr(err, func(err error) error {
 		if ctx.Err() == nil {
 			return unavailable(err)
 		}
 		return &problem.Error{
-			Code: problem.Unavailable, Detail: "The request is accepted and not finished. Ask again for its outcome.",
+			Code: problem.Unavailable, Detail: "The request is accepted but not finished yet. Repeat it to get the outcome.",
 			Cause: fmt.Errorf("%w: %w", durable.ErrAccepted, err), RetryAfter: time.Second,
 		}
 	})
 }
 
-// refusedOr is the problem a run refused with, or what otherwise makes of the error.
+// refusedOr returns the problem with which the workflow refused, or else otherwise(err).
 func refusedOr(err error, otherwise func(error) error) error {
 	if code, detail, ok := activities.Refusal(err); ok {
 		return &problem.Error{Code: code, Detail: detail}
@@ -180,16 +181,16 @@ func refusedOr(err error, otherwise func(error) error) error {
 	return otherwise(err)
 }
 
-// away says that Temporal could not be reached or did not answer in time. Nothing was changed; and if an answer was lost on
-// the way, the same request finds the outcome.
+// unavailable maps an error of the connection to Temporal, or a timeout, to a problem; nil to nil. Repeating the request is
+// safe: if it was processed and only the response was lost, the same request returns the outcome.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return problem.NewUnavailable("The part of the service that settles this does not answer just now. Ask again.", err)
+	return problem.NewUnavailable("Temporal is unavailable. Retry after the Retry-After header.", err)
 }
 
-// signal sends a signal to a run that may have closed.
+// signal sends a signal to a workflow. It is no error if no run is open.
 func (c *Client) signal(ctx context.Context, id, name string) error {
 	err := c.temporal.SignalWorkflow(ctx, id, "", name, nil)
 	var missing *serviceerror.NotFound
@@ -199,14 +200,14 @@ func (c *Client) signal(ctx context.Context, id, name string) error {
 	return unavailable(err)
 }
 
-// Forget ends a run and removes its history, for the erasure of a subject. A run that does not exist is forgotten.
+// Forget terminates a workflow and deletes its history, for the erasure of a subject. It is no error if there is none.
 func (c *Client) Forget(ctx context.Context, id string) error {
 	var missing *serviceerror.NotFound
 	err := c.temporal.TerminateWorkflow(ctx, id, "", "the subject is erased")
 	if err != nil && !errors.As(err, &missing) {
 		return unavailable(err)
 	}
-	if err := c.deleteRun(ctx, id); err != nil && !errors.As(err, &missing) {
+	if err := c.deleteHistory(ctx, id); err != nil && !errors.As(err, &missing) {
 		return unavailable(err)
 	}
 	return nil

@@ -17,17 +17,17 @@ import (
 // payloadPurpose names the keyring's subkey for payloads.
 const payloadPurpose = "temporal-payload"
 
-// encodingSealed marks a payload that this codec sealed.
+// encodingSealed is the encoding of an encrypted payload. Histories contain it: never change it.
 const encodingSealed = "binary/countersign-sealed"
 
-// Codec seals payloads before they leave the process and opens them when they come back. The whole payload is sealed, its
-// metadata too: Temporal and its database see lengths only.
+// Codec encrypts payloads before they leave the process and decrypts them when they return. It encrypts the whole payload
+// with its metadata: Temporal and its database see lengths only.
 type Codec struct{ keys *keyring.Keyring }
 
-// NewCodec makes a codec on the keyring. Payloads of an older key of the ring can be read.
+// NewCodec returns a codec on the keyring. It decrypts payloads of every key in the ring.
 func NewCodec(keys *keyring.Keyring) *Codec { return &Codec{keys: keys} }
 
-// Encode seals each payload.
+// Encode encrypts each payload.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
@@ -46,7 +46,7 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return out, nil
 }
 
-// Decode opens what Encode sealed and leaves every other payload as it is.
+// Decode decrypts what Encode encrypted and returns every other payload unchanged.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
@@ -66,8 +66,8 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return out, nil
 }
 
-// Converters are the data and failure converters of every client and worker: payloads sealed, and the texts of failures
-// with them.
+// Converters returns the data and failure converters of every client and worker. They encrypt payloads and the texts of
+// failures.
 func Converters(keys *keyring.Keyring) (converter.DataConverter, converter.FailureConverter) {
 	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), NewCodec(keys))
 	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
@@ -75,12 +75,13 @@ func Converters(keys *keyring.Keyring) (converter.DataConverter, converter.Failu
 	})
 }
 
-// maxCodecBody bounds a request to the codec endpoint: Temporal's own limit for a history page is 4 MiB.
+// maxCodecBody is the maximum size of a request to the codec endpoint, in bytes. For comparison, Temporal's own
+// limit for a history page is 4 MiB.
 const maxCodecBody = 8 << 20
 
-// CodecHandler is what the Temporal UI asks to show payloads: POST .../decode with a list of payloads (the UI's codec
-// server protocol). It decodes and never encodes: nobody may make payloads through it. Who may ask is the caller's to
-// decide, before this handler. Origin is the UI's; no other page in a browser may read the answer.
+// CodecHandler serves the codec server protocol of the Temporal UI: POST .../decode with a list of payloads. It decrypts and
+// never encrypts, so that no one can forge payloads through it. The caller must authenticate requests before this handler.
+// Origin is that of the UI; pages of other origins cannot read the response in a browser.
 func CodecHandler(codec *Codec, origin string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -97,36 +98,37 @@ func CodecHandler(codec *Codec, origin string) http.Handler {
 			decodeRequest(codec, w, r)
 		default:
 			h.Set("Allow", "POST, OPTIONS")
-			http.Error(w, "decode takes POST", http.StatusMethodNotAllowed)
+			http.Error(w, "use POST to decode payloads", http.StatusMethodNotAllowed)
 		}
 	})
 }
 
-// decodeRequest reads {"payloads": [...]} and answers the same with every payload open.
+// decodeRequest reads {"payloads": [...]} and responds with the same list decrypted.
 func decodeRequest(codec *Codec, w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Payloads []json.RawMessage `json:"payloads"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCodecBody)).Decode(&body); err != nil {
-		http.Error(w, "the body is not a list of payloads", http.StatusBadRequest)
+		http.Error(w, "the body must be a list of payloads", http.StatusBadRequest)
 		return
 	}
 	payloads := make([]*commonpb.Payload, len(body.Payloads))
 	for i, raw := range body.Payloads {
 		payloads[i] = &commonpb.Payload{}
 		if err := protojson.Unmarshal(raw, payloads[i]); err != nil {
-			http.Error(w, "the body is not a list of payloads", http.StatusBadRequest)
+			http.Error(w, "the body must be a list of payloads", http.StatusBadRequest)
 			return
 		}
 	}
 	opened, err := codec.Decode(payloads)
 	if err != nil {
-		http.Error(w, "a payload cannot be opened with the keys of this service", http.StatusBadRequest)
+		http.Error(w, "a payload cannot be decrypted with the keys of this service", http.StatusBadRequest)
 		return
 	}
 	writePayloads(w, opened)
 }
 
+// writePayloads responds with a list of payloads in their JSON form.
 func writePayloads(w http.ResponseWriter, payloads []*commonpb.Payload) {
 	out := struct {
 		Payloads []json.RawMessage `json:"payloads"`

@@ -1,8 +1,10 @@
-// Package workflows holds the runs that wait: one file a workflow, each small and deterministic. A run owns the order of
-// moves on one record (exactly one of complete, cancel and expire wins) and the durable timers; the moves themselves are
-// activities, and what they decide is decided in internal services. Workflow code makes no I/O, reads no clock but the
-// workflow's and keeps no secret: payloads carry ids, digests and decisions, and are encrypted on top of that (codec.go).
+// Package workflows defines the durable workflows of the service, one file each, and the client that starts and updates them.
+// A workflow orders the moves on one record (exactly one of complete, cancel and expire wins) and owns the durable timers. The
+// moves themselves are activities, and internal services decide what they do.
 //
-// To add a workflow: a file for it here, its names in names.go, its start in client.go's manner in its own file, its
-// activities in package activities, one line in worker/register.go, and a recorded history under testdata/histories.
+// Workflow code must be deterministic: it makes no I/O, reads no clock but the workflow's, and contains no secret. Payloads
+// carry ids, digests and decisions, and are encrypted on top of that (codec.go).
+//
+// To add a workflow: add a file for it, its names to names.go, its start to its own file as in client.go, its activities to
+// package activities, one line to worker/register.go, and a recorded history under testdata/histories.
 package workflows

@@ -13,62 +13,64 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 )
 
-// NameEndpoint and SignalWake are registered names. Histories refer to them: they are never renamed.
+// NameEndpoint and SignalWake are registered names. Histories refer to them: never rename them.
 const (
 	NameEndpoint = "endpoint"
 	SignalWake   = "wake"
 )
 
-// EndpointID is the id of the run of a webhook endpoint.
+// EndpointID returns the workflow id of a webhook endpoint.
 func EndpointID(endpoint string) string { return NameEndpoint + "/" + endpoint }
 
-// EndpointInput starts the run of a webhook endpoint. Fields are added, never changed.
+// EndpointInput is the input of the workflow of a webhook endpoint. Histories contain it: fields are added, never renamed.
 type EndpointInput struct {
 	Endpoint    string
 	Environment string
-	Breaker     webhook.Breaker // carried from run to run
+	Breaker     webhook.Breaker // carried over when the workflow continues as new
 }
 
-// EndpointWake tells the run that there is something to send. Reset forgets the failures: the endpoint was changed.
+// EndpointWake is the signal that there is something to send. Reset clears the circuit breaker: the endpoint was changed.
 type EndpointWake struct {
 	Reset bool
 }
 
 const (
-	// endpointIdle is how long a run waits with nothing owed before it ends. The next event starts another.
+	// endpointIdle is how long a workflow run waits with nothing to send before it ends. The next event starts a new run.
 	endpointIdle = 10 * time.Minute
-	// endpointBatches bounds the history of one run.
+	// endpointBatches bounds the history of one workflow run.
 	endpointBatches = 500
 )
 
-// The states of a run as operators search for them.
+// Values of the state attribute.
 const (
 	endpointSending = "sending"
 	endpointFailing = "failing"
 )
 
-// Endpoint sends what is owed to one webhook endpoint: a batch whenever it is woken, and again when the next delivery or
-// the next probe is due. It is the only one to do so, hence a dead endpoint delays no other.
+// Endpoint delivers events to one webhook endpoint: a batch on every signal, and again when the next delivery or the next
+// probe is due. Each endpoint has a workflow of its own, so an endpoint that does not respond delays no other.
 func Endpoint(ctx workflow.Context, in EndpointInput) error {
 	r := &endpointRun{in: in, wake: workflow.GetSignalChannel(ctx, SignalWake), state: stateOf(in.Breaker)}
 	return r.run(ctx)
 }
 
+// endpointRun is the state of one workflow run.
 type endpointRun struct {
 	in    EndpointInput
 	wake  workflow.ReceiveChannel
 	state string
 }
 
+// run delivers batches until the endpoint is gone, idle, or the history is long enough to continue as new.
 func (r *endpointRun) run(ctx workflow.Context) error {
 	for range endpointBatches {
-		r.heard()
+		r.drainSignals()
 		standing, err := r.deliver(ctx)
 		if err != nil || standing.Gone {
 			return err
 		}
 		r.in.Breaker = standing.Breaker
-		if err := r.show(ctx); err != nil {
+		if err := r.updateState(ctx); err != nil {
 			return err
 		}
 		if again, err := r.rest(ctx, standing.Next); err != nil || !again {
@@ -78,10 +80,11 @@ func (r *endpointRun) run(ctx workflow.Context) error {
 			break
 		}
 	}
-	r.heard() // a new run begins with a batch, whoever asked for one
+	r.drainSignals() // the new run begins with a batch in any case
 	return workflow.NewContinueAsNewError(ctx, NameEndpoint, r.in)
 }
 
+// deliver sends one batch.
 func (r *endpointRun) deliver(ctx workflow.Context) (activities.EndpointStanding, error) {
 	var out activities.EndpointStanding
 	err := workflow.ExecuteActivity(batchStep(ctx), activities.EndpointDeliver,
@@ -89,8 +92,8 @@ func (r *endpointRun) deliver(ctx workflow.Context) (activities.EndpointStanding
 	return out, err
 }
 
-// batchStep is for an activity that goes on for as long as there is something to send, up to its own budget of 30 seconds,
-// and tells all the while that it lives. It is tried until it answers.
+// batchStep is for an activity that runs as long as there is something to send, up to its own budget of 30 seconds, and sends
+// heartbeats meanwhile. It is retried until it returns.
 func batchStep(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 90 * time.Second,
@@ -100,10 +103,10 @@ func batchStep(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// rest waits until there is something to do and reports false where there is nothing any more. While the breaker is open a
-// wake-up changes nothing before the probe, unless it resets the breaker.
+// rest waits until there is something to send and reports false if the workflow may end. While the breaker is open, a signal
+// has no effect before the probe is due, unless it resets the breaker.
 func (r *endpointRun) rest(ctx workflow.Context, next *time.Time) (bool, error) {
-	pause, summary := endpointIdle, "nothing is owed"
+	pause, summary := endpointIdle, "nothing to send"
 	if next != nil {
 		pause, summary = max(next.Sub(workflow.Now(ctx)), 0), "the next delivery is due"
 	}
@@ -118,45 +121,47 @@ func (r *endpointRun) rest(ctx workflow.Context, next *time.Time) (bool, error) 
 			AddReceive(r.wake, func(c workflow.ReceiveChannel, _ bool) {
 				var m EndpointWake
 				c.Receive(ctx, &m)
-				r.take(m)
-				woken = !r.held(ctx)
+				r.handleWake(m)
+				woken = !r.breakerOpen(ctx)
 			}).
 			Select(ctx)
 	}
-	return woken || next != nil || r.heard(), failed
+	return woken || next != nil || r.drainSignals(), failed
 }
 
-// held reports whether the breaker forbids sending now.
-func (r *endpointRun) held(ctx workflow.Context) bool {
+// breakerOpen reports whether the breaker forbids sending now.
+func (r *endpointRun) breakerOpen(ctx workflow.Context) bool {
 	return r.in.Breaker.Open && workflow.Now(ctx).Before(r.in.Breaker.ProbeAt)
 }
 
-// heard takes every wake-up that has come and reports whether there was one.
-func (r *endpointRun) heard() bool {
+// drainSignals handles every signal that has arrived and reports whether there was one.
+func (r *endpointRun) drainSignals() bool {
 	any := false
 	for m := (EndpointWake{}); r.wake.ReceiveAsync(&m); m = (EndpointWake{}) {
-		r.take(m)
+		r.handleWake(m)
 		any = true
 	}
 	return any
 }
 
-func (r *endpointRun) take(m EndpointWake) {
+// handleWake resets the breaker if the signal asks for it.
+func (r *endpointRun) handleWake(m EndpointWake) {
 	if m.Reset {
 		r.in.Breaker = webhook.Breaker{}
 	}
 }
 
-// show keeps the state that operators search by.
-func (r *endpointRun) show(ctx workflow.Context) error {
+// updateState sets the state attribute if the state has changed.
+func (r *endpointRun) updateState(ctx workflow.Context) error {
 	state := stateOf(r.in.Breaker)
 	if state == r.state {
 		return nil
 	}
 	r.state = state
-	return becomes(ctx, state, "")
+	return upsertState(ctx, state, "")
 }
 
+// stateOf returns the state attribute of a breaker.
 func stateOf(b webhook.Breaker) string {
 	if b.Open {
 		return endpointFailing
@@ -164,17 +169,17 @@ func stateOf(b webhook.Breaker) string {
 	return endpointSending
 }
 
-// wakeWait bounds how long the fan-out waits for Temporal. What could not be woken is found by the sweep.
+// wakeWait bounds how long the fan-out waits for Temporal. The sweep finds endpoints that could not be signaled.
 const wakeWait = 2 * time.Second
 
-// WakeEndpoint wakes the run of a webhook endpoint, starting it where there is none.
+// WakeEndpoint signals the workflow of a webhook endpoint and starts it if it does not run.
 func (c *Client) WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error {
 	ctx, cancel := context.WithTimeout(ctx, wakeWait)
 	defer cancel()
-	options := startOptions(EndpointID(endpoint), about{
-		kind: NameEndpoint, environment: environment, state: endpointSending, summary: fmt.Sprintf("Webhook endpoint %s", endpoint),
+	options := startOptions(startRequest{
+		id: EndpointID(endpoint), kind: NameEndpoint, environment: environment, state: endpointSending, summary: fmt.Sprintf("Webhook endpoint %s", endpoint),
 	})
-	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE // one run after the other
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE // one workflow run after the other
 	_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalWake, EndpointWake{Reset: reset}, options, NameEndpoint,
 		EndpointInput{Endpoint: endpoint, Environment: environment})
 	return unavailable(err)

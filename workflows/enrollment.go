@@ -12,22 +12,22 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// NameEnrollment and UpdateAwait are registered names. Histories refer to them: they are never renamed.
+// NameEnrollment and UpdateAwait are registered names. Histories refer to them: never rename them.
 const (
 	NameEnrollment = "enrollment"
 	UpdateAwait    = "await"
 )
 
-// EnrollmentID is the id of the run of an enrollment.
+// EnrollmentID returns the workflow id of an enrollment.
 func EnrollmentID(id string) string { return NameEnrollment + "/" + id }
 
-// EnrollmentInput starts the run of an enrollment. Fields are added, never changed.
+// EnrollmentInput is the input of the workflow of an enrollment. Histories contain it: fields are added, never renamed.
 type EnrollmentInput struct {
 	Enrollment  string
 	Environment string
 }
 
-// EnrollmentAwait asks to be told how the enrollment ended.
+// EnrollmentAwait is the argument of the update await, which returns when the enrollment has ended.
 type EnrollmentAwait struct{}
 
 // EnrollmentResult is how an enrollment ended.
@@ -35,8 +35,8 @@ type EnrollmentResult struct {
 	Status string
 }
 
-// Enrollment trains the templates of one enrollment. Whoever completed it waits by an update; the run does not wait for
-// them.
+// Enrollment trains the templates of one enrollment. The request that completed the enrollment waits with the update await;
+// the workflow does not depend on it.
 func Enrollment(ctx workflow.Context, in EnrollmentInput) (EnrollmentResult, error) {
 	r := &enrollmentRun{in: in}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateAwait, r.await, workflow.UpdateHandlerOptions{
@@ -45,16 +45,18 @@ func Enrollment(ctx workflow.Context, in EnrollmentInput) (EnrollmentResult, err
 	if err != nil {
 		return EnrollmentResult{}, err
 	}
-	r.tell(ctx, "Enrollment %s: the templates are being trained.", in.Enrollment)
+	r.record(ctx, "Enrollment %s: the templates are being trained.", in.Enrollment)
 	return r.run(ctx)
 }
 
+// enrollmentRun is the state of one workflow run.
 type enrollmentRun struct {
-	story
+	timeline
 	in      EnrollmentInput
 	settled *EnrollmentResult
 }
 
+// await is the handler of the update await.
 func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (EnrollmentResult, error) {
 	if err := workflow.Await(ctx, func() bool { return r.settled != nil }); err != nil {
 		return EnrollmentResult{}, err
@@ -62,40 +64,41 @@ func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (Enrollme
 	return *r.settled, nil
 }
 
+// run trains the templates, retrying until the activity returns.
 func (r *enrollmentRun) run(ctx workflow.Context) (EnrollmentResult, error) {
-	standing, err := untilAnswered[activities.EnrollmentStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteActivity(slowStep(ctx, step(activities.EnrollmentTrain)), activities.EnrollmentTrain,
+	standing, err := retryStep[activities.EnrollmentStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+		return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activities.EnrollmentTrain)), activities.EnrollmentTrain,
 			activities.EnrollmentStep{Enrollment: r.in.Enrollment, At: at})
 	})
 	if err != nil {
 		return EnrollmentResult{}, err
 	}
 	r.settled = &EnrollmentResult{Status: standing.Status}
-	r.tell(ctx, "The enrollment is %s.", standing.Status)
-	if err := becomes(ctx, standing.Status, ""); err != nil {
+	r.record(ctx, "The enrollment is %s.", standing.Status)
+	if err := upsertState(ctx, standing.Status, ""); err != nil {
 		return EnrollmentResult{}, err
 	}
 	return *r.settled, finish(ctx)
 }
 
-func (in EnrollmentInput) about() about {
-	return about{
-		kind: NameEnrollment, environment: in.Environment, state: string(models.EnrollmentPending),
+func (in EnrollmentInput) start() startRequest {
+	return startRequest{
+		id: EnrollmentID(in.Enrollment), input: in, kind: NameEnrollment, environment: in.Environment, state: string(models.EnrollmentPending),
 		summary: fmt.Sprintf("Enrollment %s", in.Enrollment),
 	}
 }
 
-// StartEnrollment starts the run of an enrollment unless it exists.
+// StartEnrollment starts the workflow of an enrollment unless it exists.
 func (c *Client) StartEnrollment(ctx context.Context, r enrollment.WorkflowInput) error {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
-	return c.start(ctx, EnrollmentID(in.Enrollment), NameEnrollment, in.about(), in)
+	return c.start(ctx, in.start())
 }
 
-// AwaitEnrollment starts the run of an enrollment unless it exists and waits for its end.
+// AwaitEnrollment starts the workflow of an enrollment unless it exists and waits until the enrollment has ended.
 func (c *Client) AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (EnrollmentResult, error) {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
 	var out EnrollmentResult
-	err := c.updateWithStart(ctx, EnrollmentID(in.Enrollment), NameEnrollment, in.about(), in,
+	err := c.updateWithStart(ctx, in.start(),
 		update{id: UpdateAwait + ":" + in.Enrollment, name: UpdateAwait, arg: EnrollmentAwait{}}, &out)
 	return out, err
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject"
 )
 
-// NameErasure is the name under which the workflow is registered. Histories refer to it: it is never renamed.
+// NameErasure is the registered name of the workflow. Histories refer to it: never rename it.
 const NameErasure = "erasure"
 
-// ErasureID is the id of the run of an erasure.
+// ErasureID returns the workflow id of an erasure.
 func ErasureID(id string) string { return NameErasure + "/" + id }
 
-// erasureGrace is how long an erasure waits between its two passes: longer than any request may run, so that what was
-// under way when the subject was hidden is removed by the second.
+// erasureGrace is the pause between the two passes of an erasure. It is longer than any request may run, so that the second
+// pass removes what requests wrote that were under way when the subject was hidden.
 const erasureGrace = 30 * time.Second
 
-// erasureSteps bounds the steps of one run; an erasure with more goes on in a new one.
+// erasureSteps is the maximum number of steps of one workflow run; a longer erasure continues as a new run.
 const erasureSteps = 1000
 
-// ErasureInput starts the run of an erasure. Fields are added, never changed.
+// ErasureInput is the input of the workflow of an erasure. Histories contain it: fields are added, never renamed.
 type ErasureInput struct {
 	Erasure     string
 	Environment string
 	Swept       bool   // the first pass is done
-	AfterKind   string // the runs up to this one are forgotten
+	AfterKind   string // workflows up to this one are removed
 	AfterID     string
 }
 
@@ -38,15 +38,15 @@ type ErasureResult struct {
 	Status string
 }
 
-// Erasure removes everything held of a subject: its runs and their histories, its rows, and last the personal part of its
-// events and the subject itself. The subject was hidden before the run was started.
+// Erasure removes everything stored about a subject: its workflows with their histories, its rows, and last the personal
+// part of its events and the subject itself. The subject was hidden before the workflow started.
 func Erasure(ctx workflow.Context, in ErasureInput) (ErasureResult, error) {
 	r := &erasureRun{in: in}
 	if !in.Swept {
 		if err := r.pass(ctx); err != nil {
 			return ErasureResult{}, err
 		}
-		r.tell(ctx, "The first pass is done: runs, histories and rows are removed. What comes late is removed after %s.", erasureGrace)
+		r.record(ctx, "First pass done: workflows, histories and rows are removed. The second pass begins in %s.", erasureGrace)
 		if err := workflow.Sleep(ctx, erasureGrace); err != nil {
 			return ErasureResult{}, err
 		}
@@ -58,17 +58,18 @@ func Erasure(ctx workflow.Context, in ErasureInput) (ErasureResult, error) {
 	if err := r.repeat(ctx, activities.ErasureFinish); err != nil {
 		return ErasureResult{}, err
 	}
-	r.tell(ctx, "Completed: nothing is left but the receipt, which names nobody.")
-	return ErasureResult{Status: subject.Completed}, becomes(ctx, subject.Completed, "")
+	r.record(ctx, "Completed: only a receipt without personal data remains.")
+	return ErasureResult{Status: subject.Completed}, upsertState(ctx, subject.Completed, "")
 }
 
+// erasureRun is the state of one workflow run.
 type erasureRun struct {
-	story
+	timeline
 	in    ErasureInput
 	steps int
 }
 
-// pass forgets the runs, which the rows name, and then removes the rows.
+// pass removes the workflows, which the rows name, and then the rows.
 func (r *erasureRun) pass(ctx workflow.Context) error {
 	if err := r.repeat(ctx, activities.ErasureForget); err != nil {
 		return err
@@ -76,15 +77,15 @@ func (r *erasureRun) pass(ctx workflow.Context) error {
 	return r.repeat(ctx, activities.ErasureSweep)
 }
 
-// repeat asks for the step until there is no more of it. Sweeping and finishing begin where they were by themselves; the
-// runs are forgotten from the one after the last.
+// repeat runs the activity until it reports no more to do. Sweeping and finishing find what is left by themselves; removing
+// workflows continues after the last one removed.
 func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 	for {
 		if r.steps++; r.steps > erasureSteps {
 			return workflow.NewContinueAsNewError(ctx, NameErasure, r.in)
 		}
-		out, err := untilAnswered[activities.ErasureProgress](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-			return workflow.ExecuteActivity(slowStep(ctx, step(todo)), todo, activities.ErasureStep{
+		out, err := retryStep[activities.ErasureProgress](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+			return workflow.ExecuteActivity(slowStep(ctx, stepSummary(todo)), todo, activities.ErasureStep{
 				Erasure: r.in.Erasure, AfterKind: r.in.AfterKind, AfterID: r.in.AfterID, At: at,
 			})
 		})
@@ -98,10 +99,10 @@ func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 	}
 }
 
-// StartErasure starts the run of an erasure unless it exists.
+// StartErasure starts the workflow of an erasure unless it exists.
 func (c *Client) StartErasure(ctx context.Context, r subject.WorkflowInput) error {
 	in := ErasureInput{Erasure: r.Erasure, Environment: r.Environment}
-	return c.start(ctx, ErasureID(in.Erasure), NameErasure, about{
-		kind: NameErasure, environment: in.Environment, state: subject.Erasing, summary: fmt.Sprintf("Erasure %s", in.Erasure),
-	}, in)
+	return c.start(ctx, startRequest{
+		id: ErasureID(in.Erasure), input: in, kind: NameErasure, environment: in.Environment, state: subject.Erasing, summary: fmt.Sprintf("Erasure %s", in.Erasure),
+	})
 }

@@ -11,40 +11,42 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// EvaluationInput starts the run of an evaluation. Fields are added, never changed.
+// EvaluationInput is the input of the workflow of an evaluation. Histories contain it: fields are added, never renamed.
 type EvaluationInput struct {
 	Evaluation  string
 	Environment string
-	EndsAt      *time.Time // nil: open until somebody closes it
+	EndsAt      *time.Time // nil: open until it is closed on request
 }
 
-// Evaluation waits until the evaluation is closed by somebody or at its end.
+// Evaluation waits until the evaluation is closed on request or reaches its end.
 func Evaluation(ctx workflow.Context, in EvaluationInput) (evaluation.Outcome, error) {
-	r := &evaluationRun{in: in, contest: newContest(ctx)}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateClose, r.asked, workflow.UpdateHandlerOptions{
+	r := &evaluationRun{in: in, moveLock: newMoveLock(ctx)}
+	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateClose, r.handleClose, workflow.UpdateHandlerOptions{
 		Validator: r.validate, Description: "Close the evaluation now.",
 	})
 	if err != nil {
 		return evaluation.Outcome{}, err
 	}
 	if in.EndsAt != nil {
-		r.tell(ctx, "Open until %s.", said(*in.EndsAt))
+		r.record(ctx, "Open until %s.", formatTime(*in.EndsAt))
 	} else {
-		r.tell(ctx, "Open until somebody closes it.")
+		r.record(ctx, "Open until it is closed on request.")
 	}
 	return r.run(ctx)
 }
 
+// evaluationRun is the state of one workflow run.
 type evaluationRun struct {
-	contest
-	story
+	moveLock
+	timeline
 	in      EvaluationInput
 	settled *evaluation.Outcome
 }
 
-// validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
+// validate refuses requests that cannot succeed any more. A refusal by a validator adds no event to the history.
 func (r *evaluationRun) validate(workflow.Context, evaluation.CloseRequest) error { return r.closed() }
 
+// closed returns the refusal of an evaluation that is closed.
 func (r *evaluationRun) closed() error {
 	if r.settled == nil {
 		return nil
@@ -52,7 +54,8 @@ func (r *evaluationRun) closed() error {
 	return activities.Refuse(problem.EvaluationClosed, "The evaluation is closed.")
 }
 
-func (r *evaluationRun) asked(ctx workflow.Context, m evaluation.CloseRequest) (evaluation.Outcome, error) {
+// handleClose closes the evaluation on request, unless another close had the lock first.
+func (r *evaluationRun) handleClose(ctx workflow.Context, m evaluation.CloseRequest) (evaluation.Outcome, error) {
 	var out evaluation.Outcome
 	err := r.move(ctx, func() error {
 		if err := r.closed(); err != nil {
@@ -67,7 +70,7 @@ func (r *evaluationRun) asked(ctx workflow.Context, m evaluation.CloseRequest) (
 	return out, err
 }
 
-// run waits for the close or the end.
+// run waits until the evaluation is closed on request or reaches its end.
 func (r *evaluationRun) run(ctx workflow.Context) (evaluation.Outcome, error) {
 	for r.settled == nil {
 		if err := r.wait(ctx); err != nil {
@@ -83,12 +86,13 @@ func (r *evaluationRun) run(ctx workflow.Context) (evaluation.Outcome, error) {
 			return evaluation.Outcome{}, err
 		}
 	}
-	if err := becomes(ctx, r.settled.Result, ""); err != nil {
+	if err := upsertState(ctx, r.settled.Result, ""); err != nil {
 		return evaluation.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
 
+// wait returns when the evaluation is settled or at its end, whichever is first.
 func (r *evaluationRun) wait(ctx workflow.Context) error {
 	closed := func() bool { return r.settled != nil }
 	if r.in.EndsAt == nil {
@@ -101,9 +105,10 @@ func (r *evaluationRun) wait(ctx workflow.Context) error {
 	return err
 }
 
+// close runs the activity that counts and closes. A zero request closes only an evaluation that is at its end.
 func (r *evaluationRun) close(ctx workflow.Context, m evaluation.CloseRequest) error {
-	out, err := untilAnswered[evaluation.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteActivity(slowStep(ctx, step(activities.EvaluationClose)), activities.EvaluationClose, activities.EvaluationMove{
+	out, err := retryStep[evaluation.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+		return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activities.EvaluationClose)), activities.EvaluationClose, activities.EvaluationMove{
 			Evaluation: r.in.Evaluation, Actor: m.Actor, RequestID: m.RequestID, At: at,
 		})
 	})
@@ -112,20 +117,20 @@ func (r *evaluationRun) close(ctx workflow.Context, m evaluation.CloseRequest) e
 	}
 	if out.Status == models.EvaluationClosed {
 		r.settled = &out
-		r.tell(ctx, "Closed. Result: **%s**.", out.Result)
+		r.record(ctx, "Closed. Result: **%s**.", out.Result)
 		return nil
 	}
 	r.in.EndsAt = out.EndsAt
 	return nil
 }
 
-// EvaluationInputOf is the input of the run of an evaluation.
+// EvaluationInputOf converts the domain\'s input to that of the workflow.
 func EvaluationInputOf(r evaluation.WorkflowInput) EvaluationInput {
 	return EvaluationInput{Evaluation: r.Evaluation, Environment: r.Environment, EndsAt: r.EndsAt}
 }
 
-func (in EvaluationInput) about() about {
-	return about{
-		kind: NameEvaluation, environment: in.Environment, state: evaluation.InProgress, summary: "Evaluation " + in.Evaluation,
+func (in EvaluationInput) start() startRequest {
+	return startRequest{
+		id: EvaluationID(in.Evaluation), input: in, kind: NameEvaluation, environment: in.Environment, state: evaluation.InProgress, summary: "Evaluation " + in.Evaluation,
 	}
 }

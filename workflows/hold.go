@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// HoldInput starts the run of a hold. Fields are added, never changed.
+// HoldInput is the input of the workflow of a hold. Histories contain it: fields are added, never renamed.
 type HoldInput struct {
 	Authorization string
 	Environment   string
@@ -21,41 +21,43 @@ type HoldInput struct {
 	DueAt         time.Time
 }
 
-// HoldReview asks the run to take a review in. Request is the digest of the whole review, kept in Postgres before.
+// HoldReview is the argument of the update review. Request is the hex digest of the whole review, which the service stored
+// before it sent the update.
 type HoldReview struct {
 	Request    string
 	Resolution string // approve or reject
 }
 
-// Hold waits until the hold is approved, rejected or expired, and reminds of it in between. Time never approves.
+// Hold waits until the hold is approved, rejected or expired, and reminds the reviewers in between. Time never approves.
 func Hold(ctx workflow.Context, in HoldInput) (hold.Outcome, error) {
-	r := &holdRun{in: in, contest: newContest(ctx)}
+	r := &holdRun{in: in, moveLock: newMoveLock(ctx)}
 	if err := r.setup(ctx); err != nil {
 		return hold.Outcome{}, err
 	}
-	r.tell(ctx, "Authorization %s on %s is held. Reviewers have until %s.", in.Authorization, in.Action, said(in.DueAt))
+	r.record(ctx, "Authorization %s on %s is held. Reviewers have until %s.", in.Authorization, in.Action, formatTime(in.DueAt))
 	return r.run(ctx)
 }
 
 // statePartlyApproved is the state attribute of a pending hold that has some of its approvals.
 const statePartlyApproved = "partly_approved"
 
+// holdRun is the state of one workflow run.
 type holdRun struct {
-	contest
-	story
-	in      HoldInput
-	settled *hold.Outcome
-	poked   bool
+	moveLock
+	timeline
+	in       HoldInput
+	settled  *hold.Outcome
+	signaled bool
 }
 
-// setup registers the handlers; it must not block.
+// setup registers the handlers. It must not block: an update that arrives before its handler is registered fails.
 func (r *holdRun) setup(ctx workflow.Context) error {
-	watchSettled(ctx, func(workflow.Context) { r.poked = true })
+	watchSettled(ctx, func(workflow.Context) { r.signaled = true })
 	return workflow.SetUpdateHandlerWithOptions(ctx, UpdateReview, r.review,
-		workflow.UpdateHandlerOptions{Validator: r.validate, Description: "Take a reviewer's approval or rejection in."})
+		workflow.UpdateHandlerOptions{Validator: r.validate, Description: "Record a reviewer's approval or rejection."})
 }
 
-// validate refuses what cannot succeed any more; a refusal leaves no trace in the history.
+// validate refuses requests that cannot succeed any more. A refusal by a validator adds no event to the history.
 func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 	if m.Request == "" || (m.Resolution != hold.Approve && m.Resolution != hold.Reject) {
 		return activities.Refuse(problem.Conflict, "The review has no digest or no resolution.")
@@ -69,7 +71,8 @@ func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 	return nil
 }
 
-// closed is nil for a hold that was resolved just this way: a repeated review gets the answer the first one got.
+// closed returns the refusal of a hold that is settled. It is nil if the hold was resolved the same way: a repeated review
+// returns the result of the first.
 func (r *holdRun) closed(resolution string) error {
 	switch {
 	case r.settled.Status == models.HoldExpired:
@@ -82,7 +85,7 @@ func (r *holdRun) closed(resolution string) error {
 	}
 }
 
-// review takes one review in. It looks again when its turn has come: another may have settled the hold meanwhile.
+// review records one review. It checks again once it has the lock: another review may have settled the hold meanwhile.
 func (r *holdRun) review(ctx workflow.Context, m HoldReview) (hold.Outcome, error) {
 	var out hold.Outcome
 	err := r.move(ctx, func() error {
@@ -92,48 +95,48 @@ func (r *holdRun) review(ctx workflow.Context, m HoldReview) (hold.Outcome, erro
 		}
 		var err error
 		if out, err = r.step(ctx, activities.HoldReview, m.Request); err != nil || r.settled != nil {
-			r.refused(ctx, "A review", err)
+			r.recordRefusal(ctx, "A review", err)
 			return err
 		}
-		r.tell(ctx, "Approved by %d of %d reviewers.", out.Approvals, out.Required)
+		r.record(ctx, "Approved by %d of %d reviewers.", out.Approvals, out.Required)
 		return r.partlyApproved(ctx)
 	})
 	return out, err
 }
 
-// partlyApproved shows that the hold has some of its approvals and waits for more.
+// partlyApproved sets the state attribute of a hold that has some of its approvals and waits for more.
 func (r *holdRun) partlyApproved(ctx workflow.Context) error {
 	if !showsPartialApprovals(ctx) {
 		return nil
 	}
-	return becomes(ctx, statePartlyApproved, "")
+	return upsertState(ctx, statePartlyApproved, "")
 }
 
-// run waits for a review or the next deadline.
+// run waits until a review settles the hold or its next deadline.
 func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 	for r.settled == nil {
 		next, due := r.next()
 		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(next.Sub(workflow.Now(ctx)), 0),
 			TimerOptions: workflow.TimerOptions{Summary: holdTimer(due)},
-		}, func() bool { return r.settled != nil || r.poked })
+		}, func() bool { return r.settled != nil || r.signaled })
 		if err != nil {
 			return hold.Outcome{}, err
 		}
 		if woken {
-			due = activities.HoldExpire // looks where the hold stands, and expires nothing that is not due
+			due = activities.HoldExpire // reads the hold, and expires it only if it is due
 		}
 		if err := r.byTime(ctx, due); err != nil {
 			return hold.Outcome{}, err
 		}
 	}
-	if err := becomes(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
+	if err := upsertState(ctx, string(r.settled.Status), r.settled.Decision); err != nil {
 		return hold.Outcome{}, err
 	}
 	return *r.settled, finish(ctx)
 }
 
-// next is the next deadline and what is due at it.
+// next returns the next deadline and the activity that is due at it.
 func (r *holdRun) next() (time.Time, string) {
 	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(r.in.DueAt) {
 		return r.in.RemindAt, activities.HoldRemind
@@ -141,6 +144,7 @@ func (r *holdRun) next() (time.Time, string) {
 	return r.in.DueAt, activities.HoldExpire
 }
 
+// holdTimer describes the timer of a deadline in the history.
 func holdTimer(due string) string {
 	if due == activities.HoldRemind {
 		return "the reviewers are reminded"
@@ -148,23 +152,25 @@ func holdTimer(due string) string {
 	return "the hold expires"
 }
 
+// byTime makes the move that is due.
 func (r *holdRun) byTime(ctx workflow.Context, due string) error {
 	return r.move(ctx, func() error {
-		r.poked = false
+		r.signaled = false
 		if r.settled != nil {
 			return nil
 		}
 		_, err := r.step(ctx, due, "")
 		if err == nil && r.settled == nil && due == activities.HoldRemind {
-			r.tell(ctx, "Half of the time is over; the reviewers were reminded.")
+			r.record(ctx, "The reviewers were reminded at half time.")
 		}
 		return err
 	})
 }
 
+// step runs one move as a local activity and takes its outcome over.
 func (r *holdRun) step(ctx workflow.Context, activity, request string) (hold.Outcome, error) {
-	out, err := untilAnswered[hold.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		return workflow.ExecuteLocalActivity(quickStep(ctx, step(activity)), activity,
+	out, err := retryStep[hold.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activity)), activity,
 			activities.HoldMove{Authorization: r.in.Authorization, Request: request, At: at})
 	})
 	if err != nil {
@@ -175,31 +181,32 @@ func (r *holdRun) step(ctx workflow.Context, activity, request string) (hold.Out
 		return out, nil
 	}
 	r.settled = &out
-	r.tellSettled(ctx)
+	r.recordSettled(ctx)
 	return out, nil
 }
 
-func (r *holdRun) tellSettled(ctx workflow.Context) {
+// recordSettled adds the outcome to the timeline.
+func (r *holdRun) recordSettled(ctx workflow.Context) {
 	switch s := *r.settled; s.Status {
 	case models.HoldApproved:
-		r.tell(ctx, "Approved, by as many reviewers as the policy wants. %s", decidedAgain(s.Decision, s.Authorization))
+		r.record(ctx, "Approved by as many reviewers as the policy requires. %s", followUpLine(s.Decision, s.Authorization))
 	case models.HoldRejected:
-		r.tell(ctx, "Rejected by a reviewer. The outcome manually_rejected is on the authorization.")
+		r.record(ctx, "Rejected by a reviewer. The authorization has the outcome manually_rejected.")
 	case models.HoldExpired:
-		r.tell(ctx, "Expired: not enough reviewers approved in time, and time never approves.")
+		r.record(ctx, "Expired: not enough reviewers approved in time, and time never approves.")
 	default:
-		r.tell(ctx, "The hold is %s.", s.Status)
+		r.record(ctx, "The hold is %s.", s.Status)
 	}
 }
 
-// HoldInputOf is the input of the run of a hold.
+// HoldInputOf converts the domain\'s input to that of the workflow.
 func HoldInputOf(r hold.WorkflowInput) HoldInput {
 	return HoldInput{Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, RemindAt: r.RemindAt, DueAt: r.DueAt}
 }
 
-func (in HoldInput) about() about {
-	return about{
-		kind: NameHold, environment: in.Environment, action: in.Action, decision: "hold", state: string(models.HoldPending),
+func (in HoldInput) start() startRequest {
+	return startRequest{
+		id: HoldID(in.Authorization), input: in, kind: NameHold, environment: in.Environment, action: in.Action, decision: "hold", state: string(models.HoldPending),
 		summary: fmt.Sprintf("%s waits for a reviewer, authorization %s", in.Action, in.Authorization),
 	}
 }

@@ -2,43 +2,44 @@ package workflows
 
 import "go.temporal.io/sdk/temporal"
 
-// Namespace and TaskQueue are where everything runs.
+// Namespace is the default namespace. TaskQueue is the one queue of all workflows and activities.
 const (
 	Namespace = "countersign"
 	TaskQueue = "countersign"
 )
 
-// Names under which the workflows are registered. Histories refer to them: they are never renamed.
+// Names under which the workflows are registered. Histories refer to them: never rename them.
 const (
 	NameChallenge  = "challenge"
 	NameHold       = "hold"
 	NameEvaluation = "evaluation"
 )
 
-// Names of updates and signals. Clients of older versions send them: they are never renamed.
+// Names of updates and signals. Clients of older versions send them: never rename them.
 const (
 	UpdateComplete = "complete" // of a challenge
 	UpdateCancel   = "cancel"   // of a challenge
 	UpdateReview   = "review"   // of a hold
 	UpdateClose    = "close"    // of an evaluation
 
-	// SignalSettled tells a run that its record was settled past it, e.g. by a recovery that voids open challenges.
+	// SignalSettled reports that the record was settled outside the workflow, for example by a recovery that voids open
+	// challenges.
 	SignalSettled = "settled"
 )
 
-// Ids of runs: the kind and the id of the record, so that a run is found from its record and the other way round.
+// A workflow id is the kind, a slash and the id of the record, so that each is found from the other.
 
-// ChallengeID is the id of the run of a challenge.
+// ChallengeID returns the workflow id of a challenge.
 func ChallengeID(challenge string) string { return "challenge/" + challenge }
 
-// HoldID is the id of the run of a hold.
+// HoldID returns the workflow id of a hold.
 func HoldID(authorization string) string { return "hold/" + authorization }
 
-// EvaluationID is the id of the run of an evaluation.
+// EvaluationID returns the workflow id of an evaluation.
 func EvaluationID(evaluation string) string { return "evaluation/" + evaluation }
 
-// Search attributes, all of type Keyword, by which auditors and operators find runs. They are stored in the clear: ids,
-// keys and states only.
+// Search attributes, all of type Keyword, by which auditors and operators find workflows. They are stored in the
+// clear: ids, keys and states only.
 var (
 	AttributeKind        = temporal.NewSearchAttributeKeyKeyword("CountersignKind")
 	AttributeEnvironment = temporal.NewSearchAttributeKeyKeyword("CountersignEnvironment")
@@ -47,7 +48,7 @@ var (
 	AttributeState       = temporal.NewSearchAttributeKeyKeyword("CountersignState")
 )
 
-// SearchAttributes are the names of the search attributes a namespace needs.
+// SearchAttributes returns the names of the search attributes that the namespace must have.
 func SearchAttributes() []string {
 	return []string{
 		AttributeKind.GetName(), AttributeEnvironment.GetName(), AttributeAction.GetName(),

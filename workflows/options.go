@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// quickStep is for a step that somebody waits for and that takes milliseconds: a local activity, tried a few times in the
-// same workflow task. What fails then is tried again by the caller, who also looks at the time anew.
+// quickStep is for a step of milliseconds that a request waits for: a local activity, tried three times within the same
+// workflow task. After that retryStep tries again, with the time of the new attempt.
 func quickStep(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout:    2 * time.Second,
@@ -24,7 +24,7 @@ func quickStep(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// slowStep is for a step that may take seconds (counting millions of rows): an activity of its own, which may run on any
+// slowStep is for a step that may take seconds, such as counting millions of rows: a regular activity, which may run on any
 // worker and outlive a workflow task.
 func slowStep(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
@@ -37,9 +37,12 @@ func slowStep(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// about tells what a run is about: in search attributes for whoever looks for it, in a sentence for whoever found it.
-type about struct {
-	kind        string
+// startRequest says which workflow to start, and how operators find and recognise it: by its search attributes and by a
+// summary in the Temporal UI.
+type startRequest struct {
+	id          string // workflow id
+	input       any
+	kind        string // registered name of the workflow
 	environment string
 	action      string
 	decision    string
@@ -47,31 +50,31 @@ type about struct {
 	summary     string // one line
 }
 
-// startOptions are those of every run. A run is started once per record; only one that was terminated or failed may be
-// started anew, so that an operator's accident does not leave a record waiting for ever.
-func startOptions(id string, a about) client.StartWorkflowOptions {
+// startOptions returns the options of a start. A workflow runs once per record. Only one that was terminated or has failed may
+// be started again, so that an operator's mistake does not leave a record waiting for ever.
+func startOptions(r startRequest) client.StartWorkflowOptions {
 	updates := []temporal.SearchAttributeUpdate{
-		AttributeKind.ValueSet(a.kind), AttributeEnvironment.ValueSet(a.environment), AttributeState.ValueSet(a.state),
+		AttributeKind.ValueSet(r.kind), AttributeEnvironment.ValueSet(r.environment), AttributeState.ValueSet(r.state),
 	}
-	if a.action != "" {
-		updates = append(updates, AttributeAction.ValueSet(a.action))
+	if r.action != "" {
+		updates = append(updates, AttributeAction.ValueSet(r.action))
 	}
-	if a.decision != "" {
-		updates = append(updates, AttributeDecision.ValueSet(a.decision))
+	if r.decision != "" {
+		updates = append(updates, AttributeDecision.ValueSet(r.decision))
 	}
 	return client.StartWorkflowOptions{
-		ID:                       id,
+		ID:                       r.id,
 		TaskQueue:                TaskQueue,
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(updates...),
-		StaticSummary:            a.summary,
-		StaticDetails:            details[a.kind],
+		StaticSummary:            r.summary,
+		StaticDetails:            details[r.kind],
 	}
 }
 
-// becomes sets the state (and, where there is one, the decision) that the run ends with.
-func becomes(ctx workflow.Context, state string, decision policy.Effect) error {
+// upsertState sets the search attributes of the state and, unless it is empty, of the decision.
+func upsertState(ctx workflow.Context, state string, decision policy.Effect) error {
 	updates := []temporal.SearchAttributeUpdate{AttributeState.ValueSet(state)}
 	if decision != "" {
 		updates = append(updates, AttributeDecision.ValueSet(string(decision)))

@@ -14,13 +14,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 )
 
-// NameUpkeep is the name under which the workflow is registered. Histories refer to it: it is never renamed.
+// NameUpkeep is the registered name of the workflow. Histories refer to it: never rename it.
 const NameUpkeep = "upkeep"
 
-// UpkeepID is the id of the schedule of a task; its runs have the time added.
+// UpkeepID returns the id of the schedule of a task. Temporal appends the time to the ids of its workflows.
 func UpkeepID(task string) string { return NameUpkeep + "/" + task }
 
-// upkeepBatches bounds one run; what is left is done by the next.
+// upkeepBatches is the maximum number of batches of one workflow run; the next scheduled run continues.
 const upkeepBatches = 200
 
 // UpkeepInput starts one run of a task. Fields are added, never changed.
@@ -28,12 +28,12 @@ type UpkeepInput struct {
 	Task string
 }
 
-// UpkeepResult is what a run did.
+// UpkeepResult counts what one workflow run did.
 type UpkeepResult struct {
 	Done int
 }
 
-// Upkeep does a task batch by batch until there is no more of it.
+// Upkeep runs a task batch by batch until nothing is left to do.
 func Upkeep(ctx workflow.Context, in UpkeepInput) (UpkeepResult, error) {
 	var out UpkeepResult
 	for range upkeepBatches {
@@ -41,7 +41,7 @@ func Upkeep(ctx workflow.Context, in UpkeepInput) (UpkeepResult, error) {
 		err := workflow.ExecuteActivity(slowStep(ctx, in.Task), activities.UpkeepRun,
 			activities.UpkeepBatch{Task: in.Task, At: workflow.Now(ctx)}).Get(ctx, &batch)
 		if err != nil {
-			// No endless trying here: the schedule comes round again.
+			// The schedule starts the task again, so there is no need to retry forever here.
 			return out, err
 		}
 		out.Done += batch.Done
@@ -49,11 +49,11 @@ func Upkeep(ctx workflow.Context, in UpkeepInput) (UpkeepResult, error) {
 			break
 		}
 	}
-	return out, becomes(ctx, "done", "")
+	return out, upsertState(ctx, "done", "")
 }
 
-// EnsureSchedules makes a schedule for each task, or brings the one there is up to date. Any number of processes may do it at
-// once.
+// EnsureSchedules creates a schedule for each task, or updates the one that exists. Any number of processes may call it at the
+// same time.
 func (c *Client) EnsureSchedules(ctx context.Context, tasks []upkeep.Task) error {
 	for _, t := range tasks {
 		if err := c.ensureSchedule(ctx, t); err != nil {
@@ -63,6 +63,7 @@ func (c *Client) EnsureSchedules(ctx context.Context, tasks []upkeep.Task) error
 	return nil
 }
 
+// ensureSchedule creates or updates the schedule of one task.
 func (c *Client) ensureSchedule(ctx context.Context, t upkeep.Task) error {
 	spec := client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: t.Every}}, Jitter: t.Every / 10}
 	action := &client.ScheduleWorkflowAction{
@@ -72,7 +73,7 @@ func (c *Client) ensureSchedule(ctx context.Context, t upkeep.Task) error {
 	}
 	_, err := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: UpkeepID(t.Name), Spec: spec, Action: action,
-		// After an outage a task is done once, however often it was missed.
+		// After an outage a task runs once, however often it was missed.
 		CatchupWindow: max(t.Every, time.Minute),
 	})
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {

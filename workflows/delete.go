@@ -7,8 +7,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// deleteRun removes the latest run of the id with its history and its visibility record.
-func (c *Client) deleteRun(ctx context.Context, id string) error {
+// deleteHistory deletes the latest run of a workflow id with its history and its visibility record.
+func (c *Client) deleteHistory(ctx context.Context, id string) error {
 	_, err := c.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: c.space, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
