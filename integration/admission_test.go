@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While one tenant floods the service, another one's requests are worked on.
+// While one tenant floods the service, the requests of another tenant succeed.
 func TestAdmissionIsFairAcrossTenants(t *testing.T) {
 	t.Parallel()
 	loud, quiet := newSandbox(t), newSandbox(t)
 	_, loudAction := loud.action(t, "enforce", allowing)
 	_, quietAction := quiet.action(t, "enforce", allowing)
 	loudSubject, quietSubject := loud.subject(t), quiet.subject(t)
-	b := newBehind(t)
+	b := newProxied(t)
 	flooding, asking := loud.Server.at(b.url), quiet.Server.at(b.url)
 	flooding.post(t, "/api/v1/authorize", request(loudSubject, loudAction)).is(200)
 	asking.post(t, "/api/v1/authorize", request(quietSubject, quietAction)).is(200)
@@ -30,13 +30,13 @@ func TestAdmissionIsFairAcrossTenants(t *testing.T) {
 	var shed atomic.Int64
 	stop := make(chan struct{})
 	var running sync.WaitGroup
-	for range 360 { // more than the 32 places and the queue of 256, however fast the machine is
+	for range 360 { // more than the 32 concurrent requests and the queue of 256
 		running.Go(func() {
 			for {
 				select {
 				case <-stop:
 					return
-				case <-time.After(50 * time.Millisecond): // the machine is the test's too
+				case <-time.After(50 * time.Millisecond): // leaves the test some of the machine
 				}
 				if a, err := flooding.send("POST", "/api/v1/authorize", request(loudSubject, loudAction)); err == nil && a.status == http.StatusServiceUnavailable {
 					shed.Add(1)
@@ -44,7 +44,7 @@ func TestAdmissionIsFairAcrossTenants(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, func() bool { return shed.Load() > 20 }, "the flood is more than is worked on")
+	eventually(t, func() bool { return shed.Load() > 20 }, "the flood exceeds the capacity")
 	statuses := map[int]int{}
 	for range 20 {
 		a, err := asking.send("POST", "/api/v1/authorize", request(quietSubject, quietAction))
@@ -56,7 +56,7 @@ func TestAdmissionIsFairAcrossTenants(t *testing.T) {
 	require.Equal(t, map[int]int{http.StatusOK: 20}, statuses)
 }
 
-// Exports that are not read take places from their own tenant alone, and none from decisions.
+// Exports whose clients do not read count against their own tenant only, and never delay decisions.
 func TestUnreadExportsDelayNoOtherRequest(t *testing.T) {
 	t.Parallel()
 	idle, other := newSandbox(t), newSandbox(t)
@@ -71,8 +71,8 @@ func TestUnreadExportsDelayNoOtherRequest(t *testing.T) {
 	for range 2 {
 		idle.beginExport(t, subject)
 	}
-	together(40, func(int) {
-		// These wait for a place: their answer is of no interest here.
+	concurrently(40, func(int) {
+		// These wait in the queue. Their responses do not matter here.
 		conn := exportRequest(t, idle.Server, subject)
 		t.Cleanup(func() { _ = conn.Close() })
 	})
@@ -82,7 +82,7 @@ func TestUnreadExportsDelayNoOtherRequest(t *testing.T) {
 	other.Server.post(t, "/api/v1/subjects/"+other.subject(t)+"/export", nil).is(200)
 }
 
-// beginExport asks for an export and reads no more of it than its first line.
+// beginExport requests an export and reads only its status line.
 func (w world) beginExport(t *testing.T, subject string) {
 	t.Helper()
 	conn := exportRequest(t, w.Server, subject)

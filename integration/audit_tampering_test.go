@@ -9,24 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// verified walks the environment's chain and compares what is stored with it.
+// verified verifies the environment's audit chain and the stored records against it.
 func (w world) verified(t *testing.T) audit.Result {
 	t.Helper()
-	result, err := audit.Verify(t.Context(), shared.Store, store.Scope{Tenant: w.TenantID, Environment: w.ID}, nil)
+	result, err := audit.Verify(t.Context(), shared.Store, w.scope(), nil)
 	require.NoError(t, err)
 	return result
 }
 
-// stranded are the ids that the tampering is done with.
-type stranded struct{ held, approved, child, asked, completed, allowed, voided, reported, subject, erased, erasure, spare string }
+// tamperedRecords are the ids of the records that the test tampers with.
+type tamperedRecords struct{ held, approved, child, asked, completed, allowed, voided, reported, subject, erased, erasure, spare string }
 
-// strand makes a decision of every kind, one for each tampering.
-func (w world) strand(t *testing.T) stranded {
+// tamperedRecords creates a decision of every kind, one for each tampering.
+func (w world) tamperedRecords(t *testing.T) tamperedRecords {
 	t.Helper()
-	var s stranded
+	var s tamperedRecords
 	_, holds := w.action(t, "enforce", holding)
 	_, challenges := w.action(t, "enforce", challenging)
 	_, allows := w.action(t, "enforce", allowing)
@@ -54,14 +53,14 @@ func (w world) strand(t *testing.T) stranded {
 	s.erasure = w.Server.delete(t, "/api/v1/subjects/"+gone).is(202).string("erasure")
 	require.Eventually(t, func() bool {
 		return count(t, "select count(*) from erasures where id = $1 and status = 'completed'", s.erasure) == 1
-	}, erasedWithin, 200*time.Millisecond)
+	}, erasureTimeout, 200*time.Millisecond)
 	return s
 }
 
 func TestAuditVerifyFindsTampering(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	s := w.strand(t)
+	s := w.tamperedRecords(t)
 	ada := typist(t.Name())
 	enrolled := w.enrolled(t, ada)
 	before := w.verified(t)
@@ -125,10 +124,10 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 				}
 			}
 			return false
-		}, "%s: wanted %s %s of %s, found %+v", c.name, c.kind, c.field, c.target, result.Findings)
+		}, "%s: want %s %s of %s, found %+v", c.name, c.kind, c.field, c.target, result.Findings)
 	}
 
-	trail, err := audit.TrailOf(t.Context(), shared.Store, store.Scope{Tenant: w.TenantID, Environment: w.ID}, s.held, nil)
+	trail, err := audit.TrailOf(t.Context(), shared.Store, w.scope(), s.held, nil)
 	require.NoError(t, err)
 	var text bytes.Buffer
 	require.NoError(t, trail.WriteText(&text))

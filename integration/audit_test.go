@@ -11,25 +11,24 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// unaudited are operations that are neither readings nor changes of state that an auditor asks about, and why.
+// unaudited are the write operations that append no audit entry, with the reason.
 var unaudited = map[string]string{
-	"simulatePolicyVersion":   "computes, and keeps nothing",
-	"challengePasskeyOptions": "answers what to sign; the attempt is the entry",
-	"passkeyRegisterOptions":  "answers what to register; the registration is the entry",
+	"simulatePolicyVersion":   "computes and stores nothing",
+	"challengePasskeyOptions": "returns what to sign; the attempt is the entry",
+	"passkeyRegisterOptions":  "returns what to register; the registration is the entry",
 	"submitEvidence":          "evidence is data; the decision names it, and a trust state that changes is an entry",
 	"legacyIngest":            "evidence, as submitEvidence",
-	"testWebhookEndpoint":     "sends a message that is in no log, and changes nothing",
+	"testWebhookEndpoint":     "sends a message that is not logged, and changes nothing",
 }
 
-// mended are entries that say what was before and after as digests.
-var mended = []events.Type{
+// withDigests are the entries that record the digests of the state before and after.
+var withDigests = []events.Type{
 	events.ActionUpdated, events.WebhookEndpointUpdated,
 }
 
-// audited is what each operation that changes something appends. A walk over the contract fails where one is missing here.
+// audited lists the entries that each write operation appends.
 var audited = map[string][]events.Type{
 	"createAction": {events.ActionCreated}, "updateAction": {events.ActionUpdated}, "archiveAction": {events.ActionArchived},
 	"createPolicyVersion": {events.PolicyCreated}, "activatePolicyVersion": {events.PolicyActivated},
@@ -62,18 +61,18 @@ func TestAuditTableCoversEveryWriteOperation(t *testing.T) {
 			continue
 		}
 		_, exempt := unaudited[op.ID]
-		require.NotEqual(t, exempt, audited[op.ID] != nil, "%s %s (%s): say what entry it makes, or why none", op.Method, op.Path, op.ID)
+		require.NotEqual(t, exempt, audited[op.ID] != nil, "%s %s (%s): list its entries in audited, or the reason in unaudited", op.Method, op.Path, op.ID)
 	}
 }
 
-// auditor does one operation after the other and reads what each left in the log.
+// auditor sends one request after another and reads the audit entries of each.
 type auditor struct {
 	world
 	t    *testing.T
 	done map[string]bool
 }
 
-// entry is what the log has of one request.
+// entry is one audit entry of a request.
 type entry struct {
 	Type     events.Type
 	Actor    string
@@ -81,29 +80,29 @@ type entry struct {
 	Data     map[string]any
 }
 
-// by does an operation and requires its entries: of the right types, by the credential or by the workflow it was handed to,
-// and under the request's id.
-func (a *auditor) by(c caller, id, method, path string, body any) answer {
+// request sends a request and requires its audit entries: of the listed types, by the credential or its workflow, and under
+// the request's id.
+func (a *auditor) request(c caller, id, method, path string, body any) response {
 	a.t.Helper()
 	require.Equal(a.t, id, operationOf(method, path))
 	got := c.do(a.t, method, path, body)
 	for n := 0; got.status == http.StatusServiceUnavailable && n < 5; n++ {
-		got = c.do(a.t, method, path, body) // a loaded Temporal: nothing was changed, or the answer is kept
+		got = c.do(a.t, method, path, body) // Temporal is overloaded: nothing was changed, or the response is stored
 	}
-	require.Less(a.t, got.status, 300, "%s answered: %s", id, got.body)
+	require.Less(a.t, got.status, 300, "%s response: %s", id, got.body)
 	a.done[id] = true
 	entries := a.entries(got.header.Get("X-Request-Id"))
 	var types []events.Type
 	for _, e := range entries {
 		types = append(types, e.Type)
 		require.Regexp(a.t, `^(credential:crd_|client_token:|workflow:)`, e.Actor, "%s: %s", id, e.Type)
-		if slices.Contains(mended, e.Type) {
+		if slices.Contains(withDigests, e.Type) {
 			require.Contains(a.t, e.Data, "before", id)
 			require.Contains(a.t, e.Data, "after", id)
 			require.NotEqual(a.t, e.Data["before"], e.Data["after"], id)
 		}
 	}
-	require.Subset(a.t, types, audited[id], "%s: entries under the request's id; answered: %s", id, got.body)
+	require.Subset(a.t, types, audited[id], "%s: entries under the request's id; response: %s", id, got.body)
 	return got
 }
 
@@ -129,25 +128,25 @@ func TestAuditLogRecordsEveryWriteOperation(t *testing.T) {
 	t.Parallel()
 	a := &auditor{world: newSandbox(t), t: t, done: map[string]bool{}}
 	a.decisions()
-	a.people()
+	a.subjects()
 	a.administration()
-	a.earlier()
+	a.legacy()
 	for id := range audited {
-		require.True(t, a.done[id], "%s was not done", id)
+		require.True(t, a.done[id], "%s was not requested", id)
 	}
 
 	a.workflows()
-	scope := store.Scope{Tenant: a.TenantID, Environment: a.ID}
+	scope := a.scope()
 	eventually(t, func() bool {
 		unsealed := count(t, `select count(*) from events e where environment_id = $1 and not exists (select from audit_chain c where c.event_id = e.id)`, a.ID)
 		return unsealed == 0
-	}, "everything is sealed soon")
+	}, "every entry is sealed")
 	result, err := audit.Verify(t.Context(), shared.Store, scope, nil)
 	require.NoError(t, err)
 	require.True(t, result.Intact(), "%+v", result.Findings)
 }
 
-// workflows requires the entries that runs made by themselves or for somebody, under their own ids.
+// workflows requires the entries that workflows append under their own ids.
 func (a *auditor) workflows() {
 	for _, typ := range []events.Type{events.ChallengeCompleted, events.HoldApproved, events.EnrollmentCompleted, events.EvaluationClosed} {
 		require.NotZero(a.t, count(a.t, "select count(*) from events where environment_id = $1 and type = $2 and workflow_id is not null", a.ID, typ), typ)
@@ -155,36 +154,36 @@ func (a *auditor) workflows() {
 }
 
 func (a *auditor) decisions() {
-	id := a.by(a.Server, "createAction", "POST", "/api/v1/actions", object{
+	id := a.request(a.Server, "createAction", "POST", "/api/v1/actions", object{
 		"key": "payment.release", "name": "Release a payment", "consequence": "Money leaves.", "allowed_audiences": []string{audience},
 	}).string("id")
 	path := "/api/v1/actions/" + id
 	activate := func(version string, requirements object) {
-		a.by(a.Server, "createPolicyVersion", "POST", path+"/policy-versions", object{"requirements": requirements})
-		a.by(a.Server, "activatePolicyVersion", "POST", path+"/policy-versions/"+version+"/activate", nil)
+		a.request(a.Server, "createPolicyVersion", "POST", path+"/policy-versions", object{"requirements": requirements})
+		a.request(a.Server, "activatePolicyVersion", "POST", path+"/policy-versions/"+version+"/activate", nil)
 	}
 	activate("1", holding)
-	a.by(a.Server, "updateAction", "PATCH", path, object{"mode": "enforce"})
-	subject := a.by(a.Server, "createSubject", "POST", "/api/v1/subjects", object{"id": "person-1"}).string("id")
-	held := a.by(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
-	allowed := a.by(a.Server, "reviewAuthorization", "POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"})
-	verified := a.by(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
-	require.Equal(a.t, true, verified.value("valid"), "answered: %s", verified.body)
-	a.by(a.Server, "reportOutcome", "POST", "/api/v1/authorizations/"+held+"/outcome", object{"outcome": "executed"})
+	a.request(a.Server, "updateAction", "PATCH", path, object{"mode": "enforce"})
+	subject := a.request(a.Server, "createSubject", "POST", "/api/v1/subjects", object{"id": "person-1"}).string("id")
+	held := a.request(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
+	allowed := a.request(a.Server, "reviewAuthorization", "POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"})
+	verified := a.request(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
+	require.Equal(a.t, true, verified.value("valid"), "response: %s", verified.body)
+	a.request(a.Server, "reportOutcome", "POST", "/api/v1/authorizations/"+held+"/outcome", object{"outcome": "executed"})
 
 	activate("2", challenging)
 	open := func() string { return a.authorize(a.t, subject, "payment.release", "challenge").string("challenge.id") }
 	challenge := open()
-	a.by(a.Server, "createChallengeLink", "POST", "/api/v1/challenges/"+challenge+"/link", nil)
-	a.by(a.Server, "completeChallenge", "POST", "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"})
-	a.by(a.Server, "cancelChallenge", "POST", "/api/v1/challenges/"+open()+"/cancel", nil)
+	a.request(a.Server, "createChallengeLink", "POST", "/api/v1/challenges/"+challenge+"/link", nil)
+	a.request(a.Server, "completeChallenge", "POST", "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"})
+	a.request(a.Server, "cancelChallenge", "POST", "/api/v1/challenges/"+open()+"/cancel", nil)
 
-	evaluation := a.by(a.Server, "createEvaluation", "POST", "/api/v1/evaluations", object{"name": "trial", "action_keys": []string{"payment.release"}}).string("id")
-	a.by(a.Server, "closeEvaluation", "POST", "/api/v1/evaluations/"+evaluation+"/close", nil)
-	a.by(a.Server, "archiveAction", "DELETE", path, nil)
+	evaluation := a.request(a.Server, "createEvaluation", "POST", "/api/v1/evaluations", object{"name": "trial", "action_keys": []string{"payment.release"}}).string("id")
+	a.request(a.Server, "closeEvaluation", "POST", "/api/v1/evaluations/"+evaluation+"/close", nil)
+	a.request(a.Server, "archiveAction", "DELETE", path, nil)
 }
 
-func (a *auditor) people() {
+func (a *auditor) subjects() {
 	who := typist(a.t.Name())
 	subject := a.subject(a.t)
 	path := "/api/v1/subjects/" + subject
@@ -194,55 +193,55 @@ func (a *auditor) people() {
 			session = a.session(a.t, subject, "enroll", who, 4)
 			who.NewDay()
 		}
-		a.by(a.Server, "completeEnrollment", "POST", path+"/enrollments/complete", object{"session": session})
+		a.request(a.Server, "completeEnrollment", "POST", path+"/enrollments/complete", object{"session": session})
 	}
 	enroll()
 	enroll()
-	a.by(a.Server, "rollbackTemplate", "POST", path+"/templates/rollback", object{"modality": "keystroke", "device_class": "desktop"})
-	session = a.by(a.Server, "createSession", "POST", "/api/v1/sessions", object{"subject": subject}).string("id")
-	a.by(a.Server, "endSession", "POST", "/api/v1/sessions/"+session+"/end", nil)
-	a.by(a.Server, "createClientToken", "POST", "/api/v1/client-tokens", object{"subject": subject, "origin": "https://shop.example"})
-	a.by(a.Server, "freezeAdaptation", "POST", path+"/adaptation/freeze", nil)
-	a.by(a.Server, "setResearchConsent", "POST", path+"/research-consent", object{"consented": true})
-	a.by(a.Server, "exportSubject", "POST", path+"/export", nil)
+	a.request(a.Server, "rollbackTemplate", "POST", path+"/templates/rollback", object{"modality": "keystroke", "device_class": "desktop"})
+	session = a.request(a.Server, "createSession", "POST", "/api/v1/sessions", object{"subject": subject}).string("id")
+	a.request(a.Server, "endSession", "POST", "/api/v1/sessions/"+session+"/end", nil)
+	a.request(a.Server, "createClientToken", "POST", "/api/v1/client-tokens", object{"subject": subject, "origin": "https://shop.example"})
+	a.request(a.Server, "freezeAdaptation", "POST", path+"/adaptation/freeze", nil)
+	a.request(a.Server, "setResearchConsent", "POST", path+"/research-consent", object{"consented": true})
+	a.request(a.Server, "exportSubject", "POST", path+"/export", nil)
 	a.passkeys(path)
-	a.by(a.Server, "beginRecovery", "POST", path+"/recovery", object{"anchor": "none"})
-	a.by(a.Server, "revokeSubject", "POST", path+"/revoke", nil)
-	a.by(a.Server, "deleteSubject", "DELETE", path, nil)
+	a.request(a.Server, "beginRecovery", "POST", path+"/recovery", object{"anchor": "none"})
+	a.request(a.Server, "revokeSubject", "POST", path+"/revoke", nil)
+	a.request(a.Server, "deleteSubject", "DELETE", path, nil)
 }
 
 func (a *auditor) passkeys(subject string) {
-	grant := a.by(a.Server, "createPasskeyGrant", "POST", subject+"/passkeys/registration-grants", nil).string("token")
+	grant := a.request(a.Server, "createPasskeyGrant", "POST", subject+"/passkeys/registration-grants", nil).string("token")
 	raw := a.Server.post(a.t, subject+"/passkeys/register/options", object{"registration_grant": grant}).is(200).body
 	options, err := virtualwebauthn.ParseAttestationOptions(string(raw))
 	require.NoError(a.t, err)
 	rp := virtualwebauthn.RelyingParty{ID: a.RPID, Name: a.RPName, Origin: a.RPOrigins[0]}
 	made := virtualwebauthn.CreateAttestationResponse(rp, virtualwebauthn.NewAuthenticator(), newCredential(), *options)
-	id := a.by(a.Server, "passkeyRegisterComplete", "POST", subject+"/passkeys/register/complete",
+	id := a.request(a.Server, "passkeyRegisterComplete", "POST", subject+"/passkeys/register/complete",
 		object{"registration_grant": grant, "credential": json.RawMessage(made)}).string("id")
-	a.by(a.Server, "revokePasskey", "DELETE", subject+"/passkeys/"+id, nil)
+	a.request(a.Server, "revokePasskey", "DELETE", subject+"/passkeys/"+id, nil)
 }
 
 func (a *auditor) administration() {
-	id := a.by(a.Admin, "createCredential", "POST", "/api/v1/credentials", object{"scope": "server"}).string("id")
-	a.by(a.Admin, "rotateCredential", "POST", "/api/v1/credentials/"+id+"/rotate", nil)
-	a.by(a.Admin, "revokeCredential", "DELETE", "/api/v1/credentials/"+id, nil)
-	a.by(a.Admin, "rotateSigningKey", "POST", "/api/v1/signing-keys/rotate", nil)
-	a.by(a.Admin, "updateEnvironment", "PATCH", "/api/v1/environment", object{"rp_name": "Alder Bank"})
+	id := a.request(a.Admin, "createCredential", "POST", "/api/v1/credentials", object{"scope": "server"}).string("id")
+	a.request(a.Admin, "rotateCredential", "POST", "/api/v1/credentials/"+id+"/rotate", nil)
+	a.request(a.Admin, "revokeCredential", "DELETE", "/api/v1/credentials/"+id, nil)
+	a.request(a.Admin, "rotateSigningKey", "POST", "/api/v1/signing-keys/rotate", nil)
+	a.request(a.Admin, "updateEnvironment", "PATCH", "/api/v1/environment", object{"rp_name": "Alder Bank"})
 
-	hook := "/api/v1/webhook-endpoints/" + a.by(a.Admin, "createWebhookEndpoint", "POST", "/api/v1/webhook-endpoints",
-		object{"url": newRelyingParty(a.t).url, "events": []string{"subject.erased"}}).string("id")
-	a.by(a.Admin, "rotateWebhookSecret", "POST", hook+"/rotate", nil)
-	a.by(a.Admin, "replayWebhookEndpoint", "POST", hook+"/replay", nil)
-	a.by(a.Admin, "updateWebhookEndpoint", "PATCH", hook, object{"status": "disabled"})
-	a.by(a.Admin, "enableWebhookEndpoint", "POST", hook+"/enable", nil)
-	a.by(a.Admin, "deleteWebhookEndpoint", "DELETE", hook, nil)
+	hook := "/api/v1/webhook-endpoints/" + a.request(a.Admin, "createWebhookEndpoint", "POST", "/api/v1/webhook-endpoints",
+		object{"url": newReceiver(a.t).url, "events": []string{"subject.erased"}}).string("id")
+	a.request(a.Admin, "rotateWebhookSecret", "POST", hook+"/rotate", nil)
+	a.request(a.Admin, "replayWebhookEndpoint", "POST", hook+"/replay", nil)
+	a.request(a.Admin, "updateWebhookEndpoint", "PATCH", hook, object{"status": "disabled"})
+	a.request(a.Admin, "enableWebhookEndpoint", "POST", hook+"/enable", nil)
+	a.request(a.Admin, "deleteWebhookEndpoint", "DELETE", hook, nil)
 }
 
-func (a *auditor) earlier() {
-	session := a.by(a.Server, "legacySessionStart", "POST", "/v2/sessions/start", object{"user_id": "user-2", "device_id": "laptop-1"}).string("session_id")
-	a.by(a.Server, "legacySessionEnd", "POST", "/v2/sessions/end", object{"session_id": session})
+func (a *auditor) legacy() {
+	session := a.request(a.Server, "legacySessionStart", "POST", "/v2/sessions/start", object{"user_id": "user-2", "device_id": "laptop-1"}).string("session_id")
+	a.request(a.Server, "legacySessionEnd", "POST", "/v2/sessions/end", object{"session_id": session})
 	who := typist("earlier")
-	a.by(a.Server, "legacyEnrol", "POST", "/enrol", consenting(timings("user-3", who)))
-	a.by(a.Server, "legacyAuth", "POST", "/auth", timings("user-3", who))
+	a.request(a.Server, "legacyEnrol", "POST", "/enrol", withConsent(phraseTimings("user-3", who)))
+	a.request(a.Server, "legacyAuth", "POST", "/auth", phraseTimings("user-3", who))
 }

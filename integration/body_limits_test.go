@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,45 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proof that is not recognised is unknown, whatever its jti looks like.
-func TestProofStatusAcceptsAnyJTI(t *testing.T) {
-	t.Parallel()
-	w := newSandbox(t)
-	const absent = "prf_01jqx3k5v8e2sbyk0c4m7t9wzd"
-	want := w.Server.get(t, "/api/v1/proofs/"+absent+"/status").is(200)
-	require.Equal(t, "unknown", want.string("status"))
-	for name, jti := range map[string]string{
-		"long":              strings.Repeat("j", 4000),
-		"a UUID":            "0192f0c1-7c1e-7d57-9d7f-2f6c3c1a4b5e",
-		"of another kind":   "azn_01jqx3k5v8e2sbyk0c4m7t9wzd",
-		"punctuation":       "a=b~c!d'(e)*,;f$&",
-		"spaces and quotes": `a "b" <c>`,
-		"percent":           "100%",
-		"letters beyond":    "прüf🙂",
-		"SQL":               "' or 1=1 --",
-		"NUL":               "a\x00b",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := w.Server.get(t, "/api/v1/proofs/"+url.PathEscape(jti)+"/status").is(200)
-			require.Equal(t, jti, a.string("jti"))
-			require.JSONEq(t, string(bytes.Replace(want.body, []byte(`"`+absent+`"`), quoted(t, jti), 1)), string(a.body))
-		})
-	}
-	w.Server.get(t, "/api/v1/proofs/%ff%fe/status").is(200)
-}
-
-func quoted(t *testing.T, s string) []byte {
-	t.Helper()
-	out, err := json.Marshal(s)
-	require.NoError(t, err)
-	return out
-}
-
-// tooLarge is a body that no operation takes.
+// tooLarge is the size of a body that every operation refuses.
 const tooLarge = 6 << 20
 
-// requireTooLarge holds an answer to be the problem of a body that is too large.
+// requireTooLarge requires the problem body_too_large.
 func requireTooLarge(t *testing.T, status int, body []byte) {
 	t.Helper()
 	require.Equal(t, http.StatusRequestEntityTooLarge, status, "%s", body)
@@ -67,7 +31,7 @@ func requireTooLarge(t *testing.T, status int, body []byte) {
 	require.Equal(t, "body_too_large", problem.Code)
 }
 
-// A client that is still sending its body gets the answer and no broken connection, also by way of a proxy.
+// A client that is still sending its body gets a response and not a broken connection, also through a proxy.
 func TestOversizedBodyGetsAResponse(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -100,7 +64,7 @@ func TestOversizedBodyGetsAResponse(t *testing.T) {
 	}
 }
 
-// endless is a reader of one byte without end.
+// endless is a reader that repeats one byte without end.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -110,7 +74,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A plain client writes everything before it reads.
+// A simple client writes the whole request before it reads the response.
 func TestOversizedBodyIsReadBeforeClosing(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("x", tooLarge)
@@ -120,20 +84,20 @@ func TestOversizedBodyIsReadBeforeClosing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := dialled(t)
+			conn := dial(t)
 			_, err := io.WriteString(conn, "POST /api/v1/subjects HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+request)
-			require.NoError(t, err, "the whole body is taken")
+			require.NoError(t, err, "the whole body is read")
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			require.NoError(t, err)
 			answered, err := io.ReadAll(res.Body)
 			require.NoError(t, err)
 			requireTooLarge(t, res.StatusCode, answered)
-			require.True(t, res.Close, "the connection is not used again")
+			require.True(t, res.Close, "the connection is closed")
 		})
 	}
 	t.Run("headers", func(t *testing.T) {
 		t.Parallel()
-		conn := dialled(t)
+		conn := dial(t)
 		_, err := io.WriteString(conn, "POST /api/v1/subjects HTTP/1.1\r\nHost: x\r\nX-Large: "+body+"\r\n\r\n")
 		require.NoError(t, err)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -143,32 +107,32 @@ func TestOversizedBodyIsReadBeforeClosing(t *testing.T) {
 	})
 }
 
-// What is read on is bounded: who never ends is cut.
+// The service reads a bounded part of an oversized body and then closes the connection.
 func TestEndlessBodyIsCutOff(t *testing.T) {
 	t.Parallel()
-	conn := dialled(t)
+	conn := dial(t)
 	_, err := io.WriteString(conn, "POST /api/v1/subjects HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n")
 	require.NoError(t, err)
 	_, err = io.Copy(conn, io.LimitReader(endless('x'), 1<<30))
-	require.Error(t, err, "a gigabyte is not taken")
+	require.Error(t, err, "a gigabyte is not read")
 }
 
-// A client that sends no byte more is not waited for: its connection ends after the answer.
+// The service does not wait for a client that stops sending: it responds and closes the connection.
 func TestIdleClientIsDisconnected(t *testing.T) {
 	t.Parallel()
-	conn := dialled(t)
+	conn := dial(t)
 	_, err := io.WriteString(conn, "POST /api/v1/subjects HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\nx")
 	require.NoError(t, err)
 	answered, err := io.ReadAll(conn)
-	require.NoError(t, err, "the server ends its side")
+	require.NoError(t, err, "the server closes its side")
 	require.Contains(t, string(answered), "body_too_large")
 	eventually(t, func() bool {
 		_, err := conn.Write([]byte("x"))
 		return err != nil
-	}, "and then the connection")
+	}, "the connection is closed")
 }
 
-func dialled(t *testing.T) net.Conn {
+func dial(t *testing.T) net.Conn {
 	t.Helper()
 	u, err := url.Parse(shared.baseURL)
 	require.NoError(t, err)
@@ -181,7 +145,7 @@ func dialled(t *testing.T) net.Conn {
 func TestOversizedBodyGetsAResponseInNode(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no Node")
+		t.Skip("Node is not installed")
 	}
 	const program = `
 const [url, size] = process.argv.slice(1);
@@ -193,4 +157,18 @@ for (let i = 0; i < 10; i++) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, strings.Repeat("413 body_too_large\n", 10), string(out))
+}
+
+func TestBodySizeLimits(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	session := w.Server.post(t, "/api/v1/sessions", object{"subject": w.subject(t)}).is(201).string("id")
+	frame := func(size int) []byte {
+		body := `{"frame_id":"f","timestamp":1,"duration_ms":1,"features":{"x":""},"pad":"`
+		return []byte(body + strings.Repeat("a", size-len(body)-2) + `"}`)
+	}
+	path := "/api/v1/sessions/" + session + "/evidence"
+	require.Equal(t, "rejected", w.Server.post(t, path, frame(256<<10)).is(200).string("status"), "a frame may have 256 KiB")
+	w.Server.post(t, path, frame(256<<10+1)).problem(413, "body_too_large")
+	w.Server.post(t, "/api/v1/subjects", frame(64<<10+1)).problem(413, "body_too_large")
 }

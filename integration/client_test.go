@@ -1,9 +1,7 @@
 package integration_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,15 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/integration/apitest"
 )
 
-// caller asks in the name of one key. Every answer is held against the contract.
+// caller sends requests with one key. Every response is checked against the contract.
 type caller struct {
 	base, key string
 	header    map[string]string
 }
 
-// with is the caller with a header more.
+// with returns the caller with an additional header.
 func (c caller) with(name, value string) caller {
 	header := map[string]string{name: value}
 	for k, v := range c.header {
@@ -32,91 +31,66 @@ func (c caller) with(name, value string) caller {
 	return caller{base: c.base, key: c.key, header: header}
 }
 
-// at is the caller speaking to another replica.
+// at returns the caller for another replica.
 func (c caller) at(base string) caller { return caller{base: base, key: c.key, header: c.header} }
 
-// answer is what came back.
-type answer struct {
+// response is a response to a caller.
+type response struct {
 	t      testing.TB
 	status int
 	header http.Header
 	body   []byte
 }
 
-var httpClient = &http.Client{
-	Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func (c caller) get(t testing.TB, path string) response { return c.do(t, "GET", path, nil) }
+
+func (c caller) post(t testing.TB, path string, body any) response {
+	return c.do(t, "POST", path, body)
 }
 
-func (c caller) get(t testing.TB, path string) answer { return c.do(t, "GET", path, nil) }
-
-func (c caller) post(t testing.TB, path string, body any) answer { return c.do(t, "POST", path, body) }
-
-// settle posts what a run settles, again for as long as the answer is to ask again: so is a request answered whose task went
-// to a worker that was just stopping, as other tests' are.
-func (c caller) settle(t *testing.T, path string, body any) (a answer) {
+// postUntilSettled posts a request that a workflow handles and retries while the response is 503 with Retry-After. That is the
+// response if the workflow task went to a worker of another test that was stopping.
+func (c caller) postUntilSettled(t *testing.T, path string, body any) (a response) {
 	t.Helper()
 	eventually(t, func() bool {
 		a = c.post(t, path, body)
 		return a.status != 503 || a.header.Get("Retry-After") == ""
-	}, "an answer to "+path)
+	}, "the response to "+path)
 	return a
 }
 
-func (c caller) patch(t testing.TB, path string, body any) answer {
+func (c caller) patch(t testing.TB, path string, body any) response {
 	return c.do(t, "PATCH", path, body)
 }
 
-func (c caller) delete(t testing.TB, path string) answer { return c.do(t, "DELETE", path, nil) }
+func (c caller) delete(t testing.TB, path string) response { return c.do(t, "DELETE", path, nil) }
 
-// do sends one request. A body that is bytes goes as it is.
-func (c caller) do(t testing.TB, method, path string, body any) answer {
+// do sends one request. A []byte body is sent unchanged.
+func (c caller) do(t testing.TB, method, path string, body any) response {
 	t.Helper()
 	a, err := c.send(method, path, body)
 	require.NoError(t, err)
 	a.t = t
-	holdAgainstContract(t, method, path, a)
+	checkAgainstContract(t, method, path, a)
 	return a
 }
 
-// send is do without a test around it, for goroutines.
-func (c caller) send(method, path string, body any) (answer, error) {
-	var text []byte
-	switch b := body.(type) {
-	case nil:
-	case []byte:
-		text = b
-	default:
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return answer{}, err
-		}
-	}
-	req, err := http.NewRequest(method, c.base+path, bytes.NewReader(text))
-	if err != nil {
-		return answer{}, err
-	}
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for name, value := range c.header {
-		req.Header.Set(name, value)
-	}
-	resp, err := httpClient.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	got, err := io.ReadAll(resp.Body)
-	return answer{status: resp.StatusCode, header: resp.Header, body: got}, err
+// send is do for goroutines: it returns an error and checks nothing.
+func (c caller) send(method, path string, body any) (response, error) {
+	r, err := apitest.Request{Base: c.base, Key: c.key, Method: method, Path: path, Header: c.header, Body: body}.Send()
+	return response{status: r.Status, header: r.Header, body: r.Body}, err
+}
+
+// relyingParty makes a relying party's ordinary calls through sdk/go with the caller's key.
+func (c caller) relyingParty() apitest.RelyingParty {
+	return apitest.RelyingParty{Base: c.base, Key: c.key, Observe: func(t testing.TB, r apitest.Response) {
+		checkAgainstContract(t, r.Method, r.Path, response{t: t, status: r.Status, header: r.Header, body: r.Body})
+	}}
 }
 
 var operations = sync.OnceValue(func() []openapi.Operation { return shared.contract.Operations() })
 
-// operationOf finds the operation that a request goes to; the one with fewer parameters where two match.
+// operationOf returns the id of the operation that handles a request. If two match, it is the one with fewer parameters.
 func operationOf(method, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	best, fewest := "", 100
@@ -144,42 +118,42 @@ func matches(pattern, path string) bool {
 	return true
 }
 
-func holdAgainstContract(t testing.TB, method, path string, a answer) {
+func checkAgainstContract(t testing.TB, method, path string, a response) {
 	t.Helper()
-	require.NotEmpty(t, a.header.Get("X-Request-Id"), "%s %s: every answer has a request id", method, path)
+	require.NotEmpty(t, a.header.Get("X-Request-Id"), "%s %s: every response has a request id", method, path)
 	if id := operationOf(method, path); id != "" {
 		if a.status < 300 {
 			record(recorded.operations, id, t)
 		}
-		require.NoError(t, shared.contract.ValidateResponse(id, a.status, a.body), "%s %s answered %s", method, path, a.body)
+		require.NoError(t, shared.contract.ValidateResponse(id, a.status, a.body), "%s %s: %s", method, path, a.body)
 	}
 }
 
 // is requires the status.
-func (a answer) is(status int) answer {
+func (a response) is(status int) response {
 	a.t.Helper()
-	require.Equal(a.t, status, a.status, "answered: %s", a.body)
+	require.Equal(a.t, status, a.status, "response: %s", a.body)
 	return a
 }
 
 // problem requires a problem with the status and the code.
-func (a answer) problem(status int, code string) answer {
+func (a response) problem(status int, code string) response {
 	a.t.Helper()
 	a.is(status)
 	require.Contains(a.t, a.header.Get("Content-Type"), "application/problem+json")
-	require.Equal(a.t, code, a.string("code"), "answered: %s", a.body)
+	require.Equal(a.t, code, a.string("code"), "response: %s", a.body)
 	record(recorded.codes, code, a.t)
 	return a
 }
 
 // into decodes the body.
-func (a answer) into(v any) {
+func (a response) into(v any) {
 	a.t.Helper()
-	require.NoError(a.t, json.Unmarshal(a.body, v), "answered: %s", a.body)
+	require.NoError(a.t, json.Unmarshal(a.body, v), "response: %s", a.body)
 }
 
-// value is what stands at a path of keys, such as "assurance.coverage"; nil where nothing does.
-func (a answer) value(path string) any {
+// value returns the value at a path of keys such as "assurance.coverage", or nil if there is none.
+func (a response) value(path string) any {
 	a.t.Helper()
 	var v any
 	a.into(&v)
@@ -193,13 +167,13 @@ func (a answer) value(path string) any {
 	return v
 }
 
-func (a answer) string(path string) string {
+func (a response) string(path string) string {
 	a.t.Helper()
 	s, _ := a.value(path).(string)
 	return s
 }
 
-func (a answer) strings(path string) []string {
+func (a response) strings(path string) []string {
 	a.t.Helper()
 	list, _ := a.value(path).([]any)
 	var out []string
@@ -211,15 +185,15 @@ func (a answer) strings(path string) []string {
 }
 
 // list decodes an array of objects.
-func (a answer) list() []map[string]any {
+func (a response) list() []map[string]any {
 	a.t.Helper()
 	var out []map[string]any
 	a.into(&out)
 	return out
 }
 
-// faults are the loc and type of each item of a 422, joined for comparing.
-func (a answer) faults() []string {
+// faults returns the loc and the type of each item of a 422, joined by a space.
+func (a response) faults() []string {
 	a.t.Helper()
 	a.is(http.StatusUnprocessableEntity)
 	record(recorded.codes, "validation_error", a.t)
@@ -241,5 +215,5 @@ func (a answer) faults() []string {
 	return out
 }
 
-// now is a requested_at that is good.
+// now is a valid requested_at.
 func now() int64 { return time.Now().Unix() }

@@ -1,46 +1,14 @@
 package integration_test
 
 import (
-	"context"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
-// replica is a further API and worker on the same data, on a machine whose clock is off.
-func replica(t *testing.T, off time.Duration) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx := context.WithoutCancel(t.Context())
-	core, err := wiring.Open(ctx, wiring.Settings{
-		Log: shared.log, Machine: clock.Offset(clock.System(), off), DatabaseURL: shared.database, Keys: shared.keys,
-		BaseURL: shared.baseURL, MaxConns: 6, // its worker signs proofs for everybody's runs
-	})
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
-	require.NoError(t, err)
-	failed := make(chan error, 4)
-	stopAPI, err := p.StartAPI(ctx, failed, l)
-	require.NoError(t, err)
-	stopWorker := p.StartWorker(ctx, failed)
-	t.Cleanup(func() {
-		stopAPI()
-		stopWorker()
-		p.Close()
-		core.Close()
-	})
-	return "http://" + l.Addr().String()
-}
-
-// The clock of one machine is six minutes ahead and that of another six behind. All go by the database's: requests of now
-// are fresh to each, what one opens is open to all, and what has expired has expired for all.
+// The clock of one replica is six minutes ahead and that of another six minutes behind. All use the database's clock: each
+// accepts current requests, and all agree on whether a challenge is open or expired.
 func TestReplicasAgreeDespiteClockSkew(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -50,7 +18,7 @@ func TestReplicasAgreeDespiteClockSkew(t *testing.T) {
 		other.Server.base = base
 		return other
 	}
-	all := map[string]world{"right": w, "ahead": on(replica(t, 6*time.Minute)), "behind": on(replica(t, -6*time.Minute))}
+	all := map[string]world{"right": w, "ahead": on(skewedReplica(t, 6*time.Minute)), "behind": on(skewedReplica(t, -6*time.Minute))}
 	_, action := w.action(t, "enforce", challenging)
 	subject := w.subject(t)
 	for by, opener := range all {
@@ -62,10 +30,10 @@ func TestReplicasAgreeDespiteClockSkew(t *testing.T) {
 			require.WithinDuration(t, asked.Add(ttl), expires, 30*time.Second, by)
 			path := "/api/v1/challenges/" + a.string("challenge.id")
 			require.Equal(t, "open", closer.Server.get(t, path).is(200).string("status"), "opened by %s, seen by %s", by, other)
-			child := closer.Server.settle(t, path+"/complete", object{"method": "sandbox_confirm"}).is(200).string("authorization")
+			child := closer.Server.postUntilSettled(t, path+"/complete", object{"method": "sandbox_confirm"}).is(200).string("authorization")
 			decided, err := time.Parse(time.RFC3339, closer.Server.get(t, "/api/v1/authorizations/"+child).is(200).string("decided_at"))
 			require.NoError(t, err)
-			require.WithinDuration(t, asked, decided, 30*time.Second, "decided again by whichever worker, opened by %s", by)
+			require.WithinDuration(t, asked, decided, 30*time.Second, "the follow-up decision, by any worker, of a challenge opened by %s", by)
 		}
 	}
 	left := w.authorize(t, subject, action, "challenge")

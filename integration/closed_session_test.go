@@ -8,24 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pinned is a good AuthorizeRequest that names the session.
-func pinned(subject, action, session string) object {
-	return with(request(subject, action), object{"session": session})
-}
-
-// claimReasons are the reason codes of a claim of a profile.
-func claimReasons(claims any, name string) []any {
-	list, _ := claims.([]any)
-	for _, c := range list {
-		if o, ok := c.(object); ok && o["claim"] == name {
-			codes, _ := o["reason_codes"].([]any)
-			return codes
-		}
-	}
-	return nil
-}
-
-// The evidence of a session that is over carries no decision: the person has gone.
+// The evidence of a closed session carries no decision: the person may have left.
 func TestClosedSessionCarriesNoDecision(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -47,19 +30,19 @@ func TestClosedSessionCarriesNoDecision(t *testing.T) {
 		require.Contains(t, claimReasons(profile.value("claims"), "operator_continuity"), any(code))
 
 		named := c.post(t, "/api/v1/authorize", asked(pinned(subject, action, session))).is(200)
-		require.Equal(t, "challenge", named.string("decision"), "answered: %s", named.body)
-		require.Equal(t, session, named.string("assurance.session"), "the pin is a fact of the request")
+		require.Equal(t, "challenge", named.string("decision"), "response: %s", named.body)
+		require.Equal(t, session, named.string("assurance.session"), "the response names the pinned session")
 		require.Contains(t, named.strings("reason_codes"), "insufficient_evidence")
 		require.Contains(t, claimReasons(named.value("assurance.claims"), "operator_continuity"), any(code))
 		require.Nil(t, named.value("proof"))
 
 		latest := c.post(t, "/api/v1/authorize", asked(request(subject, action))).is(200)
-		require.Equal(t, "challenge", latest.string("decision"), "no earlier session takes its place: %s", latest.body)
+		require.Equal(t, "challenge", latest.string("decision"), "no earlier session is used instead: %s", latest.body)
 		require.Equal(t, session, latest.string("assurance.session"))
 	}
 
 	t.Run("expired", func(t *testing.T) {
-		carriesNothing(t, w.Server.at(later(t, 31*time.Minute)), 31*time.Minute, "session_expired")
+		carriesNothing(t, w.Server.at(replicaAhead(t, 31*time.Minute)), 31*time.Minute, "session_expired")
 	})
 	t.Run("ended", func(t *testing.T) {
 		w.Server.post(t, "/api/v1/sessions/"+session+"/end", nil).is(200)
@@ -67,20 +50,20 @@ func TestClosedSessionCarriesNoDecision(t *testing.T) {
 		trust := w.Server.get(t, "/v2/trust/"+session).is(200)
 		require.Equal(t, "ENDED", trust.string("state"))
 		require.Contains(t, trust.strings("reason_codes"), "session_ended")
-		require.EqualValues(t, .5, trust.value("score"), "nothing is known of who is there now")
+		require.EqualValues(t, .5, trust.value("score"), "nothing is known about the current user")
 	})
 	t.Run("a policy may deny on it", func(t *testing.T) {
 		_, strict := w.action(t, "enforce", with(cautious, object{"deny_on": []string{"session_ended"}}))
 		denied := w.Server.post(t, "/api/v1/authorize", pinned(subject, strict, session)).is(200)
-		require.Equal(t, "deny", denied.string("decision"), "answered: %s", denied.body)
+		require.Equal(t, "deny", denied.string("decision"), "response: %s", denied.body)
 	})
-	t.Run("a later session counts again", func(t *testing.T) {
+	t.Run("a later session is used", func(t *testing.T) {
 		next := w.session(t, subject, "score", ada, 5)
 		require.Equal(t, next, w.authorize(t, subject, action, "allow").string("assurance.session"))
 	})
 }
 
-// What follows from a request is decided on the session that the request named, however many newer ones there are.
+// A follow-up decision uses the session that the request named, even if there are newer ones.
 func TestFollowUpDecisionUsesThePinnedSession(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -91,23 +74,23 @@ func TestFollowUpDecisionUsesThePinnedSession(t *testing.T) {
 	subject := w.enrolled(t, ada)
 	own := w.session(t, subject, "score", ada, 5)
 	asked := w.Server.post(t, "/api/v1/authorize", pinned(subject, action, own)).is(200)
-	require.Equal(t, "challenge", asked.string("decision"), "answered: %s", asked.body)
+	require.Equal(t, "challenge", asked.string("decision"), "response: %s", asked.body)
 	loose := w.authorize(t, subject, action, "challenge")
 	newest := w.session(t, subject, "score", ada, 5)
 
-	follow := func(challenge string) answer {
+	follow := func(challenge string) response {
 		id := w.Server.post(t, "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"}).is(200).string("authorization")
 		return w.Server.get(t, "/api/v1/authorizations/"+id).is(200)
 	}
 	held := follow(asked.string("challenge.id"))
-	require.Equal(t, "hold", held.string("decision"), "answered: %s", held.body)
+	require.Equal(t, "hold", held.string("decision"), "response: %s", held.body)
 	require.Equal(t, own, held.string("assurance.session"), "after the challenge")
 	allowed := w.Server.post(t, "/api/v1/authorizations/"+held.string("id")+"/review", object{"resolution": "approve"}).is(200)
 	require.Equal(t, own, allowed.string("decision.assurance.session"), "after the hold that followed the challenge")
-	require.Equal(t, newest, follow(loose.string("challenge.id")).string("assurance.session"), "without a pin the latest counts")
+	require.Equal(t, newest, follow(loose.string("challenge.id")).string("assurance.session"), "without a pin the latest session is used")
 }
 
-// A hold that is approved after the person logged out rests on the review alone.
+// A hold that is approved after the session ended rests on the review alone.
 func TestFollowUpDecisionIgnoresAnEndedSession(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -116,7 +99,7 @@ func TestFollowUpDecisionIgnoresAnEndedSession(t *testing.T) {
 	subject := w.enrolled(t, ada)
 	own := w.session(t, subject, "score", ada, 5)
 	held := w.Server.post(t, "/api/v1/authorize", pinned(subject, action, own)).is(200)
-	require.Equal(t, "hold", held.string("decision"), "answered: %s", held.body)
+	require.Equal(t, "hold", held.string("decision"), "response: %s", held.body)
 	w.Server.post(t, "/api/v1/sessions/"+own+"/end", nil).is(200)
 	w.session(t, subject, "score", ada, 5)
 

@@ -10,20 +10,20 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// hundred sends the same request a hundred times at once, and those again that a busy service, or one that is still making
-// the first of them, told to come back. All must be answered with the one body. A test that does it runs by itself: it takes
-// the service's room from all others.
-func hundred(t *testing.T, c caller, path string, body object, status int) answer {
+// sendHundred sends the same request a hundred times at once. It retries those that got a Retry-After because the service was
+// busy or the first request was still in flight. All must get the same body. Tests that call it do not run in parallel, since
+// they use the whole capacity of the service.
+func sendHundred(t *testing.T, c caller, path string, body object, status int) response {
 	t.Helper()
 	const n = 100
-	answers, errs := make([]answer, n), make([]error, n)
+	answers, errs := make([]response, n), make([]error, n)
 	waiting := make([]int, n)
 	for i := range waiting {
 		waiting[i] = i
 	}
 	for len(waiting) > 0 {
 		require.NoError(t, t.Context().Err())
-		together(len(waiting), func(k int) { i := waiting[k]; answers[i], errs[i] = c.send("POST", path, body) })
+		concurrently(len(waiting), func(k int) { i := waiting[k]; answers[i], errs[i] = c.send("POST", path, body) })
 		waiting = slices.DeleteFunc(waiting, func(i int) bool { return errs[i] != nil || answers[i].header.Get("Retry-After") == "" })
 		for _, i := range waiting {
 			answers[i].t = t
@@ -34,13 +34,13 @@ func hundred(t *testing.T, c caller, path string, body object, status int) answe
 		require.NoError(t, errs[i])
 		answers[i].t = t
 		answers[i].is(status)
-		require.Equal(t, string(answers[0].body), string(answers[i].body), "byte for byte the same")
+		require.Equal(t, string(answers[0].body), string(answers[i].body), "the bodies are identical")
 	}
 	return answers[0]
 }
 
-// runsOf counts the runs there ever were under a workflow id.
-func runsOf(t *testing.T, id string) int {
+// workflowRuns counts the runs of a workflow id, closed ones included.
+func workflowRuns(t *testing.T, id string) int {
 	t.Helper()
 	list, err := shared.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: shared.namespace, Query: "WorkflowId = '" + id + "'",
@@ -49,18 +49,18 @@ func runsOf(t *testing.T, id string) int {
 	return len(list.GetExecutions())
 }
 
-// oneRun waits until the run of a workflow id is listed, and requires that there is no other.
-func oneRun(t *testing.T, id string) {
+// requireOneRun waits until a run of the workflow id is listed and requires that it is the only one.
+func requireOneRun(t *testing.T, id string) {
 	t.Helper()
-	eventually(t, func() bool { return runsOf(t, id) > 0 }, "the run is listed")
-	require.Equal(t, 1, runsOf(t, id))
+	eventually(t, func() bool { return workflowRuns(t, id) > 0 }, "the run is listed")
+	require.Equal(t, 1, workflowRuns(t, id))
 }
 
 func TestAuthorizeConcurrentRepeatsDecideOnce(t *testing.T) {
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
 	body := request(w.subject(t), action)
-	require.Equal(t, "allow", hundred(t, w.Server, "/api/v1/authorize", body, 200).string("decision"))
+	require.Equal(t, "allow", sendHundred(t, w.Server, "/api/v1/authorize", body, 200).string("decision"))
 	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
 	require.Equal(t, 1, count(t, "select count(*) from proofs where environment_id = $1", w.ID))
 	require.Equal(t, "true", w.Server.post(t, "/api/v1/authorize", body).is(200).header.Get("Idempotent-Replayed"))
@@ -76,40 +76,40 @@ func TestIdempotencyKeyConcurrentRequestsCreateOneRow(t *testing.T) {
 		"/api/v1/sessions":    {object{"subject": w.subject(t)}, "sessions"},
 		"/api/v1/evaluations": {object{"name": "e", "action_keys": []string{action}}, "evaluations"},
 	} {
-		one := hundred(t, w.Server.with("Idempotency-Key", "make-"+unique()), path, made.body, 201)
+		one := sendHundred(t, w.Server.with("Idempotency-Key", "make-"+unique()), path, made.body, 201)
 		require.Equal(t, 1, count(t, "select count(*) from "+made.table+" where environment_id = $1", w.ID), path)
 		if made.table == "evaluations" {
-			oneRun(t, workflows.EvaluationID(one.string("id")))
+			requireOneRun(t, workflows.EvaluationID(one.string("id")))
 		}
 	}
 }
 
-// A hundred times the same question is one challenge with one run, and a hundred times the same completion of it is one
-// decision, one proof and still that one run.
+// A hundred identical authorize requests open one challenge with one workflow run. A hundred identical completions make one
+// decision and one proof, in the same workflow run.
 func TestChallengeConcurrentRepeatsCompleteOnce(t *testing.T) {
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", challenging)
-	asked := hundred(t, w.Server, "/api/v1/authorize", request(w.subject(t), action), 200)
+	asked := sendHundred(t, w.Server, "/api/v1/authorize", request(w.subject(t), action), 200)
 	require.Equal(t, "challenge", asked.string("decision"))
 	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
 	require.Equal(t, 1, count(t, "select count(*) from challenges where environment_id = $1", w.ID))
 	challenge := asked.string("challenge.id")
 	run := workflows.ChallengeID(challenge)
-	oneRun(t, run)
+	requireOneRun(t, run)
 
-	receipt := hundred(t, w.Server, "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"}, 200)
+	receipt := sendHundred(t, w.Server, "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"}, 200)
 	child := w.Server.get(t, "/api/v1/authorizations/"+receipt.string("authorization")).is(200)
 	require.Equal(t, asked.string("id"), child.string("parent"))
-	require.Equal(t, 2, count(t, "select count(*) from authorizations where environment_id = $1", w.ID), "the parent and its child")
+	require.Equal(t, 2, count(t, "select count(*) from authorizations where environment_id = $1", w.ID), "the parent and its follow-up decision")
 	require.Equal(t, 1, count(t, "select count(*) from proofs where environment_id = $1", w.ID))
-	require.Equal(t, 1, runsOf(t, run))
+	require.Equal(t, 1, workflowRuns(t, run))
 }
 
 func TestHoldConcurrentRepeatsOpenOnce(t *testing.T) {
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", holding)
-	asked := hundred(t, w.Server, "/api/v1/authorize", request(w.subject(t), action), 200)
+	asked := sendHundred(t, w.Server, "/api/v1/authorize", request(w.subject(t), action), 200)
 	require.Equal(t, "hold", asked.string("decision"))
 	require.Equal(t, 1, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
-	oneRun(t, workflows.HoldID(asked.string("id")))
+	requireOneRun(t, workflows.HoldID(asked.string("id")))
 }

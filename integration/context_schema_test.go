@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// doubled is a context_schema of n definitions of which each applies the one before twice: 2^n subschemas when written out.
-func doubled(n int) object {
+// doublingSchema is a context_schema of n definitions that each refer to the previous one twice: 2^n subschemas when expanded.
+func doublingSchema(n int) object {
 	defs := object{"d0": object{"required": []string{"x"}}}
 	for i := 1; i <= n; i++ {
 		before := object{"$ref": fmt.Sprintf("#/$defs/d%d", i-1)}
@@ -21,7 +21,7 @@ func doubled(n int) object {
 	return object{"type": "object", "$defs": defs, "$ref": fmt.Sprintf("#/$defs/d%d", n)}
 }
 
-func protected(key string, schema object) object {
+func actionWithSchema(key string, schema object) object {
 	return object{"key": key, "name": "n", "consequence": "c", "allowed_audiences": []string{audience}, "context_schema": schema}
 }
 
@@ -30,14 +30,14 @@ func TestContextSchemaComplexityIsLimited(t *testing.T) {
 	w := newSandbox(t)
 	id, _ := w.action(t, "test", allowing)
 	for name, schema := range map[string]object{
-		"doubled":   doubled(20),
+		"doubled":   doublingSchema(20),
 		"a circle":  {"type": "object", "$ref": "#"},
 		"a pattern": {"type": "object", "properties": object{"a": object{"pattern": strings.Repeat("(x?){1000}", 30)}}},
 		"breadth":   {"type": "object", "anyOf": slices.Repeat([]object{{}}, 1200)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for path, body := range map[string]object{
-				"/api/v1/actions": protected("pay.bomb", schema),
+				"/api/v1/actions": actionWithSchema("pay.bomb", schema),
 				"/api/v1/actions/" + id + "/policy-versions": {"requirements": allowing, "context_schema": schema},
 			} {
 				faults := w.Server.post(t, path, body).faults()
@@ -49,12 +49,12 @@ func TestContextSchemaComplexityIsLimited(t *testing.T) {
 	}
 }
 
-// A schema that was stored before it could be refused is not checked, and says so.
+// A stored schema that exceeds the limit, from before the limit existed, is not evaluated: the request is refused.
 func TestAuthorizeRefusesAStoredComplexSchema(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	id, key := w.action(t, "enforce", allowing)
-	schema, err := json.Marshal(doubled(20))
+	schema, err := json.Marshal(doublingSchema(20))
 	require.NoError(t, err)
 	_, err = shared.Store.Pool().Exec(t.Context(), "update policy_versions set context_schema = $2 where action_id = $1", id, string(schema))
 	require.NoError(t, err)
@@ -70,21 +70,21 @@ func TestAuthorizeRefusesAStoredComplexSchema(t *testing.T) {
 	eventually(t, func() bool {
 		a, err := w.Server.send("POST", "/api/v1/authorize", request(subject, key))
 		return err == nil && a.status == http.StatusOK
-	}, "a version with a smaller schema mends it")
+	}, "a version with a smaller schema is accepted")
 }
 
 func TestContextComplexityIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	node := object{"$ref": "#/$defs/n"}
-	id := w.Server.post(t, "/api/v1/actions", protected("pay.tree", object{
+	id := w.Server.post(t, "/api/v1/actions", actionWithSchema("pay.tree", object{
 		"type": "object", "$ref": "#/$defs/n",
 		"$defs": object{"n": object{"required": []string{"x"}, "properties": object{"l": object{"allOf": []object{node, node}}}}},
 	})).is(201).string("id")
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": allowing}).is(201)
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
 	subject := w.subject(t)
-	ask := func(depth int) answer {
+	ask := func(depth int) response {
 		context := object{}
 		for range depth {
 			context = object{"l": context}
@@ -99,6 +99,46 @@ func TestContextComplexityIsLimited(t *testing.T) {
 	require.Contains(t, faults[0], "context_too_complex")
 
 	few := ask(8)
-	require.Len(t, few.faults(), 9, "what is affordable is checked, and each fault is listed once")
+	require.Len(t, few.faults(), 9, "an affordable context is checked, and each fault is listed once")
 	require.Less(t, len(few.body), 8<<10)
+}
+
+func TestAuthorizeValidatesContext(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	make := func(key string, schema any) response {
+		return w.Server.post(t, "/api/v1/actions", object{
+			"key": key, "name": "n", "consequence": "c", "allowed_audiences": []string{audience}, "context_schema": schema,
+		})
+	}
+	for name, schema := range map[string]object{
+		"not of an object": {"type": "string"}, "no schema": {"type": "objekt"}, "a foreign reference": {"type": "object", "$ref": "https://example.com/s"},
+		"a pattern without an end": {"type": "object", "properties": object{"a": object{"pattern": "("}}},
+		"too deep":                 {"type": "object", "properties": nested(40)},
+		"too large":                {"type": "object", "description": strings.Repeat("x", 40_000)},
+	} {
+		require.NotEmpty(t, make("pay.bad", schema).faults(), name)
+	}
+	id := make("pay.ctx", object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number", "maximum": 100}}}).is(201).string("id")
+	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": allowing}).is(201)
+	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
+	subject := w.subject(t)
+	ask := func(context object) response {
+		body := request(subject, "pay.ctx")
+		if context != nil {
+			body["context"] = context
+		}
+		return w.Server.post(t, "/api/v1/authorize", body)
+	}
+	ask(object{"amount": 100}).is(200)
+	for _, context := range []object{nil, {}, {"amount": "a"}, {"amount": 101}} {
+		require.Contains(t, ask(context).faults()[0], `["body","context"`)
+	}
+}
+
+func nested(depth int) object {
+	if depth == 0 {
+		return object{}
+	}
+	return object{"a": object{"properties": nested(depth - 1)}}
 }

@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// shownFile names, for each operation and each error code, a test that got it from the running service. docs/contract.md is
-// made from it. A whole run of the tests holds it true; with COUNTERSIGN_TEST_SHOWN=write it writes it anew.
+// coverageFile names, for each operation and each error code, a test that received it from the running service.
+// docs/contract.md is generated from it. A full run of the tests checks it, or writes it if COUNTERSIGN_TEST_SHOWN=write.
 const (
-	shownFile = "testdata/shown.json"
-	shownEnv  = "COUNTERSIGN_TEST_SHOWN"
+	coverageFile = "testdata/shown.json"
+	coverageEnv  = "COUNTERSIGN_TEST_SHOWN"
 )
 
-type shownTests struct {
-	Operations map[string]string `json:"operations"` // operation to a test that it answered well
-	Codes      map[string]string `json:"codes"`      // error code to a test that wanted it
+type coverage struct {
+	Operations map[string]string `json:"operations"` // operation to a test that called it successfully
+	Codes      map[string]string `json:"codes"`      // error code to a test that required it
 }
 
-// recorded are all tests, by what they were answered.
+// recorded maps operations and error codes to the tests that received them.
 var recorded = struct {
 	sync.Mutex
 	operations, codes map[string]map[string]bool
@@ -40,25 +40,25 @@ func record(in map[string]map[string]bool, what string, t testing.TB) {
 	in[what][test] = true
 }
 
-// checkShown holds the file against what was recorded, after a run of all tests.
-func checkShown() error {
+// checkCoverage compares the file with what was recorded, after a run of all tests.
+func checkCoverage() error {
 	if f := flag.Lookup("test.run"); f != nil && f.Value.String() != "" || testing.Short() {
 		return nil
 	}
-	kept := shownTests{Operations: map[string]string{}, Codes: map[string]string{}}
-	if raw, err := os.ReadFile(shownFile); err == nil {
+	kept := coverage{Operations: map[string]string{}, Codes: map[string]string{}}
+	if raw, err := os.ReadFile(coverageFile); err == nil {
 		if err := json.Unmarshal(raw, &kept); err != nil {
 			return err
 		}
 	}
-	if os.Getenv(shownEnv) == "write" {
+	if os.Getenv(coverageEnv) == "write" {
 		choose(kept.Operations, recorded.operations)
 		choose(kept.Codes, recorded.codes)
 		raw, err := json.MarshalIndent(kept, "", "  ")
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(shownFile, append(raw, '\n'), 0o600)
+		return os.WriteFile(coverageFile, append(raw, '\n'), 0o600)
 	}
 	for _, pair := range []struct {
 		file map[string]string
@@ -66,14 +66,14 @@ func checkShown() error {
 	}{{kept.Operations, recorded.operations}, {kept.Codes, recorded.codes}} {
 		for what, test := range pair.file {
 			if !pair.seen[what][test] {
-				return fmt.Errorf("%s says that %s shows %s, which it does not: run the tests with %s=write", shownFile, test, what, shownEnv)
+				return fmt.Errorf("%s: %s does not cover %s: run the tests with %s=write", coverageFile, test, what, coverageEnv)
 			}
 		}
 	}
 	return nil
 }
 
-// choose keeps what is still true and takes the first test, by name, for what is new.
+// choose keeps the tests that still apply and adds the first test, by name, for what is new.
 func choose(kept map[string]string, seen map[string]map[string]bool) {
 	for what, test := range kept {
 		if !seen[what][test] {
@@ -87,8 +87,7 @@ func choose(kept map[string]string, seen map[string]map[string]bool) {
 	}
 }
 
-// preferred leaves out the walks over all routes where a test of its own is there: they show that a route answers and not
-// what for.
+// preferred avoids the tests that request every route, if there is another: they show that a route responds, not what it does.
 func preferred(tests []string) string {
 	for _, t := range tests {
 		if !strings.HasPrefix(t, "TestEveryRoute") && !strings.HasSuffix(t, "Edges") && t != "TestFuzz" {

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/integration/apitest"
 )
 
-// The collector runs on the relying party's origin, so a browser asks before it sends, and reads answers only if told that
-// it may. Nothing but evidence is open to another origin.
+// The collector runs on the relying party's origin, so the browser sends a preflight request and hides responses without CORS
+// headers. Only the evidence endpoint allows other origins.
 func TestCORSAllowsOnlyEvidence(t *testing.T) {
 	t.Parallel()
 	const origin = "https://shop.example"
@@ -23,7 +25,7 @@ func TestCORSAllowsOnlyEvidence(t *testing.T) {
 		req.Header.Set("Origin", origin)
 		req.Header.Set("Access-Control-Request-Method", "POST")
 		req.Header.Set("Access-Control-Request-Headers", "authorization,content-type")
-		resp, err := httpClient.Do(req)
+		resp, err := apitest.Client.Do(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		return resp
@@ -44,5 +46,5 @@ func TestCORSAllowsOnlyEvidence(t *testing.T) {
 	require.Equal(t, "*", good.header.Get("Access-Control-Allow-Origin"))
 	refused := caller{base: shared.baseURL, key: token}.with("Origin", "https://other.example").post(t, path, object{})
 	refused.problem(403, "origin_not_allowed")
-	require.Equal(t, "*", refused.header.Get("Access-Control-Allow-Origin"), "the collector must be able to read why")
+	require.Equal(t, "*", refused.header.Get("Access-Control-Allow-Origin"), "the collector can read the problem")
 }

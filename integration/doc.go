@@ -1,5 +1,6 @@
-// Package integration holds black-box tests: they speak to the API over a real TCP port, with the same wiring that
-// production has, on a real Postgres and a real Temporal server. Every answer is held against the published contract.
-// Tests share one running service and keep apart by having a tenant each; they look into the database only where a
-// fault has to be made.
+// Package integration tests the service as a black box: over TCP, with the wiring of production, on a real Postgres and a real
+// Temporal server. Every response is checked against the published contract.
+//
+// The tests share one running service and use a tenant each. They access the database directly only to cause a fault, to wait for
+// a background change or to check what is stored.
 package integration

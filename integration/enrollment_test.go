@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
 func TestEnrollmentCompletes(t *testing.T) {
@@ -35,7 +38,7 @@ func TestEnrollmentCompletes(t *testing.T) {
 	require.Equal(t, "none", done.string("anchor"))
 	require.NotEmpty(t, done.string("completed_at"))
 	again := w.Server.post(t, path+"/enrollments/complete", complete).is(200)
-	require.JSONEq(t, string(done.body), string(again.body), "the same session completes once")
+	require.JSONEq(t, string(done.body), string(again.body), "the same session completes one enrollment")
 	require.Equal(t, "enrolled", w.Server.get(t, path).is(200).string("enrollment"))
 	listed := w.Server.get(t, path+"/enrollments").is(200).list()
 	require.Len(t, listed, 1)
@@ -50,12 +53,12 @@ func TestEnrollmentFailsOnTooLittleEvidence(t *testing.T) {
 	session := w.session(t, subject, "enroll", typist("in a hurry"), 1)
 	failed := w.Server.post(t, path, object{"session": session}).is(200)
 	require.Equal(t, "failed", failed.string("status"))
-	require.NotEmpty(t, failed.strings("limitations"), "the limitation is named")
+	require.NotEmpty(t, failed.strings("limitations"), "the response names the limitation")
 	require.Nil(t, failed.value("completed_at"))
 	require.NotEqual(t, "enrolled", w.Server.get(t, "/api/v1/subjects/"+subject).is(200).string("enrollment"))
 
 	forced := w.Server.post(t, path, object{"session": session, "force": true}).is(200)
-	require.NotEqual(t, failed.string("id"), forced.string("id"), "after a failure it is another enrollment")
+	require.NotEqual(t, failed.string("id"), forced.string("id"), "a retry after a failure is a new enrollment")
 	require.NotEmpty(t, forced.strings("limitations"))
 }
 
@@ -84,4 +87,54 @@ func TestListTemplates(t *testing.T) {
 	require.NotEmpty(t, listed)
 	w.Server.post(t, path+"/rollback", object{"modality": "keystroke", "device_class": "desktop"}).problem(409, "no_earlier_template")
 	newSandbox(t).Server.get(t, path).problem(404, "not_found")
+}
+
+// enrollment_ready is computed from the key counts stored with each frame. It matches what the frames themselves contain:
+// across sessions, after a completed enrollment, and with frames that an earlier release stored without counts.
+func TestEnrollmentReadyMatchesStoredFrames(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	ada := typist("ada who is counted")
+	subject := r.subject(t)
+	scope := r.scope()
+	v, err := shared.Store.Subjects().Get(t.Context(), scope, subject)
+	require.NoError(t, err)
+	byFrames := func() bool {
+		stored, err := shared.Store.Enrollments().Frames(t.Context(), v.UID, "desktop")
+		require.NoError(t, err)
+		keys := map[string]int{}
+		for _, s := range stored {
+			var f features.Frame
+			require.NoError(t, f.UnmarshalBinary(s.Vector))
+			keys[s.SessionID] += f.Keys()
+		}
+		var amounts []scoring.SessionAmount
+		for _, n := range keys {
+			amounts = append(amounts, scoring.SessionAmount{Keys: n})
+		}
+		ready := scoring.Ready(amounts)
+		return ready.Ready || ready.Provisional
+	}
+	seen := map[bool]int{}
+	for round := range 2 {
+		last := ""
+		for session := range 3 {
+			last = r.open(t, subject)
+			for frame := range 3 {
+				ack := r.send(t, last, "enroll", ada.Frame(30+10*frame))
+				require.Equal(t, "accepted", ack.string("status"))
+				require.Equal(t, byFrames(), ack.value("enrollment_ready"), "round %d, session %d, frame %d", round, session, frame)
+				seen[byFrames()]++
+			}
+			if session == 0 {
+				_, err := shared.Store.Pool().Exec(t.Context(), "update frames set keys = null where session_id = $1", last)
+				require.NoError(t, err)
+			}
+			ada.NewDay()
+		}
+		done := r.Server.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": last}).is(200)
+		require.Equal(t, "completed", done.string("status"), "response: %s", done.body)
+	}
+	require.Positive(t, seen[true])
+	require.Positive(t, seen[false])
 }

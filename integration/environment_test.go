@@ -2,8 +2,11 @@ package integration_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
 func TestUpdateEnvironment(t *testing.T) {
@@ -21,15 +24,62 @@ func TestUpdateEnvironment(t *testing.T) {
 	require.Equal(t, "Alder Bank", changed.string("rp_name"))
 	require.Equal(t, []string{"http://localhost:9999"}, changed.strings("origins"))
 	require.InDelta(t, 3600, changed.value("hold_ttl_seconds"), 0)
-	require.InDelta(t, 300, changed.value("challenge_ttl_seconds"), 0, "what is left out stays")
+	require.InDelta(t, 300, changed.value("challenge_ttl_seconds"), 0, "omitted fields are unchanged")
 	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'environment.updated'", w.ID))
 
 	for name, origins := range map[string][]string{
-		"of another host": {"https://evil.example.com"}, "no origin": {"localhost"}, "with a path": {"http://localhost/x"},
+		"of another host": {"https://evil.example.com"}, "not an origin": {"localhost"}, "with a path": {"http://localhost/x"},
 	} {
 		require.Equal(t, []string{`["body","origins",0] value_error`}, w.Admin.patch(t, path, object{"origins": origins}).faults(), name)
 	}
 	live := made.Live.Admin.patch(t, path, object{"origins": []string{"http://localhost:8080"}})
-	require.Equal(t, []string{`["body","origins",0] value_error`}, live.faults(), "live has no origin of this machine")
-	require.Equal(t, changed.strings("origins"), w.Admin.get(t, path).is(200).strings("origins"), "what is refused changes nothing")
+	require.Equal(t, []string{`["body","origins",0] value_error`}, live.faults(), "live refuses local origins")
+	require.Equal(t, changed.strings("origins"), w.Admin.get(t, path).is(200).strings("origins"), "a refused request changes nothing")
+}
+
+// A changed setting applies to the next challenge, on every replica.
+func TestChangedSettingsReachTheNextChallenge(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	other := w.Server.at(replicaWithClock(t, clock.NewFake(time.Now()))) // its clock stands still, so that its caches do not expire
+	_, action := w.action(t, "enforce", challenging)
+	life := func(c caller) (float64, string) {
+		made := c.post(t, "/api/v1/authorize", request(w.subject(t), action)).is(200).string("challenge.id")
+		view := c.get(t, "/api/v1/challenges/"+made).is(200)
+		var seconds float64
+		err := shared.Store.Pool().QueryRow(t.Context(), "select extract(epoch from expires_at - created_at)::float8 from challenges where id = $1", made).Scan(&seconds)
+		require.NoError(t, err)
+		return seconds, view.string("display.requesting_application")
+	}
+	for _, c := range []caller{w.Server, other} { // fills both caches
+		seconds, _ := life(c)
+		require.EqualValues(t, 300, seconds)
+	}
+	w.Admin.patch(t, "/api/v1/environment", object{"challenge_ttl_seconds": 45, "rp_name": "Alder Bank"}).is(200)
+	seconds, name := life(w.Server)
+	require.EqualValues(t, 45, seconds)
+	require.Equal(t, "Alder Bank", name)
+	eventually(t, func() bool {
+		seconds, name := life(other)
+		return seconds == 45 && name == "Alder Bank"
+	}, "the other replica is notified")
+}
+
+// Names that users see contain no line breaks and no bidirectional control characters.
+func TestNamesRejectControlCharacters(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	for name, bad := range map[string]string{
+		"CR LF": "Alder\r\nBank", "C1": "Alder\u0085Bank", "bidi override": "Alder\u202eknaB", "isolate": "\u2066Alder",
+		"line separator": "Alder\u2028Bank",
+	} {
+		require.Equal(t, []string{`["body","rp_name"] control_character`}, w.Admin.patch(t, "/api/v1/environment", object{"rp_name": bad}).faults(), name)
+		require.Equal(t, []string{`["body","name"] control_character`},
+			w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": bad}).faults(), name)
+		require.Equal(t, []string{`["body","description"] control_character`},
+			w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/x", "description": bad}).faults(), name)
+	}
+	for _, good := range []string{"Müller & Söhne", "بنك", "銀行 <1>"} {
+		require.Equal(t, good, w.Admin.patch(t, "/api/v1/environment", object{"rp_name": good}).is(200).string("rp_name"))
+	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// erasedWithin is how long an erasure may take, its grace of 30 s included.
-const erasedWithin = 2 * time.Minute
+// erasureTimeout bounds an erasure, including its grace period of 30 s.
+const erasureTimeout = 2 * time.Minute
 
-// rowsWith counts, by table, the rows that hold the text in any column, bytes and JSON too.
+// rowsWith counts, by table, the rows that contain the text in any column, including bytes and JSON.
 func rowsWith(t *testing.T, text string) map[string]int {
 	t.Helper()
 	pool := shared.Core.Store.Pool()
@@ -46,7 +46,7 @@ func rowsWith(t *testing.T, text string) map[string]int {
 	return found
 }
 
-// historiesOf are the histories of the environment's runs, as Temporal keeps them and as whoever has the keys reads them.
+// historiesOf returns the workflow histories of the environment, as Temporal stores them and decrypted.
 func historiesOf(t *testing.T, environment string) (runs int, text string) {
 	t.Helper()
 	codec := workflows.NewCodec(shared.keys)
@@ -64,7 +64,7 @@ func historiesOf(t *testing.T, environment string) (runs int, text string) {
 				enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 				e, err := it.Next()
 				if err != nil {
-					break // removed meanwhile
+					break // removed in the meantime
 				}
 				all.Write(plainEvent(t, codec, e))
 			}
@@ -75,7 +75,7 @@ func historiesOf(t *testing.T, environment string) (runs int, text string) {
 	}
 }
 
-// plainEvent is an event with its payloads as they are and opened.
+// plainEvent returns an event with its payloads both as stored and decrypted.
 func plainEvent(t *testing.T, codec *workflows.Codec, e *historypb.HistoryEvent) []byte {
 	t.Helper()
 	raw, err := proto.Marshal(e)
@@ -91,11 +91,11 @@ func plainEvent(t *testing.T, codec *workflows.Codec, e *historypb.HistoryEvent)
 	return raw
 }
 
-// A person uses everything there is, is erased, and then no row of any table and no history of any run knows them. The
-// histories never did: payloads carry ids, digests and decisions.
+// A subject that has used every feature is erased. Afterwards no row and no workflow history contains it. Histories never did:
+// payloads carry ids, digests and decisions.
 func TestErasureLeavesNoTrace(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes the erasure's grace of 30 s")
+		t.Skip("takes the erasure's grace period of 30 s")
 	}
 	t.Parallel()
 	w := newSandbox(t)
@@ -114,25 +114,25 @@ func TestErasureLeavesNoTrace(t *testing.T) {
 	completed := w.authorize(t, subject, explicit, "challenge").string("challenge.id")
 	w.Server.post(t, "/api/v1/challenges/"+completed+"/complete", object{"method": "sandbox_confirm"}).is(200)
 	w.authorize(t, subject, explicit, "challenge")
-	w.Server.post(t, "/enrol", consenting(timings(subject, typist("canary")))).is(200)
+	w.Server.post(t, "/enrol", withConsent(phraseTimings(subject, typist("canary")))).is(200)
 	w.Server.post(t, path+"/passkeys/registration-grants", nil).is(201)
 	w.Server.post(t, path+"/recovery", object{"anchor": "none"}).is(201)
 	w.Server.post(t, path+"/export", nil).is(200)
-	eventually(t, func() bool { runs, _ := historiesOf(t, w.ID); return runs >= 4 }, "the runs are on record")
+	eventually(t, func() bool { runs, _ := historiesOf(t, w.ID); return runs >= 4 }, "the workflow runs are listed")
 
-	require.NotEmpty(t, rowsWith(t, subject), "the search must be able to find it")
+	require.NotEmpty(t, rowsWith(t, subject), "the search finds the subject before the erasure")
 	require.Greater(t, len(rowsWith(t, uid)), 8)
 	_, histories := historiesOf(t, w.ID)
-	require.Contains(t, histories, completed, "the search must be able to read payloads")
+	require.Contains(t, histories, completed, "the search reads decrypted payloads")
 	require.NotContains(t, histories, subject)
 	require.NotContains(t, histories, uid)
 
 	w.Server.delete(t, path).is(202)
 	w.Server.get(t, path).is(404)
-	require.Eventually(t, func() bool { return len(rowsWith(t, uid)) == 0 && len(rowsWith(t, subject)) == 0 }, erasedWithin, time.Second,
+	require.Eventually(t, func() bool { return len(rowsWith(t, uid)) == 0 && len(rowsWith(t, subject)) == 0 }, erasureTimeout, time.Second,
 		"rows: %v %v", rowsWith(t, uid), rowsWith(t, subject))
 	eventually(t, func() bool {
 		_, histories := historiesOf(t, w.ID)
 		return !strings.Contains(histories, completed)
-	}, "the history of the run is removed")
+	}, "the workflow history is removed")
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ordered is the order of the types that belong to one authorization or follow from one cause. What comes first in it is
-// never received behind what comes later.
-var ordered = [][]string{
+// causalOrder lists chains of event types of one authorization. An event is never received before its cause.
+var causalOrder = [][]string{
 	{"authorization.decided", "hold.opened", "hold.approved"},
 	{"authorization.decided", "challenge.requested", "challenge.completed"},
 }
 
-// inOrder requires of the types of one authorization's events that causes precede their consequences.
-func inOrder(t *testing.T, where, authorization string, types []string) {
+// requireCausalOrder requires that the events of one authorization follow their causes.
+func requireCausalOrder(t *testing.T, where, authorization string, types []string) {
 	t.Helper()
-	require.NotEmpty(t, types, "%s has no event of %s", where, authorization)
-	for _, chain := range ordered {
+	require.NotEmpty(t, types, "%s received no event of %s", where, authorization)
+	for _, chain := range causalOrder {
 		last := -1
 		for _, kind := range types {
 			if place := slices.Index(chain, kind); place >= 0 {
-				require.Greater(t, place, last, "%s has the events of %s as %v", where, authorization, types)
+				require.Greater(t, place, last, "%s received the events of %s as %v", where, authorization, types)
 				last = place
 			}
 		}
@@ -34,8 +33,8 @@ func TestEventsAreInCausalOrder(t *testing.T) {
 	t.Parallel()
 	const decisions = 30
 	w := newSandbox(t)
-	receiver := newRelyingParty(t)
-	w.hook(t, receiver, "authorization.*", "challenge.*", "hold.*")
+	receiver := newReceiver(t)
+	w.subscribe(t, receiver, "authorization.*", "challenge.*", "hold.*")
 	next := w.follow(t, "", "")
 	_, holds := w.action(t, "enforce", holding)
 	_, challenges := w.action(t, "enforce", challenging)
@@ -58,13 +57,13 @@ func TestEventsAreInCausalOrder(t *testing.T) {
 		wanted[held] = append(wanted[held], "hold.approved")
 		w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
 		wanted[asked.string("id")] = append(wanted[asked.string("id")], "challenge.completed")
-		total += 4 // each is followed by a decision of its own
+		total += 4 // each has a follow-up decision with two events
 	}
 
 	t.Run("stream", func(t *testing.T) {
 		got, position := map[string][]string{}, map[string]int{}
 		for n := range total {
-			e := streamed(t, w, next)
+			e := nextStreamedEvent(t, w, next)
 			got[e.authorization] = append(got[e.authorization], e.kind)
 			position[e.kind+e.authorization] = n
 		}
@@ -72,7 +71,7 @@ func TestEventsAreInCausalOrder(t *testing.T) {
 			require.Equal(t, types, got[id], "the stream's events of %s", id)
 		}
 		for followUp, held := range followUps {
-			require.Less(t, position["hold.approved"+held], position["authorization.decided"+followUp], "the approval precedes the decision that follows from it")
+			require.Less(t, position["hold.approved"+held], position["authorization.decided"+followUp], "the approval precedes its follow-up decision")
 		}
 	})
 	t.Run("activity and audit list", func(t *testing.T) {
@@ -106,7 +105,7 @@ func TestEventsAreInCausalOrder(t *testing.T) {
 			Sequence int
 		}) int {
 			return b.Sequence - a.Sequence
-		}), "the list is in the order of the chain")
+		}), "the list is in chain order")
 	})
 	t.Run("webhooks", func(t *testing.T) {
 		require.Eventually(t, func() bool { return len(receiver.types()) == total }, patience, 50*time.Millisecond)
@@ -119,16 +118,16 @@ func TestEventsAreInCausalOrder(t *testing.T) {
 			got[id] = append(got[id], d.Type)
 		}
 		for id, types := range got {
-			inOrder(t, "the webhook receiver", id, types)
+			requireCausalOrder(t, "the webhook receiver", id, types)
 		}
 	})
 }
 
-// told is an event of the stream by what it is about.
-type told struct{ kind, authorization string }
+// streamedEvent is an event of the stream about an authorization.
+type streamedEvent struct{ kind, authorization string }
 
-// streamed is the next event of the stream that is about an authorization.
-func streamed(t *testing.T, w world, next func() delivered) told {
+// nextStreamedEvent returns the next event of the stream about an authorization.
+func nextStreamedEvent(t *testing.T, w world, next func() delivered) streamedEvent {
 	t.Helper()
 	for {
 		e := next()
@@ -136,7 +135,7 @@ func streamed(t *testing.T, w world, next func() delivered) told {
 		require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), "select coalesce(authorization_id, '') from events where environment_id = $1 and id = $2",
 			w.ID, e.ID).Scan(&id))
 		if id != "" {
-			return told{e.Type, id}
+			return streamedEvent{e.Type, id}
 		}
 	}
 }

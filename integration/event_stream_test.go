@@ -4,17 +4,52 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// stream opens a stream with a key; the returned function waits for its end and answers its last line that is not empty.
+// follow opens an event stream. The returned function waits for its next event.
+func (w world) follow(t *testing.T, query, last string) func() delivered {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, shared.baseURL+"/api/v1/events/stream"+query, nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+w.Server.key)
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	lines := bufio.NewScanner(res.Body)
+	return func() delivered {
+		var d delivered
+		for lines.Scan() {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch {
+			case name == "id":
+				d.ID = value
+			case name == "event":
+				d.Type = value
+			case lines.Text() == "" && d.Type != "":
+				return d
+			}
+		}
+		require.NoError(t, lines.Err())
+		require.Fail(t, "the stream has ended")
+		return d
+	}
+}
+
+// stream opens an event stream with a key. The returned function waits for its end and returns its last non-empty line.
 func (w world) stream(t *testing.T, base, key string) (end func() string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -27,7 +62,7 @@ func (w world) stream(t *testing.T, base, key string) (end func() string) {
 	t.Cleanup(func() { _ = res.Body.Close() })
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	lines := bufio.NewScanner(res.Body)
-	require.True(t, lines.Scan(), "the stream begins")
+	require.True(t, lines.Scan(), "the stream sends its first line")
 	return func() string {
 		last := ""
 		for lines.Scan() {
@@ -43,13 +78,13 @@ func (w world) stream(t *testing.T, base, key string) (end func() string) {
 func (w world) serverKey(t *testing.T, expires *time.Time) identity.Issued {
 	t.Helper()
 	limit := plenty
-	issued, err := shared.Identity.Issue(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID},
+	issued, err := shared.Identity.Issue(t.Context(), w.scope(),
 		identity.Issue{Scope: models.ScopeServer, Name: "follower", RateLimit: &limit, ExpiresAt: expires}, "cli:test", "")
 	require.NoError(t, err)
 	return issued
 }
 
-// A stream lives as long as the key that opened it, and tells its client to connect again.
+// A stream ends with the key that opened it, and asks its client to reconnect.
 func TestEventStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -57,30 +92,30 @@ func TestEventStreamEndsWithItsKey(t *testing.T) {
 		t.Helper()
 		caller{base: shared.baseURL, key: key}.get(t, "/api/v1/events/stream").problem(401, "unauthenticated")
 	}
-	t.Run("that expires", func(t *testing.T) {
+	t.Run("expired", func(t *testing.T) {
 		t.Parallel()
 		soon := time.Now().Add(3 * time.Second)
 		issued := w.serverKey(t, &soon)
 		require.Equal(t, "retry: 2000", w.stream(t, shared.baseURL, issued.Key)())
 		refused(t, issued.Key)
 	})
-	t.Run("whose overlap ends", func(t *testing.T) {
+	t.Run("overlap ended", func(t *testing.T) {
 		t.Parallel()
 		issued := w.serverKey(t, nil)
 		before := w.stream(t, shared.baseURL, issued.Key)
 		rotated := w.Admin.post(t, "/api/v1/credentials/"+issued.ID+"/rotate", object{"overlap_seconds": 4}).is(200)
-		require.Equal(t, "retry: 2000", before(), "the stream of a rotated key ends with the notice")
+		require.Equal(t, "retry: 2000", before(), "the stream ends when its key is rotated")
 		fresh := w.stream(t, shared.baseURL, rotated.string("key"))
-		require.Equal(t, "retry: 2000", w.stream(t, shared.baseURL, issued.Key)(), "and another one with the overlap")
+		require.Equal(t, "retry: 2000", w.stream(t, shared.baseURL, issued.Key)(), "a stream of the old key ends with the overlap")
 		refused(t, issued.Key)
 		w.Admin.delete(t, "/api/v1/credentials/"+issued.ID).is(204)
 		require.Equal(t, "retry: 2000", fresh())
 	})
-	t.Run("that is revoked while notices are lost", func(t *testing.T) {
+	t.Run("revoked while notifications are lost", func(t *testing.T) {
 		t.Parallel()
 		issued := w.serverKey(t, nil)
 		end := w.stream(t, shared.baseURL, issued.Key)
-		// Revoked without a notice, as if LISTEN had been away just then; then every listener has to connect again.
+		// Revokes the key without a notification, as if the listener had been disconnected, and makes every listener reconnect.
 		_, err := shared.Core.Store.Pool().Exec(t.Context(), "update credentials set revoked_at = clock_timestamp() where id = $1", issued.ID)
 		require.NoError(t, err)
 		_, err = shared.Core.Store.Pool().Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
@@ -90,7 +125,7 @@ func TestEventStreamEndsWithItsKey(t *testing.T) {
 	})
 }
 
-// A notice about a credential ends the streams of keys that no longer hold, and no others.
+// A notification about credentials ends only the streams of invalid keys.
 func TestEventStreamSurvivesARecovery(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -100,4 +135,14 @@ func TestEventStreamSurvivesARecovery(t *testing.T) {
 	w.recover(t, subject)
 	require.Equal(t, "recovery.started", next().Type)
 	require.Equal(t, "recovery.ready", next().Type)
+}
+
+func TestEventStreamsAreLimitedPerEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	for range 100 {
+		w.follow(t, "?type=webhook.*", "")
+	}
+	a := w.Server.get(t, "/api/v1/events/stream").problem(429, "too_many_streams")
+	require.NotEmpty(t, a.header.Get("Retry-After"))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,74 +14,37 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
-	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
-// apart runs the whole service in this process with a database and a Temporal of the test's choice.
-func apart(t *testing.T, database, temporal, namespace string) (*wiring.Process, world) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	base := fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port)
-	ctx := context.WithoutCancel(t.Context())
-	core, err := wiring.Open(ctx, wiring.Settings{Log: shared.log, DatabaseURL: database, BaseURL: base, Keys: shared.keys, MaxConns: 8})
-	require.NoError(t, err)
-	_, _, err = core.Store.Migrate(ctx)
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: temporal, Namespace: namespace}})
-	require.NoError(t, err)
-	failed := make(chan error, 4)
-	stopAPI, err := p.StartAPI(ctx, failed, l)
-	require.NoError(t, err)
-	stopWorker := p.StartWorker(ctx, failed)
-	t.Cleanup(func() {
-		stopAPI()
-		stopWorker()
-		p.Close()
-		core.Close()
-	})
-	made, err := core.Tenancy.Create(ctx, tenancy.Spec{Name: t.Name(), RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true}, "cli:test")
-	require.NoError(t, err)
-	limit := plenty
-	key, err := core.Identity.Issue(ctx, store.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
-		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
-	require.NoError(t, err)
-	return p, world{Environment: made.Sandbox, Server: caller{base: base, key: key.Key}}
-}
-
-// traffic asks for decisions, one caller after the other, until it is stopped. Callers repeat a request that was not
-// answered with 200, as a relying party does.
+// traffic requests decisions from several callers until it is stopped. Like a relying party, a caller repeats a request until
+// the response is 200.
 type traffic struct {
 	w       world
 	subject string
-	actions map[string]string // key by the decision it leads to
+	actions map[string]string // action key by decision
 	mu      sync.Mutex
-	decided map[string]answer // by idempotency key
+	decided map[string]response // by idempotency key
 	bodies  map[string]object
-	refused atomic.Int64 // answers other than 200, and connections without an answer
+	refused atomic.Int64 // responses other than 200 and failed connections
 	stop    atomic.Bool
 	running sync.WaitGroup
 }
 
 func newTraffic(t *testing.T, w world) *traffic {
 	t.Helper()
-	tr := &traffic{w: w, subject: w.subject(t), actions: map[string]string{}, decided: map[string]answer{}, bodies: map[string]object{}}
+	tr := &traffic{w: w, subject: w.subject(t), actions: map[string]string{}, decided: map[string]response{}, bodies: map[string]object{}}
 	for decision, policy := range map[string]object{"allow": allowing, "challenge": challenging, "hold": holding} {
 		_, tr.actions[decision] = w.action(t, "enforce", policy)
 	}
 	return tr
 }
 
-// pace is how often each caller asks.
+// pace is the interval between the requests of one caller.
 const pace = 50 * time.Millisecond
 
 func (tr *traffic) start(callers int) {
@@ -100,7 +62,7 @@ func (tr *traffic) start(callers int) {
 	}
 }
 
-// ask repeats one request until it is answered.
+// ask repeats one request until the response is 200.
 func (tr *traffic) ask(body object) {
 	for !tr.stop.Load() {
 		a, err := tr.w.Server.send("POST", "/api/v1/authorize", body)
@@ -115,11 +77,11 @@ func (tr *traffic) ask(body object) {
 }
 
 // end stops the callers and returns what was decided, by decision.
-func (tr *traffic) end(t *testing.T) map[string][]answer {
+func (tr *traffic) end(t *testing.T) map[string][]response {
 	t.Helper()
 	tr.stop.Store(true)
 	tr.running.Wait()
-	out := map[string][]answer{}
+	out := map[string][]response{}
 	for _, a := range tr.decided {
 		a.t = t
 		out[a.string("decision")] = append(out[a.string("decision")], a)
@@ -133,13 +95,14 @@ func (tr *traffic) count() int {
 	return len(tr.decided)
 }
 
-// onRecord holds what was answered against what is in the database: each request is decided once, as its caller was told.
-func (tr *traffic) onRecord(t *testing.T, st *store.Store) {
+// requireRecorded compares the responses with the database: each request is decided once, with the decision that its caller
+// received.
+func (tr *traffic) requireRecorded(t *testing.T, st *store.Store) {
 	t.Helper()
 	for key, a := range tr.decided {
 		var id string
 		require.NoError(t, st.Pool().QueryRow(t.Context(), "select id from authorizations where environment_id = $1 and idempotency_key = $2",
-			tr.w.ID, key).Scan(&id), "an answered decision is not on record")
+			tr.w.ID, key).Scan(&id), "a returned decision is not in the database")
 		a.t = t
 		require.Equal(t, a.string("id"), id)
 		again, err := tr.w.Server.send("POST", "/api/v1/authorize", tr.bodies[key])
@@ -149,16 +112,16 @@ func (tr *traffic) onRecord(t *testing.T, st *store.Store) {
 }
 
 // resolve completes every challenge and approves every hold, each twice at once, and checks that each has one outcome.
-func (tr *traffic) resolve(t *testing.T, st *store.Store, decided map[string][]answer) {
+func (tr *traffic) resolve(t *testing.T, st *store.Store, decided map[string][]response) {
 	t.Helper()
 	var all sync.WaitGroup
 	var wrong atomic.Pointer[string]
-	turns := make(chan struct{}, 8) // however many there are to resolve: callers who ask again at once would outnumber the server
+	turns := make(chan struct{}, 8) // limits concurrency, so that retries do not overload the server
 	ask := func(path string, body object) {
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			together(2, func(int) {
+			concurrently(2, func(int) {
 				deadline := time.Now().Add(patience)
 				for {
 					a, err := tr.w.Server.send("POST", path, body)
@@ -187,11 +150,11 @@ func (tr *traffic) resolve(t *testing.T, st *store.Store, decided map[string][]a
 	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*), count(distinct parent_id) from authorizations where parent_id is not null").
 		Scan(&children, &parents))
 	require.Equal(t, len(decided["challenge"])+len(decided["hold"]), parents)
-	require.Equal(t, parents, children, "each is decided again once")
+	require.Equal(t, parents, children, "each has one follow-up decision")
 }
 
-// While Temporal is away authorize answers as ever; what a person wants to resolve is told to come back, and is as it was.
-// Once Temporal is back, what was opened meanwhile has its run, and everything resolves once.
+// During an outage of Temporal, authorize works, and completions and reviews are refused with 503 and change nothing. After the
+// outage, the challenges and holds opened in the meantime have their workflows, and each is resolved once.
 func TestTemporalOutageDuringTraffic(t *testing.T) {
 	t.Parallel()
 	database := testenv.Database(t)
@@ -199,7 +162,7 @@ func TestTemporalOutageDuringTraffic(t *testing.T) {
 	temporal, err := harness.NewProxy(address)
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
-	p, w := apart(t, database, temporal.Address(), namespace)
+	p, w := separateService(t, database, temporal.Address(), namespace)
 	tr := newTraffic(t, w)
 	tr.start(2)
 	eventually(t, func() bool { return tr.count() >= 12 }, "decisions before the outage")
@@ -214,42 +177,42 @@ func TestTemporalOutageDuringTraffic(t *testing.T) {
 	w.Server.post(t, "/api/v1/authorizations/"+h+"/review", object{"resolution": "reject"}).problem(503, "unavailable")
 	require.Equal(t, "pending", w.Server.get(t, "/api/v1/authorizations/"+h).is(200).string("review_status"))
 	eventually(t, func() bool { return tr.count() >= before+60 }, "decisions during the outage")
-	require.Zero(t, tr.refused.Load(), "no request was held up by it")
+	require.Zero(t, tr.refused.Load(), "no request was delayed by the outage")
 
 	temporal.Set(harness.Passing)
 	decided := tr.end(t)
-	var last answer
+	var last response
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the last answer to the cancellation: %d %s", last.status, last.body)
+			t.Logf("the last response to the cancellation: %d %s", last.status, last.body)
 		}
 	})
 	eventually(t, func() bool {
 		last = w.Server.post(t, "/api/v1/challenges/"+c+"/cancel", nil)
-		// A try that was answered 503 may have been the one that cancelled it.
+		// An attempt that got a 503 may have cancelled it.
 		return last.status == 200 || last.status == 409 && w.Server.get(t, "/api/v1/challenges/"+c).is(200).string("status") == "cancelled"
-	}, "resolving goes on")
+	}, "the challenge is cancelled")
 	eventually(t, func() bool {
 		a := w.Server.post(t, "/api/v1/authorizations/"+h+"/review", object{"resolution": "reject"})
 		return a.status == 200
-	}, "a review that was told to come back has come back")
-	tr.onRecord(t, p.Store)
+	}, "the review is retried successfully")
+	tr.requireRecorded(t, p.Store)
 	eventually(t, func() bool {
 		var waiting int
 		require.NoError(t, p.Store.Pool().QueryRow(t.Context(), "select count(*) from outbox where topic like '%.start'").Scan(&waiting))
 		return waiting == 0
-	}, "every run is started")
+	}, "every workflow is started")
 	tr.resolve(t, p.Store, decided)
 }
 
-// The Postgres server is killed and started again in the middle of traffic. Whoever gets no answer asks again; every
-// decision that was answered is on record, each request is decided once, and what was opened resolves once.
+// The Postgres server is killed and restarted during traffic. Callers without a response retry. Every returned decision is in the
+// database, each request is decided once, and every challenge and hold is resolved once.
 func TestPostgresKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "countersign-faults-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755)) // Postgres runs as another user where this one is root
+	require.NoError(t, os.Chmod(dir, 0o755)) // Postgres runs as another user if this one is root
 	begin := func(port int) *localpg.Server {
 		s, err := localpg.Start(context.WithoutCancel(t.Context()), localpg.Options{Dir: filepath.Join(dir, "pg"), Port: port})
 		require.NoError(t, err)
@@ -259,22 +222,22 @@ func TestPostgresKilledUnderLoad(t *testing.T) {
 	t.Cleanup(func() { _ = pg.Stop() })
 	require.NoError(t, pg.Create(t.Context(), "countersign"))
 	address, namespace := temporaltest.Namespace(t)
-	p, w := apart(t, pg.URL("countersign"), address, namespace)
+	p, w := separateService(t, pg.URL("countersign"), address, namespace)
 	tr := newTraffic(t, w)
 	tr.start(4)
-	eventually(t, func() bool { return tr.count() >= 24 }, "decisions before the fall")
+	eventually(t, func() bool { return tr.count() >= 24 }, "decisions before the crash")
 
 	port := pg.Port()
 	require.NoError(t, syscall.Kill(pg.PID(), syscall.SIGKILL))
 	<-pg.Done()
-	eventually(t, func() bool { return tr.refused.Load() > 0 }, "callers notice")
+	eventually(t, func() bool { return tr.refused.Load() > 0 }, "callers see failures")
 	pg = begin(port)
 	require.Equal(t, port, pg.Port())
 	before := tr.count()
-	eventually(t, func() bool { return tr.count() >= before+24 }, "decisions after the fall")
+	eventually(t, func() bool { return tr.count() >= before+24 }, "decisions after the crash")
 
 	decided := tr.end(t)
-	tr.onRecord(t, p.Store)
+	tr.requireRecorded(t, p.Store)
 	tr.resolve(t, p.Store, decided)
 	var twice int
 	require.NoError(t, p.Store.Pool().QueryRow(t.Context(), `select count(*) from (select 1 from authorizations where idempotency_key is not null

@@ -1,40 +1,36 @@
 package integration_test
 
 import (
-	"crypto/rand"
-	"fmt"
-	"hash/fnv"
-	"strings"
+	"bytes"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // object is a JSON object.
-type object = map[string]any
+type object = apitest.Object
 
-// audience is who proofs are for in most tests.
-const audience = "payments"
+// audience is the audience of proofs in most tests.
+const audience = apitest.Audience
 
-// unique is a short word that no other call returns.
-func unique() string { return strings.ToLower(rand.Text()[:12]) }
+var (
+	unique  = apitest.Unique
+	typist  = apitest.Typist
+	request = apitest.AuthorizeRequest
+)
 
-// action makes an action with an active policy and puts it into mode; its id and key are returned.
+// action creates an action with an active policy in the mode, and returns its id and its key.
 func (w world) action(t testing.TB, mode string, requirements object) (id, key string) {
 	t.Helper()
-	key = "payment.release_" + unique()
-	id = w.Server.post(t, "/api/v1/actions", object{
-		"key": key, "name": "Release a payment", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience},
-	}).is(201).string("id")
-	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": requirements}).is(201)
-	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
-	if mode != "test" {
-		w.Server.patch(t, "/api/v1/actions/"+id, object{"mode": mode}).is(200)
-	}
-	return id, key
+	return w.Server.relyingParty().CreateAction(t, apitest.Action{
+		Mode: mode, Name: "Release a payment", Consequence: "Money leaves the account.", Requirements: requirements,
+	})
 }
 
 // The policies by which a subject without evidence gets each decision.
@@ -45,33 +41,19 @@ var (
 	denying     = object{"coverage_min": "partial", "insufficient_evidence": "deny"}
 )
 
-// subject makes a subject.
+// subject creates a subject.
 func (w world) subject(t testing.TB) string {
 	t.Helper()
-	return w.Server.post(t, "/api/v1/subjects", object{"id": "person-" + unique()}).is(201).string("id")
+	return w.Server.relyingParty().CreateSubject(t)
 }
 
-// request is a good AuthorizeRequest.
-func request(subject, action string) object {
-	return object{
-		"subject": subject, "action": action, "resource": object{"type": "resource", "id": "payment-" + unique()},
-		"audience": audience, "requested_at": now(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
-	}
-}
-
-// authorize asks and requires the decision.
-func (w world) authorize(t testing.TB, subject, action, decision string) answer {
+// authorize requests a decision and requires it to be the given one.
+func (w world) authorize(t testing.TB, subject, action, decision string) response {
 	t.Helper()
-	a := w.Server.post(t, "/api/v1/authorize", request(subject, action)).is(200)
-	require.Equal(t, decision, a.string("decision"), "answered: %s", a.body)
+	r := w.Server.relyingParty().Authorize(t, subject, action)
+	a := response{t: t, status: r.Status, header: r.Header, body: r.Body}
+	require.Equal(t, decision, a.string("decision"), "response: %s", a.body)
 	return a
-}
-
-// typist is a made-up person; the name is the seed.
-func typist(name string) *synthetic.Typist {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return synthetic.NewTypist(h.Sum64())
 }
 
 const (
@@ -79,36 +61,95 @@ const (
 	frameMS   = 20_000
 )
 
-// session opens a session and sends frames of the typist as if they had just been typed.
+// session creates a session and submits frames of the typist as if they had just been typed.
 func (w world) session(t testing.TB, subject, purpose string, who *synthetic.Typist, frames int) string {
 	t.Helper()
-	id := w.Server.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
-	start := time.Now().Add(-time.Duration(frames) * frameMS * time.Millisecond)
-	for n := range frames {
-		w.Server.post(t, "/api/v1/sessions/"+id+"/evidence", evidence(who, purpose, start, n)).is(200)
-	}
-	return id
+	return w.Server.relyingParty().ObserveSession(t, subject, apitest.Observation{Typist: who, Purpose: purpose, Frames: frames, Keys: frameKeys})
 }
 
-// evidence is the nth frame of a session that began at start.
+// evidence is the body of the nth frame of a session that began at start.
 func evidence(who *synthetic.Typist, purpose string, start time.Time, n int) object {
-	at := start.Add(time.Duration(n+1) * frameMS * time.Millisecond)
-	return object{
-		"frame_id": fmt.Sprintf("frame-%d", n), "timestamp": float64(at.UnixMilli()) / 1000, "duration_ms": frameMS - 500,
-		"features": who.Frame(frameKeys), "purpose": purpose,
-	}
+	return apitest.Evidence(who, frameKeys, purpose, start, n)
 }
 
-// enrolled makes a subject that the typist is enrolled as.
+// enrolled creates a subject and enrolls the typist as it.
 func (w world) enrolled(t testing.TB, who *synthetic.Typist) string {
 	t.Helper()
-	subject := w.subject(t)
-	var last string
-	for range 3 {
-		last = w.session(t, subject, "enroll", who, 4)
-		who.NewDay()
+	return w.Server.relyingParty().Enroll(t, who, frameKeys)
+}
+
+// count returns the number that a query selects.
+func count(t *testing.T, query string, args ...any) int {
+	t.Helper()
+	var n int
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+func with(requirements object, more object) object {
+	out := object{}
+	for _, o := range []object{requirements, more} {
+		for k, v := range o {
+			out[k] = v
+		}
 	}
-	done := w.Server.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": last}).is(200)
-	require.Equal(t, "completed", done.string("status"), "answered: %s", done.body)
-	return subject
+	return out
+}
+
+// reviewer is another server credential of the environment.
+func (w world) reviewer(t *testing.T) caller {
+	t.Helper()
+	return caller{base: w.Server.base, key: w.issue(t, models.ScopeServer, nil)}
+}
+
+// cautious is a policy that allows the enrolled typist, holds others and challenges subjects without evidence.
+var cautious = object{
+	"claims": object{"operator_continuity": "likely"}, "coverage_min": "partial", "freshness_max_ms": 3_600_000,
+	"hold_on": []string{"continuity_mismatch", "continuity_recent_mismatch"},
+}
+
+func claim(claims any, name string) string {
+	list, _ := claims.([]any)
+	for _, c := range list {
+		if o, ok := c.(object); ok && o["claim"] == name {
+			s, _ := o["status"].(string)
+			return s
+		}
+	}
+	return ""
+}
+
+// claimReasons returns the reason codes of one claim of a profile.
+func claimReasons(claims any, name string) []any {
+	list, _ := claims.([]any)
+	for _, c := range list {
+		if o, ok := c.(object); ok && o["claim"] == name {
+			codes, _ := o["reason_codes"].([]any)
+			return codes
+		}
+	}
+	return nil
+}
+
+// pinned is a valid AuthorizeRequest that names the session.
+func pinned(subject, action, session string) object {
+	return with(request(subject, action), object{"session": session})
+}
+
+// syncBuffer collects what a process writes while a test reads it.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

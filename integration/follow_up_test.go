@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What changed between a decision and its completion counts: an action archived, a subject revoked, while a person confirms
-// or a reviewer thinks. The confirmation is taken, and the decision that follows is a denial.
+// A follow-up decision uses the current state: if the action was archived or the subject revoked in the meantime, the completion
+// or review succeeds and the follow-up decision is deny.
 func TestFollowUpDecisionChecksCurrentState(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -31,5 +31,5 @@ func TestFollowUpDecisionChecksCurrentState(t *testing.T) {
 			require.Contains(t, decided.strings("reason_codes"), reason)
 		}
 	}
-	require.Zero(t, count(t, "select count(*) from proofs where environment_id = $1", w.ID), "nothing was proven")
+	require.Zero(t, count(t, "select count(*) from proofs where environment_id = $1", w.ID), "no proof was issued")
 }

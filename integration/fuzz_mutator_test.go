@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// hostile is a request as it goes over the wire: nothing is put right on the way.
-type hostile struct {
-	operation, kind string // the operation that it is made of, and the kind of credential
+// hostileRequest is a request as it is sent: nothing is normalised.
+type hostileRequest struct {
+	operation, kind string // the operation it was derived from, and the kind of credential
 	method, target  string
 	header          [][2]string
 	body            []byte
 }
 
-// cutOff says that the request promises more than it brings, or may do so.
-func (h hostile) cutOff() bool {
+// cutOff reports whether the request may be shorter than it declares.
+func (h hostileRequest) cutOff() bool {
 	return slices.ContainsFunc(h.header, func(l [2]string) bool { return l[0] == "Transfer-Encoding" || l[0] == "Content-Length" })
 }
 
-// bytes is the request in HTTP/1.1.
-func (h hostile) bytes() []byte {
+// bytes encodes the request in HTTP/1.1.
+func (h hostileRequest) bytes() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", h.method, h.target)
 	counted := true
@@ -44,13 +44,13 @@ func (h hostile) bytes() []byte {
 	return b.Bytes()
 }
 
-// mutator makes bad requests out of good ones; all that it does follows from its seed.
+// mutator makes invalid requests from valid ones. It is deterministic for a seed.
 type mutator struct{ *rand.Rand }
 
 func pick[T any](m mutator, from []T) T { return from[m.IntN(len(from))] }
 
-// spoil changes one to three things of the request.
-func (m mutator) spoil(h hostile) hostile {
+// mutate changes one to three parts of the request.
+func (m mutator) mutate(h hostileRequest) hostileRequest {
 	for range 1 + m.IntN(3) {
 		switch n := m.IntN(20); {
 		case n < 8:
@@ -70,7 +70,7 @@ func (m mutator) spoil(h hostile) hostile {
 	return h
 }
 
-// values are what stands where something else should.
+// value returns an unexpected JSON value.
 func (m mutator) value() any {
 	return pick(m, []any{
 		nil, true, false, 0, -1, 1, 1.5, 1e15, 9007199254740993.0, -1e308, 1e308, 2147483648, 4294967296, "", " ", "a", "null", "0", "true",
@@ -81,7 +81,7 @@ func (m mutator) value() any {
 	})
 }
 
-// tree changes one place of a body that is JSON.
+// tree changes one value of a JSON body.
 func (m mutator) tree(body []byte) []byte {
 	var v any
 	if json.Unmarshal(body, &v) != nil {
@@ -131,7 +131,7 @@ func (m mutator) object(v map[string]any, depth int) any {
 	return out
 }
 
-// raw spoils the bytes of a body.
+// raw changes the bytes of a body.
 func (m mutator) raw(body []byte) []byte {
 	text := string(body)
 	cut := 0
@@ -180,7 +180,7 @@ func (m mutator) query(target string) string {
 	return target + separator + name + "=" + value
 }
 
-func (m mutator) headers(h hostile) hostile {
+func (m mutator) headers(h hostileRequest) hostileRequest {
 	set := func(name, value string) {
 		h.header = slices.DeleteFunc(slices.Clone(h.header), func(l [2]string) bool { return strings.EqualFold(l[0], name) })
 		h.header = append(h.header, [2]string{name, value})
@@ -219,7 +219,7 @@ func (m mutator) headers(h hostile) hostile {
 func zipped(body []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }

@@ -24,16 +24,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// The settings of the fuzzing: how long it goes on (`make fuzz-http` sets a minute; without it, a fixed number of requests
-// are made), and its seed.
+// The fuzzing is configured by its duration and its seed. Without a duration it sends a fixed number of requests; `make fuzz-http`
+// sets a minute.
 const (
 	fuzzTimeEnv = "COUNTERSIGN_FUZZ_TIME"
 	fuzzSeedEnv = "COUNTERSIGN_FUZZ_SEED"
 	fuzzSlice   = 1000
 )
 
-// Any bytes on any route, by whomever, are answered by a 4xx that names the fault (or rightly well): never by a 500, never
-// with anything of the inside, and what is refused changes nothing.
+// Any bytes on any route, with any credential, get a valid response: a success or a 4xx that names the fault, never a 500 and
+// never internal details. A refused request changes nothing.
 func TestFuzzHTTP(t *testing.T) {
 	t.Parallel()
 	seed := uint64(1)
@@ -69,9 +69,9 @@ type fuzz struct {
 	t        *testing.T
 	w        world
 	m        mutator
-	good     []hostile // requests that are well formed, to be spoiled
+	good     []hostileRequest // well-formed requests to mutate
 	keys     map[string]string
-	refused  []hostile
+	refused  []hostileRequest
 	took     []time.Duration
 	statuses map[int]int
 }
@@ -106,13 +106,13 @@ func newFuzz(t *testing.T, seed uint64) *fuzz {
 	bodies["submitEvidence"] = marshal(t, evidence(typist("fuzz"), "score", time.Now(), 0))
 	for _, op := range operations() {
 		if op.ID == "streamEvents" {
-			continue // does not end by itself
+			continue // has no end
 		}
 		target := op.Path
 		if !slices.Contains([]string{"archiveAction", "deleteSubject", "revokeSubject", "endSession", "cancelChallenge"}, op.ID) {
-			target = ids.Replace(target) // what ends a thing is asked of nobody's: the others need it
+			target = ids.Replace(target) // the operations that end a record use an unknown id, since the other operations need the record
 		}
-		f.good = append(f.good, hostile{
+		f.good = append(f.good, hostileRequest{
 			operation: op.ID, method: op.Method, target: concrete(openapi.Operation{Path: target}), body: bodies[op.ID],
 		})
 	}
@@ -126,7 +126,7 @@ func marshal(t testing.TB, v any) []byte {
 	return raw
 }
 
-// one makes one request, spoiled.
+// one sends one mutated request.
 func (f *fuzz) one() {
 	kinds := []string{server, server, server, admin, admin, admin, none, malformed, publishable, "foreign", "client"}
 	h := pick(f.m, f.good)
@@ -138,7 +138,7 @@ func (f *fuzz) one() {
 	if h.kind == "client" {
 		h.header = append(h.header, [2]string{"Origin", "https://app.example.com"})
 	}
-	h = f.m.spoil(h)
+	h = f.m.mutate(h)
 	start := time.Now()
 	a := f.exchange(h)
 	f.statuses[a.status]++
@@ -152,43 +152,43 @@ func (f *fuzz) one() {
 	}
 }
 
-// exchange speaks to the service over a connection of its own. No answer is one only to a request that ends before its end.
-func (f *fuzz) exchange(h hostile) answer {
+// exchange sends a request on its own connection. Only a truncated request may get no response.
+func (f *fuzz) exchange(h hostileRequest) response {
 	f.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(shared.baseURL, "http://"))
-	require.NoError(f.t, err, "the service lives")
+	require.NoError(f.t, err, "the service accepts connections")
 	defer func() { _ = conn.Close() }()
 	require.NoError(f.t, conn.SetDeadline(time.Now().Add(patience)))
 	raw := h.bytes()
 	go func() {
-		_, _ = conn.Write(raw) // an answer may come before all of it is taken
+		_, _ = conn.Write(raw) // the response may arrive before the whole request is read
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
 		}
 	}()
 	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: h.method})
 	if err != nil && h.cutOff() {
-		return answer{t: f.t}
+		return response{t: f.t}
 	}
-	require.NoError(f.t, err, "no answer to %.1200q", raw)
+	require.NoError(f.t, err, "no response to %.1200q", raw)
 	body, err := io.ReadAll(res.Body)
-	require.NoError(f.t, err, "half an answer to %.2000q", raw)
+	require.NoError(f.t, err, "truncated response to %.2000q", raw)
 	require.NoError(f.t, res.Body.Close())
-	return answer{t: f.t, status: res.StatusCode, header: res.Header, body: body}
+	return response{t: f.t, status: res.StatusCode, header: res.Header, body: body}
 }
 
 var inside = regexp.MustCompile(`SQLSTATE|pq:|goroutine |\.go:\d|panic|runtime error|gorm|pgx|relation "|violates|internal/`)
 
-// judge holds an answer against what every answer must be.
-func (f *fuzz) judge(h hostile, a answer) {
+// judge checks the rules that apply to every response.
+func (f *fuzz) judge(h hostileRequest, a response) {
 	f.t.Helper()
-	sent := fmt.Sprintf("by %s: %.1200q\nanswered %d: %.1000s", h.kind, h.bytes(), a.status, a.body)
-	if a.status == http.StatusServiceUnavailable { // a machine under load may have to say so
+	sent := fmt.Sprintf("by %s: %.1200q\nresponse %d: %.1000s", h.kind, h.bytes(), a.status, a.body)
+	if a.status == http.StatusServiceUnavailable { // allowed on a loaded machine
 		require.NotEmpty(f.t, a.header.Get("Retry-After"), sent)
 	} else {
 		require.Less(f.t, a.status, 500, sent)
 	}
-	require.False(f.t, inside.MatchString(stripped(a.body)) && a.status >= 400, "tells of the inside\n%s", sent)
+	require.False(f.t, inside.MatchString(stripped(a.body)) && a.status >= 400, "shows internal details\n%s", sent)
 	require.NotEmpty(f.t, a.header.Get("X-Request-Id"), sent)
 	path, _, _ := strings.Cut(h.target, "?")
 	id := operationOf(h.method, path)
@@ -223,7 +223,7 @@ func (f *fuzz) judge(h hostile, a answer) {
 	}
 }
 
-// stripped leaves out what the answer quotes of the request: the names of properties and of what was sent.
+// stripped returns the texts of a problem without what it quotes from the request.
 func stripped(body []byte) string {
 	var p struct{ Title, Detail string }
 	if json.Unmarshal(body, &p) != nil {
@@ -232,27 +232,27 @@ func stripped(body []byte) string {
 	return p.Title + p.Detail
 }
 
-// refusedAgain makes everything once more that was refused, and counts the rows of the environment before and after.
+// refusedAgain repeats the refused requests and compares the environment's row counts before and after.
 func (f *fuzz) refusedAgain() {
 	f.t.Helper()
 	for len(f.refused) > 0 {
 		before := f.rows()
 		passed := 0
-		f.refused = slices.DeleteFunc(f.refused, func(h hostile) bool {
+		f.refused = slices.DeleteFunc(f.refused, func(h hostileRequest) bool {
 			a := f.exchange(h)
 			if a.status != 0 && a.status < 400 {
-				passed++ // what it needs is there by now: not one to count by
+				passed++ // it succeeds now, so it does not count
 			}
 			return a.status != 0 && a.status < 400
 		})
 		if passed == 0 {
-			require.Equal(f.t, before, f.rows(), "what is refused changes nothing; the newest events: %v", f.newest())
+			require.Equal(f.t, before, f.rows(), "a refused request changes nothing; the newest events: %v", f.newest())
 			return
 		}
 	}
 }
 
-// newest are the newest events of the environment.
+// newest returns the newest events of the environment.
 func (f *fuzz) newest() []string {
 	f.t.Helper()
 	rows, err := shared.Store.Pool().Query(f.t.Context(), "select type || ' by ' || actor from events where environment_id = $1 order by id desc limit 3", f.w.ID)
@@ -262,8 +262,8 @@ func (f *fuzz) newest() []string {
 	return out
 }
 
-// rows counts what the environment has in every table, but for what counts requests themselves (quotas, kept answers) and
-// what workflows do meanwhile.
+// rows counts the environment's rows in every table, except those that requests themselves write (quotas, stored responses) and
+// those of workflows.
 func (f *fuzz) rows() map[string]int {
 	f.t.Helper()
 	rows, err := shared.Store.Pool().Query(f.t.Context(), `select table_name from information_schema.columns where table_schema = 'public'

@@ -29,7 +29,7 @@ import (
 // logEnv, set to a level, shows the service's own log.
 const logEnv = "COUNTERSIGN_TEST_LOG"
 
-// patience is how long a test waits for what must happen; a loaded machine may take its time.
+// patience is how long a test waits for a condition. It is generous because a loaded machine is slow.
 const patience = 60 * time.Second
 
 // service is the running service that all tests share.
@@ -53,22 +53,22 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if seen, err := testenv.CheckEvents(context.Background(), shared.database); err != nil {
-		fmt.Fprintf(os.Stderr, "integration: events that are not what their types' schemas say (%d types seen): %v\n", len(seen), err)
+		fmt.Fprintf(os.Stderr, "integration: events that violate the schema of their type (%d types seen): %v\n", len(seen), err)
 		code = 1
 	}
 	if err := testenv.CheckOrder(context.Background(), shared.database); err != nil {
-		fmt.Fprintln(os.Stderr, "integration: events that do not stand behind their causes:", err)
+		fmt.Fprintln(os.Stderr, "integration: events that precede their causes:", err)
 		code = 1
 	}
 	stop()
-	if err := checkShown(); err != nil && code == 0 {
+	if err := checkCoverage(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "integration:", err)
 		code = 1
 	}
 	os.Exit(code)
 }
 
-// start brings up the service in this process on a database and a namespace of its own.
+// start starts the service in this process, on its own database and Temporal namespace.
 func (s *service) start(ctx context.Context) (stop func(), err error) {
 	var stops []func()
 	stopAll := func() {
@@ -120,7 +120,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 
 type listeners struct{ api, ops net.Listener }
 
-// process builds a process on the shared database and namespace, with ports of its own.
+// process creates a process on the shared database and namespace, with its own ports.
 func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, listeners, error) {
 	var l listeners
 	var err error
@@ -151,56 +151,6 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// later is an API on the same data whose clock runs ahead by d: what a replica would answer then.
-func later(t *testing.T, d time.Duration) string {
-	t.Helper()
-	return under(t, clock.Offset(clock.System(), d))
-}
-
-// under is an API on the same data under a clock of its own.
-func under(t *testing.T, c clock.Clock) string {
-	t.Helper()
-	p, l, err := shared.process(t.Context(), c)
-	require.NoError(t, err)
-	failed := make(chan error, 2)
-	stop, err := p.StartAPI(context.WithoutCancel(t.Context()), failed, l.api)
-	require.NoError(t, err)
-	require.NoError(t, l.ops.Close())
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-		p.Core.Close()
-	})
-	return "http://" + l.api.Addr().String()
-}
-
-// beside is a further API on the shared data and the shared Temporal, with settings of its own where they are given.
-func beside(t *testing.T, s wiring.Settings) (base string) {
-	t.Helper()
-	s.DatabaseURL, s.Keys, s.BaseURL = shared.database, shared.keys, shared.baseURL
-	core, err := wiring.Open(context.WithoutCancel(t.Context()), s)
-	require.NoError(t, err)
-	t.Cleanup(core.Close)
-	_, base = serving(t, core)
-	return base
-}
-
-// serving starts an API on a core and the shared Temporal. It stops before the core's own cleanup.
-func serving(t *testing.T, core *wiring.Core) (*wiring.Process, string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}})
-	require.NoError(t, err)
-	stop, err := p.StartAPI(context.WithoutCancel(t.Context()), make(chan error, 2), l)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-	})
-	return p, "http://" + l.Addr().String()
-}
-
 // world is one environment of a tenant with its keys.
 type world struct {
 	models.Environment
@@ -208,15 +158,15 @@ type world struct {
 	issued                     map[models.Scope]identity.Issued
 }
 
-// tenant is a customer that no other test knows.
+// tenant is a tenant that no other test uses.
 type tenant struct {
 	Sandbox, Live world
 }
 
-// plenty is a quota that no test uses up.
+// plenty is an hourly quota that no test exhausts.
 const plenty = 10_000_000
 
-// newTenant makes a tenant whose passkeys live on localhost.
+// newTenant creates a tenant whose relying party id is localhost.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
 	made, err := shared.Tenancy.Create(t.Context(), tenancy.Spec{
@@ -226,7 +176,7 @@ func newTenant(t *testing.T) tenant {
 	return tenant{Sandbox: newWorld(t, made.Sandbox), Live: newWorld(t, made.Live)}
 }
 
-// newSandbox is the sandbox of a tenant of its own.
+// newSandbox creates a tenant and returns its sandbox.
 func newSandbox(t *testing.T) world {
 	t.Helper()
 	return newTenant(t).Sandbox
@@ -243,7 +193,7 @@ func newWorld(t *testing.T, env models.Environment) world {
 	return w
 }
 
-// issue makes a further key; the limit is plenty where it is nil.
+// issue creates another key of the environment. A nil limit means plenty.
 func (w world) issue(t *testing.T, scope models.Scope, limit *int) string {
 	t.Helper()
 	if limit == nil {
@@ -251,23 +201,25 @@ func (w world) issue(t *testing.T, scope models.Scope, limit *int) string {
 		limit = &n
 	}
 	in := identity.Issue{Scope: scope, Name: "test", RateLimit: limit}
-	issued, err := shared.Identity.Issue(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test", "")
+	issued, err := shared.Identity.Issue(t.Context(), w.scope(), in, "cli:test", "")
 	require.NoError(t, err)
 	w.issued[scope] = issued
 	return issued.Key
 }
 
-// eventually waits for a condition that another process brings about.
+// eventually waits until holds returns true.
 func eventually(t *testing.T, holds func() bool, what string) {
 	t.Helper()
 	require.Eventually(t, holds, patience, 50*time.Millisecond, what)
 }
 
-// together runs f n times at once and waits for all of them.
-func together(n int, f func(i int)) {
+// concurrently runs f n times at once and waits for all of them.
+func concurrently(n int, f func(i int)) {
 	var running sync.WaitGroup
 	for i := range n {
 		running.Go(func() { f(i) })
 	}
 	running.Wait()
 }
+
+func (w world) scope() store.Scope { return store.Scope{Tenant: w.TenantID, Environment: w.ID} }

@@ -9,14 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// count runs a query that answers one number.
-func count(t *testing.T, query string, args ...any) int {
-	t.Helper()
-	var n int
-	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), query, args...).Scan(&n))
-	return n
-}
-
 func TestAuthorizeRejectsReusedKeysAndNonces(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -88,7 +80,7 @@ func TestIdempotencyKeyFormat(t *testing.T) {
 		"a": 201, "!~": 201, strings.Repeat("k", 255): 201, strings.Repeat("l", 256): 422, "a b": 422, "ü": 422, "a\tb": 422,
 	} {
 		a := w.Server.with("Idempotency-Key", key).post(t, "/api/v1/subjects", nil)
-		require.Equal(t, status, a.status, "%q answered: %s", key, a.body)
+		require.Equal(t, status, a.status, "%q response: %s", key, a.body)
 		if status == 422 {
 			require.Equal(t, []string{`["header","Idempotency-Key"] string_pattern_mismatch`}, a.faults())
 		}

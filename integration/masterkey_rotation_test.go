@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,38 +10,21 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// replicaWith starts an API with master keys of its own, as serve does: it compares them first.
-func replicaWith(t *testing.T, database string, keys ...string) (*wiring.Process, string, error) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	ring, err := keyring.Parse(strings.Join(keys, ","))
-	require.NoError(t, err)
-	core, err := wiring.Open(ctx, wiring.Settings{Log: shared.log, Clock: clock.System(), DatabaseURL: database, BaseURL: shared.baseURL, Keys: ring, MaxConns: 4})
-	require.NoError(t, err)
-	t.Cleanup(core.Close)
-	if err := core.Check(ctx); err != nil {
-		return nil, "", err
-	}
-	p, base := serving(t, core)
-	return p, base, nil
-}
-
-// While a master key is rotated, replicas with either order of the keys read what the others write: API keys, sessions and
-// proofs.
+// During the rotation of a master key, replicas with either order of the keys read what the others write: API keys, sessions
+// and proofs.
 func TestMasterKeyRotationWithRunningReplicas(t *testing.T) {
 	t.Parallel()
 	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
 	t.Cleanup(drop)
 	old, fresh := keyring.Generate(), keyring.Generate()
-	first, base, err := replicaWith(t, database, old)
+	first, base, err := replicaWithKeys(t, database, old)
 	require.NoError(t, err)
 	made, err := first.Tenancy.Create(t.Context(), tenancy.Spec{Name: "n", RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true}, "cli:test")
 	require.NoError(t, err)
@@ -59,17 +41,17 @@ func TestMasterKeyRotationWithRunningReplicas(t *testing.T) {
 	who := typist("rotating")
 	session := w.session(t, subject, "score", who, 0)
 
-	behind, behindURL, err := replicaWith(t, database, old, fresh)
+	behind, behindURL, err := replicaWithKeys(t, database, old, fresh)
 	require.NoError(t, err)
-	front, frontURL, err := replicaWith(t, database, fresh, old)
+	front, frontURL, err := replicaWithKeys(t, database, fresh, old)
 	require.NoError(t, err)
 	callers := []caller{w.Server, issue(behind), issue(front)}
 	for range 2 {
-		_, err = front.Signing.Rotate(t.Context(), w.scope(), "cli:test") // what signs in the end is sealed by the new key
+		_, err = front.Signing.Rotate(t.Context(), w.scope(), "cli:test") // the active signing key is then sealed with the new master key
 		require.NoError(t, err)
 	}
 	n, start := 0, time.Now().Add(-12*frameMS*time.Millisecond)
-	for _, url := range []string{frontURL, behindURL, frontURL} { // each opens the session's state as the one before sealed it
+	for _, url := range []string{frontURL, behindURL, frontURL} { // each reads the session state that the previous replica sealed
 		for _, c := range callers {
 			n++
 			frame := evidence(who, "score", start, n)
@@ -86,11 +68,11 @@ func TestMasterKeyRotationWithRunningReplicas(t *testing.T) {
 
 	var mismatch *masterkey.Mismatch
 	for _, keys := range [][]string{{old}, {fresh}, {keyring.Generate()}} {
-		_, _, err = replicaWith(t, database, keys...)
+		_, _, err = replicaWithKeys(t, database, keys...)
 		require.ErrorAs(t, err, &mismatch)
 	}
 	eventually(t, func() bool {
 		_, checks := ready(t, first)
 		return checks["master_key"] == "degraded"
-	}, "the replica that was not restarted shows it")
+	}, "/readyz of the replica that was not restarted reports it")
 }

@@ -2,10 +2,12 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +38,10 @@ func TestMetricsReportTheBacklog(t *testing.T) {
 			strings.Contains(text, `countersign_task_queue_backlog{type="workflow"}`) &&
 			strings.Contains(text, `countersign_backlog_oldest_seconds{kind="signing_key",topic=""}`) &&
 			strings.Contains(text, "countersign_db_connections_allowed ")
-	}, "the figures of what waits")
+	}, "the backlog metrics")
 }
 
-// What an operator sees of evidence: how much is refused, and why. The reason is a code of ours and nothing that was sent.
+// The metrics count rejected frames by reason. The reason is one of the service's codes and nothing that the client sent.
 func TestMetricsCountFramesByReason(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -54,15 +56,15 @@ func TestMetricsCountFramesByReason(t *testing.T) {
 	require.NotContains(t, text, "hunter2")
 }
 
-// Every figure that the dashboard and the alert rules ask for is one that the service shows.
+// Every metric that the dashboard and the alert rules use exists.
 func TestDashboardsNameExistingMetrics(t *testing.T) {
 	t.Parallel()
 	known := make(chan *prometheus.Desc, 1000)
 	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
 	t.Cleanup(drop)
-	address, namespace := temporaltest.Namespace(t) // its worker must not take the others' tasks
-	p, _ := apart(t, database, address, namespace)
+	address, namespace := temporaltest.Namespace(t) // keeps its worker from taking tasks of other tests
+	p, _ := separateService(t, database, address, namespace)
 	p.Ops.Registry.Describe(known)
 	close(known)
 	names := map[string]bool{}
@@ -76,7 +78,45 @@ func TestDashboardsNameExistingMetrics(t *testing.T) {
 		require.NotEmpty(t, found)
 		for _, name := range found {
 			base := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
-			require.True(t, names[name] || names[base], "%s asks for %s", file, name)
+			require.True(t, names[name] || names[base], "%s uses %s", file, name)
 		}
 	}
+}
+
+func TestMetricsAreServedAsTextAndJSON(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.Server.get(t, "/api/v1/credential").is(200)
+	text := w.Server.get(t, "/metrics").is(200)
+	require.Contains(t, text.header.Get("Content-Type"), "text/plain")
+	require.Contains(t, string(text.body), "# TYPE countersign_http_request_seconds histogram")
+	require.Contains(t, string(text.body), `operation="getCredential"`)
+	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
+	w.authorize(t, w.subject(t), action, "allow")
+	text = w.Server.get(t, "/metrics").is(200)
+	require.Contains(t, string(text.body), `countersign_decision_seconds_count{decision="allow",mode="enforce"}`)
+	require.Contains(t, string(text.body), `countersign_decision_stage_seconds_count{stage="write"}`)
+
+	summary := w.Server.with("Accept", "application/json").get(t, "/metrics").is(200)
+	require.Contains(t, summary.header.Get("Content-Type"), "application/json")
+	require.Equal(t, "test", summary.string("mode"))
+	var figures map[string]any
+	summary.into(&figures)
+	latency := figures["countersign_http_request_seconds{method=GET}{operation=getCredential}{status=200}"]
+	require.NotEmpty(t, latency, fmt.Sprint(figures))
+}
+
+// metric returns the value of one metric of the operations port.
+func metric(t *testing.T, name string) int {
+	t.Helper()
+	res, err := http.Get(shared.opsURL + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)$`).FindSubmatch(text)
+	require.NotNil(t, found, name)
+	n, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	return n
 }

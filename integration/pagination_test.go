@@ -9,7 +9,7 @@ import (
 
 var nextPage = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
 
-// Lists come newest first, fifty at a time where nothing is said, and Link leads through them without gap or repetition.
+// Lists are sorted newest first with fifty items per page by default. Following Link returns each item exactly once.
 func TestListPagination(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -31,7 +31,7 @@ func TestListPagination(t *testing.T) {
 		}
 		path = ""
 		if m := nextPage.FindStringSubmatch(page.header.Get("Link")); m != nil {
-			require.Contains(t, m[1], "status=active", "a filter stays")
+			require.Contains(t, m[1], "status=active", "the link keeps the filter")
 			path = m[1]
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A draft that asks for less would have let the challenged through; asking so changes nothing.
+// A more permissive draft would have allowed the challenged requests. The simulation changes nothing.
 func TestSimulatePolicyVersion(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -27,7 +27,7 @@ func TestSimulatePolicyVersion(t *testing.T) {
 
 	same := w.Server.post(t, versions+"/1/simulate", object{"last": 2}).is(200)
 	require.InDelta(t, 2, same.value("decisions"), 0)
-	require.InDelta(t, 0, same.value("changed"), 0, "the version that decided decides the same again")
+	require.InDelta(t, 0, same.value("changed"), 0, "the version that decided makes the same decisions")
 
 	require.Equal(t, "draft", w.Server.get(t, versions+"/2").is(200).string("status"))
 	w.authorize(t, w.subject(t), action, "challenge")

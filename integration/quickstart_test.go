@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestQuickstart does what docs/quickstart.md and README.md tell a newcomer to do, command by command.
+// TestQuickstart runs every command of docs/quickstart.md.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
-	dir := asDeveloper(t, newSandbox(t))
-	script := blocks(t, "../docs/quickstart.md", "sh") + "\nexport BASE KEY SUBJECT NAME\n(cd \"$SDK\" && go run \"$PROGRAM\")\n"
+	dir := developerFolder(t, newSandbox(t))
+	script := codeBlocks(t, "../docs/quickstart.md", "sh") + "\nexport BASE KEY SUBJECT NAME\n(cd \"$SDK\" && go run \"$PROGRAM\")\n"
 	sdk, err := filepath.Abs("../sdk/go")
 	require.NoError(t, err)
-	// Inside the SDK's module, so that its import is the one beside it.
+	// The program runs inside the SDK's module, so that it imports that version.
 	program := filepath.Join(dir, "main.go")
-	require.NoError(t, os.WriteFile(program, []byte(blocks(t, "../docs/quickstart.md", "go")), 0o600))
-	output := shell(t, dir, script, "SDK="+sdk, "PROGRAM="+program)
+	require.NoError(t, os.WriteFile(program, []byte(codeBlocks(t, "../docs/quickstart.md", "go")), 0o600))
+	output := runShell(t, dir, script, "SDK="+sdk, "PROGRAM="+program)
 	for _, want := range []string{"challenge\n", "proof of ", `"valid":true`, "proof_consumed", "verified offline: quickstart."} {
 		require.Contains(t, output, want)
 	}
@@ -29,16 +29,16 @@ func TestQuickstart(t *testing.T) {
 
 func TestREADMECommands(t *testing.T) {
 	t.Parallel()
-	dir := asDeveloper(t, newSandbox(t))
-	text := blocks(t, "../README.md", "sh")
+	dir := developerFolder(t, newSandbox(t))
+	text := codeBlocks(t, "../README.md", "sh")
 	register, ask := text[strings.Index(text, "KEY=$(sed"):], text[:strings.Index(text, "make run")]
-	output := shell(t, dir, register+"\n"+ask)
+	output := runShell(t, dir, register+"\n"+ask)
 	require.Contains(t, output, `"decision":"challenge"`)
 	require.Contains(t, output, "insufficient_evidence")
 }
 
-// asDeveloper is a folder as make run leaves it, about the shared service.
-func asDeveloper(t *testing.T, w world) string {
+// developerFolder is a folder like the one that make run creates, for the shared service.
+func developerFolder(t *testing.T, w world) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".data"), 0o700))
@@ -46,8 +46,8 @@ func asDeveloper(t *testing.T, w world) string {
 	return dir
 }
 
-// blocks are a page's fenced blocks of one language, one after the other.
-func blocks(t *testing.T, page, language string) string {
+// codeBlocks returns a page's code blocks of one language, concatenated.
+func codeBlocks(t *testing.T, page, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func blocks(t *testing.T, page, language string) string {
 	return strings.Join(all, "\n")
 }
 
-func shell(t *testing.T, dir, script string, env ...string) string {
+func runShell(t *testing.T, dir, script string, env ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", strings.ReplaceAll(script, "http://localhost:8080", shared.baseURL))
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -1,19 +1,24 @@
 package integration_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
 )
 
-// An admin key gives no key of its own more than the operator allows, neither a new one nor by rotating.
+// An admin key cannot create or rotate a key with a higher quota than the operator allows.
 func TestQuotaCeilingIsSetByTheOperator(t *testing.T) {
 	t.Parallel()
 	both := newTenant(t)
 	for limit, w := range map[int]world{1000: both.Sandbox, 10_000: both.Live} {
-		create := func(rate int) answer {
+		create := func(rate int) response {
 			return w.Admin.post(t, "/api/v1/credentials", object{"scope": "admin", "name": "more", "rate_limit": rate})
 		}
 		for _, rate := range []int{limit + 1, 1_000_000_000} {
@@ -37,4 +42,69 @@ func TestQuotaCeilingIsSetByTheOperator(t *testing.T) {
 	raised := live.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "more", "rate_limit": ceiling}).is(201)
 	require.Equal(t, "50000", caller{base: shared.baseURL, key: raised.string("key")}.get(t, "/api/v1/credential").is(200).header.Get("X-RateLimit-Limit"))
 	require.NotEmpty(t, live.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "more", "rate_limit": ceiling + 1}).faults())
+}
+
+func TestQuotaDefaults(t *testing.T) {
+	t.Parallel()
+	made := newTenant(t)
+	for limit, w := range map[string]world{"1000": made.Sandbox, "10000": made.Live} {
+		key := w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "plain"}).is(201).string("key")
+		require.Equal(t, limit, caller{base: shared.baseURL, key: key}.get(t, "/api/v1/credential").is(200).header.Get("X-RateLimit-Limit"))
+	}
+}
+
+// Quotas are per credential. Forwarded client addresses do not change them.
+func TestQuotaIgnoresForwardedAddresses(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	limit := 3
+	limited := caller{base: shared.baseURL, key: w.issue(t, models.ScopeServer, &limit)}
+	for n := range limit {
+		limited.with("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", n)).get(t, "/api/v1/credential").is(200)
+	}
+	limited.with("X-Forwarded-For", "198.51.100.9").with("X-Real-IP", "198.51.100.9").get(t, "/api/v1/credential").problem(429, "rate_limited")
+}
+
+func TestQuotaIsReportedAndEnforced(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	limit := 5
+	c := caller{base: shared.baseURL, key: w.issue(t, models.ScopeServer, &limit)}
+	for range limit {
+		a := c.get(t, "/api/v1/credential").is(200)
+		for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+			require.NotEmpty(t, a.header.Get(name), name)
+		}
+	}
+	refused := c.get(t, "/api/v1/credential").problem(http.StatusTooManyRequests, "rate_limited")
+	require.NotEmpty(t, refused.header.Get("Retry-After"))
+	w.Server.get(t, "/api/v1/credential").is(200)
+}
+
+// A burst on several replicas, with the old and the new key of a credential during its rotation, counts against one quota.
+func TestQuotaIsSharedByReplicasAndKeys(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	const limit = 40
+	made := w.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "burst", "rate_limit": limit}).is(201)
+	rotated := w.Admin.post(t, "/api/v1/credentials/"+made.string("id")+"/rotate", object{"overlap_seconds": 3600}).is(200)
+	bases := []string{shared.baseURL, replica(t, wiring.Settings{Log: shared.log}), replica(t, wiring.Settings{Log: shared.log})}
+	keys := []string{made.string("key"), rotated.string("key")}
+	statuses, hour := make([]int, 6*limit), time.Now().Truncate(time.Hour)
+	concurrently(len(statuses), func(i int) {
+		a, err := caller{base: bases[i%len(bases)], key: keys[i/len(bases)%len(keys)]}.send("GET", "/api/v1/credential", nil)
+		if err == nil {
+			statuses[i] = a.status
+		}
+	})
+	passed := 0
+	for _, status := range statuses {
+		require.Contains(t, []int{200, 429}, status)
+		if status == 200 {
+			passed++
+		}
+	}
+	windows := 1 + int(time.Now().Truncate(time.Hour).Sub(hour)/time.Hour) // two if an hour began in the meantime
+	require.LessOrEqual(t, passed, windows*limit)
+	require.Greater(t, passed, limit/2, "replicas reserve only a small part of the quota")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
-// paced is what the typist types in a frame when every time is the factor of the usual.
+// paced is a frame of the typist with every time multiplied by factor.
 func paced(who *synthetic.Typist, factor float64) features.Frame {
 	keys := who.Type(frameKeys)
 	start := keys[0].Press
@@ -20,7 +20,7 @@ func paced(who *synthetic.Typist, factor float64) features.Frame {
 	return features.Extract(features.Raw{Keys: keys, ClockMS: 1})
 }
 
-// pacedSession is a session of another day at a pace.
+// pacedSession submits a session of another day at a pace.
 func (w world) pacedSession(t *testing.T, subject, purpose string, who *synthetic.Typist, factor float64, frames int) string {
 	t.Helper()
 	who.NewDay()
@@ -34,7 +34,7 @@ func (w world) pacedSession(t *testing.T, subject, purpose string, who *syntheti
 	return id
 }
 
-// notTrusted is how many of four sessions at a pace are neither confirmed nor likely.
+// notTrusted counts how many of four sessions at a pace are neither confirmed nor likely.
 func (w world) notTrusted(t *testing.T, subject string, who *synthetic.Typist, factor float64) int {
 	t.Helper()
 	n := 0
@@ -48,27 +48,27 @@ func (w world) notTrusted(t *testing.T, subject string, who *synthetic.Typist, f
 	return n
 }
 
-// Somebody enrolls while they still learn what they type, and gets 30 % faster. Enrolling again brings the error back down,
-// because a template is learned from what came since the last one; the one before stays to go back to. An enrollment of
-// one session is provisional, and says so wherever it is used.
+// A typist enrolls while learning a text and becomes 30 % faster. A second enrollment lowers the error rate again, since it uses
+// only the evidence since the first one. The previous template remains for a rollback. An enrollment of one session is
+// provisional, and every profile that uses it says so.
 func TestReenrollmentFollowsALearningCurve(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject, ada := w.subject(t), typist("ada learns")
 	path := "/api/v1/subjects/" + subject
-	enroll := func(frames int, factors ...float64) answer {
+	enroll := func(frames int, factors ...float64) response {
 		last := ""
 		for _, f := range factors {
 			last = w.pacedSession(t, subject, "enroll", ada, f, frames)
 		}
 		done := w.Server.post(t, path+"/enrollments/complete", object{"session": last}).is(200)
-		require.Equal(t, "completed", done.string("status"), "answered: %s", done.body)
+		require.Equal(t, "completed", done.string("status"), "response: %s", done.body)
 		return done
 	}
 	enroll(4, 1, .97, .94)
 	early := w.notTrusted(t, subject, ada, .7)
 	again := enroll(4, .7, .7, .7)
-	require.InDelta(t, 12, again.value("windows_accepted"), 0, "what was learned from before is not learned from again")
+	require.InDelta(t, 12, again.value("windows_accepted"), 0, "evidence of an earlier enrollment is not used again")
 	later := w.notTrusted(t, subject, ada, .7)
 	require.Greater(t, early, later)
 	require.LessOrEqual(t, later, 1)
@@ -90,8 +90,8 @@ func TestReenrollmentFollowsALearningCurve(t *testing.T) {
 	require.Equal(t, "active", back.string("status"))
 }
 
-// A session that has ten thousand frames is answered like any other, whether they enroll or score. The first ones are
-// copied in the database: what they did to the session's state is shown in internal/behavior/scoring.
+// A session of ten thousand frames works like any other, for enrollment and for scoring. Most frames are copied in the
+// database; internal/behavior/scoring tests how frames change the state of a session.
 func TestSessionOfTenThousandFrames(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -115,7 +115,7 @@ func TestSessionOfTenThousandFrames(t *testing.T) {
 			for n := range 5 {
 				body := evidence(ada, purpose, start, 5+n)
 				ack := w.Server.post(t, "/api/v1/sessions/"+id+"/evidence", body).is(200)
-				require.Equal(t, "accepted", ack.string("status"), "answered: %s", ack.body)
+				require.Equal(t, "accepted", ack.string("status"), "response: %s", ack.body)
 			}
 			profile := w.Server.get(t, "/api/v1/sessions/"+id+"/assessment").is(200)
 			require.Contains(t, []string{"confirmed", "likely", "uncertain"}, claim(profile.value("claims"), "operator_continuity"))

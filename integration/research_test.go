@@ -7,12 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
-// A frame's vector is kept for learning where page, subject and environment agree (the deployment does, in these tests), and
-// goes when the subject withdraws.
+// A frame's vector is stored for research if the page, the subject, the environment and the deployment agree (in these tests the
+// deployment does), and deleted when the subject withdraws consent.
 func TestResearchRequiresEveryConsent(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -31,7 +30,7 @@ func TestResearchRequiresEveryConsent(t *testing.T) {
 			frame["research_optin"] = optin
 		}
 		a := c.post(t, "/api/v1/sessions/"+sessions[subject]+"/evidence", frame).is(200)
-		require.Equal(t, "accepted", a.string("status"), "answered: %s", a.body)
+		require.Equal(t, "accepted", a.string("status"), "response: %s", a.body)
 	}
 	kept := func() int { return count(t, "select count(*) from research_vectors where environment_id = $1", w.ID) }
 	consent := func(subject string, yes bool) {
@@ -40,13 +39,13 @@ func TestResearchRequiresEveryConsent(t *testing.T) {
 
 	consent(willing, true)
 	send(w.Server, willing, true)
-	require.Zero(t, kept(), "research is not switched on for the environment")
+	require.Zero(t, kept(), "research is not enabled for the environment")
 	keeper := research.New(shared.Store, shared.keys, false)
-	_, err := keeper.SetEnabled(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, true, false, time.Now(), "cli:tenant research")
+	_, err := keeper.SetEnabled(t.Context(), w.scope(), true, false, time.Now(), "cli:tenant research")
 	require.NoError(t, err)
 	send(w.Server, willing, nil)
 	send(w.Server, willing, false)
-	require.Zero(t, kept(), "the page did not say so")
+	require.Zero(t, kept(), "the page did not opt in")
 	send(w.Server, other, true)
 	require.Zero(t, kept(), "the subject did not consent")
 	send(w.Server, willing, true)
@@ -60,7 +59,7 @@ func TestResearchRequiresEveryConsent(t *testing.T) {
 	exported := w.Server.post(t, "/api/v1/subjects/"+willing+"/export", nil).is(200)
 	require.Len(t, exported.value("data.research_vectors"), 2)
 	consent(willing, false)
-	require.Equal(t, 1, kept(), "those of the other stay")
+	require.Equal(t, 1, kept(), "the vectors of the other subject remain")
 	send(w.Server, willing, true)
 	require.Equal(t, 1, kept())
 	w.Server.delete(t, "/api/v1/subjects/"+other).is(202)

@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onDatabase runs statements as the administrator of the shared database.
-func onDatabase(t *testing.T, statements ...string) {
+// execSQL runs statements on the shared database.
+func execSQL(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		_, err := shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), s) // also when the test is over
+		_, err := shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), s) // cleanups run after the test's context has ended
 		require.NoError(t, err, s)
 	}
 }
 
-// A disk that is full refuses every decision with 503, stores none by half, and the same request is answered once there is
-// room again. What only reads goes on. cmd/chaos fills a real disk, where root may mount a small one.
+// With a full disk every decision is refused with 503 and none is stored partially. The same request succeeds once there is
+// space. Reads are unaffected. cmd/chaos fills a real disk.
 func TestFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -29,22 +29,22 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	subject := w.subject(t)
 	before := w.authorize(t, subject, action, "allow")
 	name := "full_" + unique()
-	onDatabase(t, `create function `+name+`() returns trigger language plpgsql as $$
+	execSQL(t, `create function `+name+`() returns trigger language plpgsql as $$
 		begin raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`,
 		`create trigger `+name+` before insert on events for each row when (new.environment_id = '`+w.ID+`') execute function `+name+`()`)
-	room := func() { onDatabase(t, `drop trigger if exists `+name+` on events`, `drop function if exists `+name) }
+	room := func() { execSQL(t, `drop trigger if exists `+name+` on events`, `drop function if exists `+name) }
 	t.Cleanup(room)
 
 	refused := request(subject, action)
 	got := w.Server.post(t, "/api/v1/authorize", refused).is(http.StatusServiceUnavailable)
 	require.NotEmpty(t, got.header.Get("Retry-After"))
 	require.NotContains(t, string(got.body), "base/1/2")
-	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 20}, tally(t, 20, func() (answer, error) {
+	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 20}, countStatuses(t, 20, func() (response, error) {
 		return w.Server.send("POST", "/api/v1/authorize", request(subject, action))
 	}))
 	w.Server.post(t, "/api/v1/subjects", object{"id": "late-" + unique()}).is(http.StatusServiceUnavailable)
 	w.Server.get(t, "/api/v1/authorizations/"+before.string("id")).is(200)
-	require.Len(t, w.Server.get(t, "/api/v1/authorizations").is(200).list(), 1, "nothing is stored by half")
+	require.Len(t, w.Server.get(t, "/api/v1/authorizations").is(200).list(), 1, "nothing is stored partially")
 
 	room()
 	first := w.Server.post(t, "/api/v1/authorize", refused).is(200)
@@ -53,7 +53,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	require.Len(t, w.Server.get(t, "/api/v1/authorizations").is(200).list(), 2)
 }
 
-// A server that gives no further connections costs the requests that would have needed them, and those alone.
+// If Postgres grants no more connections, only the requests that need one are refused.
 func TestExhaustedConnectionsShedLoad(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -62,40 +62,40 @@ func TestExhaustedConnectionsShedLoad(t *testing.T) {
 	role := "few_" + unique()
 	as, err := url.Parse(shared.database)
 	require.NoError(t, err)
-	onDatabase(t, `create role `+role+` login password 'few' in role `+pgx.Identifier{as.User.Username()}.Sanitize())
-	t.Cleanup(func() { onDatabase(t, `drop role `+role) })
+	execSQL(t, `create role `+role+` login password 'few' in role `+pgx.Identifier{as.User.Username()}.Sanitize())
+	t.Cleanup(func() { execSQL(t, `drop role `+role) })
 	as.User = url.UserPassword(role, "few")
-	b := newBehindAs(t, as.String())
+	b := newProxiedDatabase(t, as.String())
 	caller := w.Server.at(b.url)
-	// Some connections are left: with one, each request may lose it to another between its statements.
-	require.Equal(t, 20, tally(t, 20, func() (answer, error) {
+	// Leaves a few connections: with only one, a request may lose it to another between its statements.
+	require.Equal(t, 20, countStatuses(t, 20, func() (response, error) {
 		return caller.send("POST", "/api/v1/authorize", request(subject, action))
 	})[http.StatusOK])
 
-	onDatabase(t, `alter role `+role+` connection limit 1`, `select pg_terminate_backend(pid) from (select pid, row_number() over (order by backend_start) n
+	execSQL(t, `alter role `+role+` connection limit 1`, `select pg_terminate_backend(pid) from (select pid, row_number() over (order by backend_start) n
 		from pg_stat_activity where usename = '`+role+`' and query not ilike 'listen%') held where n > 4`)
-	got := tally(t, 200, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
-	require.Positive(t, got[http.StatusOK], "connections that are there go on: %v", got)
-	require.Positive(t, got[http.StatusServiceUnavailable], "the rest come again: %v", got)
-	require.Equal(t, 200, got[http.StatusOK]+got[http.StatusServiceUnavailable], "and nothing else happens: %v", got)
+	got := countStatuses(t, 200, func() (response, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+	require.Positive(t, got[http.StatusOK], "open connections are used: %v", got)
+	require.Positive(t, got[http.StatusServiceUnavailable], "the rest are refused with 503: %v", got)
+	require.Equal(t, 200, got[http.StatusOK]+got[http.StatusServiceUnavailable], "there is no other status: %v", got)
 
-	onDatabase(t, `alter role `+role+` connection limit -1`)
+	execSQL(t, `alter role `+role+` connection limit -1`)
 	eventually(t, func() bool {
-		got := tally(t, 20, func() (answer, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
+		got := countStatuses(t, 20, func() (response, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
 		return got[http.StatusOK] == 20
-	}, "it recovers")
+	}, "the service recovers")
 }
 
-// A Temporal that answers slowly delays what waits for it, and what cannot be waited for comes again: no decision does.
+// A slow Temporal delays reviews or makes them unavailable. Decisions are unaffected.
 func TestSlowTemporalDelaysNoDecision(t *testing.T) {
 	t.Parallel()
-	h := newOnHold(t)
+	h := newPendingHold(t)
 	h.temporal.Slow(300 * time.Millisecond)
-	reviews, decisions := h.tally(t, 40)
+	reviews, decisions := h.countStatuses(t, 40)
 	require.Equal(t, map[int]int{http.StatusOK: 40}, decisions)
-	require.Equal(t, 40, reviews[http.StatusOK]+reviews[http.StatusServiceUnavailable], "nothing else happens: %v", reviews)
+	require.Equal(t, 40, reviews[http.StatusOK]+reviews[http.StatusServiceUnavailable], "there is no other status: %v", reviews)
 
 	h.temporal.Slow(0)
-	h.reviewed(t)
+	h.requireReviewed(t)
 	require.Equal(t, "approved", h.caller.get(t, "/api/v1/authorizations/"+h.hold).is(200).string("review_status"))
 }

@@ -6,27 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/countersign-dev/countersign/models"
 )
 
-// reviewer is a further server credential of the environment.
-func (w world) reviewer(t *testing.T) caller {
-	t.Helper()
-	return caller{base: w.Server.base, key: w.issue(t, models.ScopeServer, nil)}
-}
-
-func with(requirements object, more object) object {
-	out := object{}
-	for _, o := range []object{requirements, more} {
-		for k, v := range o {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-// Two people must approve, and neither may be the one who asked.
+// Two reviewers must approve, and the requester is not one of them.
 func TestReviewRequiresSeveralReviewers(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -47,7 +29,7 @@ func TestReviewRequiresSeveralReviewers(t *testing.T) {
 	for range 2 {
 		pending := ann.post(t, path, approve).is(http.StatusAccepted)
 		require.Equal(t, "pending", pending.string("review_status"))
-		require.EqualValues(t, 1, pending.value("approvals.given"), "the same reviewer twice is one approval")
+		require.EqualValues(t, 1, pending.value("approvals.given"), "a reviewer counts once")
 		require.EqualValues(t, 2, pending.value("approvals.required"))
 	}
 	queue := ann.get(t, "/api/v1/reviews?action="+action).is(200).list()
@@ -58,14 +40,14 @@ func TestReviewRequiresSeveralReviewers(t *testing.T) {
 
 	receipt := bob.post(t, path, approve).is(200)
 	require.Equal(t, "allow", receipt.string("decision.decision"))
-	require.Equal(t, receipt.body, cat.post(t, path, approve).is(200).body, "the same resolution gets the stored receipt")
+	require.Equal(t, receipt.body, cat.post(t, path, approve).is(200).body, "the same resolution returns the stored receipt")
 	require.Equal(t, "review_resolved", cat.post(t, path, object{"resolution": "reject"}).is(409).string("code"))
 	trace := w.Server.get(t, "/api/v1/authorizations/"+held).is(200)
 	require.Equal(t, "approved", trace.string("review_status"))
 	require.Contains(t, trace.string("reviewed_by"), "crd_")
 }
 
-// One rejection overrules approvals, also the reviewer's own.
+// One rejection overrides approvals, including the reviewer's own.
 func TestReviewRejectionOverridesApprovals(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -86,13 +68,13 @@ func TestPolicyValidatesReviewRequirements(t *testing.T) {
 		w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": with(holding, wrong)}).is(422)
 	}
 	plain := w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": holding}).is(201)
-	require.NotContains(t, string(plain.body), "approvals_required", "what was not asked for is neither shown nor hashed")
+	require.NotContains(t, string(plain.body), "approvals_required", "omitted requirements are neither shown nor hashed")
 	given := w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": with(holding, object{"approvals_required": 1})}).is(201)
 	require.EqualValues(t, 1, given.value("requirements.approvals_required"))
 	require.NotEqual(t, plain.string("content_hash"), given.string("content_hash"))
 }
 
-// The queue is filtered by what reviewers go by, and says what is due first.
+// The queue can be filtered and sorted by due time.
 func TestReviewQueueFilters(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -132,4 +114,83 @@ func TestReviewQueueFilters(t *testing.T) {
 	w.Server.post(t, "/api/v1/authorizations/"+older+"/review", object{"resolution": "reject"}).is(200)
 	require.Equal(t, []string{older}, list("status=rejected"))
 	require.EqualValues(t, 1, w.Server.get(t, "/api/v1/reviews/counts").is(200).value("pending"))
+}
+
+func TestReviewApprovesAHold(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	queue := w.Server.get(t, "/api/v1/reviews?status=pending").is(200).list()
+	require.Len(t, queue, 1)
+	require.Equal(t, held, queue[0]["authorization"])
+
+	approve := object{"resolution": "approve", "note": "Called back."}
+	path := "/api/v1/authorizations/" + held + "/review"
+	receipt := w.Server.post(t, path, approve).is(200)
+	require.Equal(t, "allow", receipt.string("decision.decision"))
+	require.NotEmpty(t, receipt.string("decision.proof"))
+	require.JSONEq(t, string(receipt.body), string(w.Server.post(t, path, approve).is(200).body))
+	w.Server.post(t, path, object{"resolution": "reject"}).is(409)
+
+	trace := w.Server.get(t, "/api/v1/authorizations/"+held).is(200)
+	require.Equal(t, "hold", trace.string("decision"))
+	require.Equal(t, "approved", trace.string("review_status"))
+	require.NotEmpty(t, trace.string("reviewed_by"))
+	require.Equal(t, receipt.string("decision.id"), trace.string("review_authorization_id"))
+	require.Empty(t, w.Server.get(t, "/api/v1/reviews?status=pending").is(200).list())
+}
+
+func TestReviewRejectsAHold(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	receipt := w.Server.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "reject"}).is(200)
+	require.Equal(t, "manually_rejected", receipt.string("outcome.outcome"))
+	trace := w.Server.get(t, "/api/v1/authorizations/"+held).is(200)
+	require.Equal(t, "rejected", trace.string("review_status"))
+	require.Equal(t, "manually_rejected", trace.string("outcome"))
+}
+
+func TestReviewConcurrentResolutionsHaveOneWinner(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	const n = 12
+	answers := make([]response, n)
+	errs := make([]error, n)
+	concurrently(n, func(i int) {
+		resolution := "approve"
+		if i%2 == 1 {
+			resolution = "reject"
+		}
+		answers[i], errs[i] = w.Server.send("POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": resolution})
+	})
+	won := map[string]int{}
+	for i, a := range answers {
+		require.NoError(t, errs[i])
+		a.t = t
+		if a.status == 200 {
+			won[a.string("resolution")]++
+		} else {
+			require.Equal(t, 409, a.status, "response: %s", a.body)
+		}
+	}
+	require.Len(t, won, 1, "approve and reject must not both win: %v", won)
+	var children int
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), "select count(*) from authorizations where parent_id = $1", held).Scan(&children))
+	require.LessOrEqual(t, children, 1)
+}
+
+func TestReviewRejectsResolvedAndExpiredHolds(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	path := "/api/v1/authorizations/" + w.authorize(t, w.subject(t), action, "hold").string("id") + "/review"
+	w.Server.post(t, path, object{"resolution": "reject"}).is(200)
+	w.Server.post(t, path, object{"resolution": "approve"}).problem(409, "review_resolved")
+	late := "/api/v1/authorizations/" + w.authorize(t, w.subject(t), action, "hold").string("id") + "/review"
+	w.Server.at(replicaAhead(t, 73*time.Hour)).post(t, late, object{"resolution": "approve"}).problem(409, "review_expired")
 }

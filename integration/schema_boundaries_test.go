@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi/edges"
 )
 
-// schemaTypes are the types of faults that come from a schema. A body that keeps the schema may still be refused for what no
-// schema can say, such as an unknown reason code.
+// schemaTypes are the fault types of schema violations. A body that satisfies the schema may still be refused for rules that a
+// schema cannot express, such as unknown reason codes.
 var schemaTypes = []string{
 	"missing", "extra_forbidden", "string_type", "int_type", "int_from_float", "float_type", "bool_type", "list_type", "dict_type",
 	"none_required", "string_too_short", "string_too_long", "string_pattern_mismatch", "enum", "literal_error", "greater_than_equal",
@@ -28,29 +28,29 @@ func document(t testing.TB) *edges.Document {
 	return doc
 }
 
-// keepsSchema requires that the answer blames no schema.
-func (a answer) keepsSchema(sent any) {
+// hasNoSchemaFault requires that the response reports no schema violation.
+func (a response) hasNoSchemaFault(sent any) {
 	a.t.Helper()
-	require.Less(a.t, a.status, 500, "sent: %s, answered: %s", sent, a.body)
+	require.Less(a.t, a.status, 500, "request: %s, response: %s", sent, a.body)
 	if a.status != http.StatusUnprocessableEntity {
 		return
 	}
 	for _, f := range a.faults() {
 		_, typ, _ := strings.Cut(f, "] ")
-		require.NotContains(a.t, schemaTypes, typ, "sent: %s, answered: %s", sent, a.body)
+		require.NotContains(a.t, schemaTypes, typ, "request: %s, response: %s", sent, a.body)
 	}
 }
 
-// blames requires that the answer names the fault.
-func (a answer) blames(loc []any, typ string, sent any) {
+// hasFault requires that the response reports the fault.
+func (a response) hasFault(loc []any, typ string, sent any) {
 	a.t.Helper()
-	require.Equal(a.t, http.StatusUnprocessableEntity, a.status, "sent: %s, answered: %s", sent, a.body)
+	require.Equal(a.t, http.StatusUnprocessableEntity, a.status, "request: %s, response: %s", sent, a.body)
 	at, err := json.Marshal(loc)
 	require.NoError(a.t, err)
-	require.Contains(a.t, a.faults(), string(at)+" "+typ, "sent: %s, answered: %s", sent, a.body)
+	require.Contains(a.t, a.faults(), string(at)+" "+typ, "request: %s, response: %s", sent, a.body)
 }
 
-// Every rule of every request body, at its edge and just outside. docs/contract.md points here.
+// Each rule of each request body is tested at its boundary and just outside. docs/contract.md refers to these tests.
 func TestRequestBoundaryValues(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -66,16 +66,16 @@ func TestRequestBoundaryValues(t *testing.T) {
 				require.NoError(t, err)
 				a := w.Admin.do(t, ops[r.Operation].Method, concrete(ops[r.Operation]), body)
 				if c.Good {
-					a.keepsSchema(body)
+					a.hasNoSchemaFault(body)
 				} else {
-					a.blames(c.Loc, c.Type, body)
+					a.hasFault(c.Loc, c.Type, body)
 				}
 			}
 		})
 	}
 }
 
-// Every rule of every parameter in a path or a query.
+// Each rule of each path and query parameter is tested at its boundary and just outside.
 func TestParameterBoundaryValues(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -87,23 +87,23 @@ func TestParameterBoundaryValues(t *testing.T) {
 		t.Run(r.Name(), func(t *testing.T) {
 			t.Parallel()
 			op := ops[r.Operation]
-			ask := func(value string) answer {
+			ask := func(value string) response {
 				if r.In == "path" {
 					return w.Admin.do(t, op.Method, concrete(openapi.Operation{Path: strings.ReplaceAll(op.Path, "{"+r.Param+"}", url.PathEscape(value))}), nil)
 				}
 				return w.Admin.do(t, op.Method, concrete(op)+"?"+url.Values{r.Param: {value}}.Encode(), nil)
 			}
 			for _, value := range r.Good {
-				ask(value).keepsSchema(value)
+				ask(value).hasNoSchemaFault(value)
 			}
 			for _, value := range r.Bad {
-				ask(value).blames([]any{r.In, r.Param}, r.BadWithType, value)
+				ask(value).hasFault([]any{r.In, r.Param}, r.BadWithType, value)
 			}
 		})
 	}
 }
 
-// defaults: what an omitted field is taken for shows in the answer.
+// The response shows the default of each omitted field.
 func TestDefaultsOfOmittedFields(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -115,20 +115,20 @@ func TestDefaultsOfOmittedFields(t *testing.T) {
 	session := w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201)
 	frozen := w.Server.post(t, "/api/v1/subjects/"+subject+"/adaptation/freeze", object{}).is(200)
 	for name, c := range map[string]struct{ got, want any }{
-		"ActionCreate/proof_ttl_seconds":                action.pair("proof_ttl_seconds", 300.0),
-		"ActionCreate/resource_type":                    action.pair("resource_type", "resource"),
-		"ActionCreate/risk_class":                       action.pair("risk_class", "high"),
-		"PolicyRequirements/coverage_min":               version.pair("requirements.coverage_min", "partial"),
-		"PolicyRequirements/freshness_max_ms":           version.pair("requirements.freshness_max_ms", 60000.0),
-		"PolicyRequirements/insufficient_evidence":      version.pair("requirements.insufficient_evidence", "challenge"),
-		"PolicyRequirements/max_challenges":             version.pair("requirements.max_challenges", 2.0),
-		"PolicyRequirements/explicit_approval_required": version.pair("requirements.explicit_approval_required", false),
-		"EvaluationCriteria/min_shadow_decisions":       evaluation.pair("success_criteria.min_shadow_decisions", 50.0),
-		"EvaluationCriteria/min_outcome_coverage":       evaluation.pair("success_criteria.min_outcome_coverage", 0.5),
-		"EvaluationCriteria/max_abstention_rate":        evaluation.pair("success_criteria.max_abstention_rate", 0.5),
-		"ClientTokenCreate/ttl_seconds":                 token.pair("ttl_seconds", 900.0),
-		"SessionCreate/device_class":                    session.pair("device_class", "unknown"),
-		"AdaptationFreeze/frozen":                       frozen.pair("adaptation_frozen", true),
+		"ActionCreate/proof_ttl_seconds":                action.gotWant("proof_ttl_seconds", 300.0),
+		"ActionCreate/resource_type":                    action.gotWant("resource_type", "resource"),
+		"ActionCreate/risk_class":                       action.gotWant("risk_class", "high"),
+		"PolicyRequirements/coverage_min":               version.gotWant("requirements.coverage_min", "partial"),
+		"PolicyRequirements/freshness_max_ms":           version.gotWant("requirements.freshness_max_ms", 60000.0),
+		"PolicyRequirements/insufficient_evidence":      version.gotWant("requirements.insufficient_evidence", "challenge"),
+		"PolicyRequirements/max_challenges":             version.gotWant("requirements.max_challenges", 2.0),
+		"PolicyRequirements/explicit_approval_required": version.gotWant("requirements.explicit_approval_required", false),
+		"EvaluationCriteria/min_shadow_decisions":       evaluation.gotWant("success_criteria.min_shadow_decisions", 50.0),
+		"EvaluationCriteria/min_outcome_coverage":       evaluation.gotWant("success_criteria.min_outcome_coverage", 0.5),
+		"EvaluationCriteria/max_abstention_rate":        evaluation.gotWant("success_criteria.max_abstention_rate", 0.5),
+		"ClientTokenCreate/ttl_seconds":                 token.gotWant("ttl_seconds", 900.0),
+		"SessionCreate/device_class":                    session.gotWant("device_class", "unknown"),
+		"AdaptationFreeze/frozen":                       frozen.gotWant("adaptation_frozen", true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +137,7 @@ func TestDefaultsOfOmittedFields(t *testing.T) {
 	}
 }
 
-// pair is what the answer has at a path, and what it should have.
-func (a answer) pair(path string, want any) struct{ got, want any } {
+// gotWant pairs the response's value at a path with the expected value.
+func (a response) gotWant(path string, want any) struct{ got, want any } {
 	return struct{ got, want any }{a.value(path), want}
 }

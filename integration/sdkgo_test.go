@@ -10,8 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// The Go SDK is a module of its own, so that who imports it takes nothing of the service. Its tests against a running
-// service run here.
+// The Go SDK is a module of its own, so that its users do not depend on the service. Its live tests run here.
 func TestGoSDKLive(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// between changes what the service returned to an authorize request, as something between it and a client may.
-var between = map[string]func(res *http.Response, body string) string{
+// tampering lists changes to an authorize response that an intermediary may make.
+var tampering = map[string]func(res *http.Response, body string) string{
 	"whole": func(_ *http.Response, body string) string { return body },
 	"portal": func(res *http.Response, _ string) string {
 		res.Header.Set("Content-Type", "text/html")
@@ -35,8 +35,8 @@ var between = map[string]func(res *http.Response, body string) string{
 	},
 }
 
-// disturbed is an address behind which the service's answers to authorize are changed.
-func disturbed(t *testing.T, change func(res *http.Response, body string) string) string {
+// tamperingProxy is a proxy that changes the service's authorize responses.
+func tamperingProxy(t *testing.T, change func(res *http.Response, body string) string) string {
 	t.Helper()
 	service, err := url.Parse(shared.baseURL)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func disturbed(t *testing.T, change func(res *http.Response, body string) string
 	return server.URL
 }
 
-const asksOnce = `
+const decideProgram = `
 import { Countersign, decide, ProtocolError } from '@countersign/sdk/server'
 const countersign = new Countersign({ baseURL: process.env.COUNTERSIGN_URL, apiKey: process.env.COUNTERSIGN_KEY, retries: 0 })
 const d = await decide(countersign, {
@@ -68,16 +68,16 @@ const d = await decide(countersign, {
 console.log(d.source, d.decision, d.source === 'service' || d.error instanceof ProtocolError)
 `
 
-// An answer that is not one of the contract takes the caller's failure mode, whatever it says.
+// A response that violates the contract leads to the caller's failure mode.
 func TestJavaScriptDecideFailsClosed(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
 	subject := w.subject(t)
-	for name, change := range between {
+	for name, change := range tampering {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, out := node(t, asksOnce, "COUNTERSIGN_URL="+disturbed(t, change), "COUNTERSIGN_KEY="+w.Server.key, "SUBJECT="+subject, "ACTION="+action)
+			cmd, out := node(t, decideProgram, "COUNTERSIGN_URL="+tamperingProxy(t, change), "COUNTERSIGN_KEY="+w.Server.key, "SUBJECT="+subject, "ACTION="+action)
 			require.NoError(t, cmd.Run(), "%s", out)
 			want := "fallback deny true"
 			if name == "whole" {

@@ -1,14 +1,12 @@
 package integration_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 
 const packageJS = "../sdk/js"
 
-// examples are the programs in the README of the package for JavaScript, by name.
+// examples returns the programs in the README of the JavaScript package, by name.
 func examples(t *testing.T) map[string]string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(packageJS, "README.md"))
@@ -32,29 +30,11 @@ func examples(t *testing.T) map[string]string {
 	return out
 }
 
-// output is what a program wrote so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// node is an example as a program, not yet started. It lies in the package's own folder, so that it imports it by name.
-func node(t *testing.T, code string, env ...string) (*exec.Cmd, *output) {
+// node prepares an example as a program, not yet started. It is in the package's folder, so that it imports the package by name.
+func node(t *testing.T, code string, env ...string) (*exec.Cmd, *syncBuffer) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no Node")
+		t.Skip("Node is not installed")
 	}
 	if _, err := os.Stat(filepath.Join(packageJS, "dist", "server.js")); err != nil {
 		t.Skip("the package is not built: make test-js builds it")
@@ -65,7 +45,7 @@ func node(t *testing.T, code string, env ...string) (*exec.Cmd, *output) {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "example.mjs"), []byte(code), 0o644))
 	cmd := exec.CommandContext(t.Context(), "node", "example.mjs")
-	out := &output{}
+	out := &syncBuffer{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), out, out
 	return cmd, out
 }
@@ -107,7 +87,7 @@ func TestJavaScriptSDKExamples(t *testing.T) {
 		})
 		eventually(t, func() bool { return strings.Contains(out.String(), "listening") }, "the receiver listens")
 		test := w.Admin.post(t, "/api/v1/webhook-endpoints/"+endpoint.string("id")+"/test", nil).is(200)
-		require.EqualValues(t, 204, test.value("status_code"), "answered: %s; the receiver said %s", test.body, out)
+		require.EqualValues(t, 204, test.value("status_code"), "response: %s; output of the receiver: %s", test.body, out)
 		require.Contains(t, out.String(), "webhook.test")
 	})
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -25,8 +22,8 @@ import (
 
 const keySetPath = "/.well-known/service-proof-keys.json"
 
-// damageKeys puts what no master key opens in place of an environment's signing keys of a status, as a process with a wrong
-// master key once did. It sends the notice that every change of a key sends.
+// damageKeys replaces an environment's signing keys of a status with bytes that no master key decrypts, as a process with a wrong
+// master key would. It sends the notification of a changed key.
 func (w world) damageKeys(t *testing.T, statuses ...string) {
 	t.Helper()
 	for _, status := range statuses {
@@ -37,7 +34,7 @@ func (w world) damageKeys(t *testing.T, statuses ...string) {
 	require.NoError(t, shared.Store.Notify(t.Context(), store.ChannelSigningKey, w.ID))
 }
 
-// ready is what /readyz of a process says.
+// ready returns the status and the checks of a process's /readyz.
 func ready(t *testing.T, p *wiring.Process) (status int, checks map[string]string) {
 	t.Helper()
 	res := httptest.NewRecorder()
@@ -47,31 +44,16 @@ func ready(t *testing.T, p *wiring.Process) (status int, checks map[string]strin
 	return res.Code, body.Checks
 }
 
-// figure is the value of one figure at the operations port.
-func figure(t *testing.T, name string) int {
-	t.Helper()
-	res, err := http.Get(shared.opsURL + "/metrics")
-	require.NoError(t, err)
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)$`).FindSubmatch(text)
-	require.NotNil(t, found, name)
-	n, err := strconv.Atoi(string(found[1]))
-	require.NoError(t, err)
-	return n
-}
-
-// published are the keys that relying parties verify with.
-func published(t *testing.T) proof.KeySet {
+// publishedKeys returns the key set that relying parties verify with.
+func publishedKeys(t *testing.T) proof.KeySet {
 	t.Helper()
 	keys, err := proof.ParseJWKS(caller{base: shared.baseURL}.get(t, keySetPath).is(200).body)
 	require.NoError(t, err)
 	return keys
 }
 
-// statuses are an environment's signing keys by status.
-func (w world) statuses(t *testing.T) map[string]string {
+// signingKeys returns the ids of an environment's signing keys by status.
+func (w world) signingKeys(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, k := range w.Admin.get(t, "/api/v1/signing-keys").is(200).list() {
@@ -79,8 +61,6 @@ func (w world) statuses(t *testing.T) map[string]string {
 	}
 	return out
 }
-
-func (w world) scope() store.Scope { return store.Scope{Tenant: w.TenantID, Environment: w.ID} }
 
 func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 	t.Parallel()
@@ -95,11 +75,11 @@ func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 
 	w.damageKeys(t, "next")
 	allowed()
-	before := w.statuses(t)
+	before := w.signingKeys(t)
 	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).problem(409, "rotation_in_progress")
-	after := w.statuses(t)
-	require.Equal(t, before["active"], after["active"], "the working key signs on")
-	require.NotEqual(t, before["next"], after["next"], "the broken one was replaced")
+	after := w.signingKeys(t)
+	require.Equal(t, before["active"], after["active"], "the valid key remains active")
+	require.NotEqual(t, before["next"], after["next"], "the damaged key was replaced")
 	allowed()
 
 	w.damageKeys(t, "active")
@@ -107,11 +87,11 @@ func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 		header, _, _ := strings.Cut(w.authorize(t, subject, action, "allow").string("proof"), ".")
 		raw, err := base64.RawURLEncoding.DecodeString(header)
 		return err == nil && !strings.Contains(string(raw), after["active"])
-	}, "the notice of the damage: what the damaged key signed just before cannot be verified after it")
+	}, "the notification arrives: proofs of the damaged key cannot be verified after it")
 	allowed()
-	eventually(t, func() bool { return figure(t, `countersign_signing_environments{key="stand_in"}`) > 0 }, "the figure of stand-ins")
+	eventually(t, func() bool { return metric(t, `countersign_signing_environments{key="stand_in"}`) > 0 }, "the metric of environments that sign with a substitute key")
 	status, checks := ready(t, shared.Process)
-	require.Equal(t, 200, status, "one environment's key does not make the service unready")
+	require.Equal(t, 200, status, "one damaged environment leaves the service ready")
 	require.Equal(t, "degraded", checks["signing"])
 
 	_, err := shared.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
@@ -120,22 +100,22 @@ func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 	eventually(t, func() bool {
 		a := w.Server.post(t, "/api/v1/authorize", request(subject, action))
 		return a.status == 503 && a.string("code") == "unavailable" && a.header.Get("Retry-After") != ""
-	}, "an allow that cannot be signed is unavailable and no fault")
-	eventually(t, func() bool { return figure(t, `countersign_signing_environments{key="none"}`) > 0 }, "the figure of what cannot be signed")
-	require.Zero(t, figure(t, "countersign_master_keys_missing"))
+	}, "an allow that cannot be signed is refused with 503")
+	eventually(t, func() bool { return metric(t, `countersign_signing_environments{key="none"}`) > 0 }, "the metric of environments without a signing key")
+	require.Zero(t, metric(t, "countersign_master_keys_missing"))
 
 	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).is(200)
 	allowed()
 }
 
-// What has no signing key at all is unready: another process may have the master keys that this one lacks.
+// A process without any usable signing key is not ready: another process may have the master keys that it lacks.
 func TestReadyzReportsMissingSigningKeys(t *testing.T) {
 	t.Parallel()
 	database, drop, err := testenv.New(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
 	t.Cleanup(drop)
-	address, namespace := temporaltest.Namespace(t) // its worker must not take the others' tasks
-	p, w := apart(t, database, address, namespace)
+	address, namespace := temporaltest.Namespace(t) // keeps its worker from taking tasks of other tests
+	p, w := separateService(t, database, address, namespace)
 	_, checks := ready(t, p)
 	require.Equal(t, "ok", checks["signing"])
 	require.Equal(t, "ok", checks["master_key"])
@@ -145,20 +125,20 @@ func TestReadyzReportsMissingSigningKeys(t *testing.T) {
 	eventually(t, func() bool {
 		status, checks := ready(t, p)
 		return status == 200 && checks["signing"] == "degraded"
-	}, "degraded by one of two environments")
+	}, "degraded if one of two environments has no key")
 	_, err = p.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304'`)
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		status, checks := ready(t, p)
 		return status == 503 && checks["signing"] == "unavailable"
-	}, "unready without any")
+	}, "not ready without any key")
 
 	_, err = p.Store.Pool().Exec(t.Context(), "insert into master_keys (id, fingerprint, recorded_at) values ('0123456789abcdef', '\\x00', now())")
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		_, checks := ready(t, p)
 		return checks["master_key"] == "degraded"
-	}, "a master key that another process brought")
+	}, "another process has recorded a new master key")
 }
 
 func TestKeySetFollowsRotations(t *testing.T) {
@@ -170,24 +150,24 @@ func TestKeySetFollowsRotations(t *testing.T) {
 	tag := set.header.Get("ETag")
 	require.NotEmpty(t, tag)
 
-	other := beside(t, wiring.Settings{Log: shared.log, Clock: clock.System()})
+	other := replica(t, wiring.Settings{Log: shared.log, Clock: clock.System()})
 	world.at(other).get(t, keySetPath).is(200)
 	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).is(200)
-	next := w.statuses(t)["next"]
-	require.Contains(t, published(t), next, "at once from the process that rotated")
+	next := w.signingKeys(t)["next"]
+	require.Contains(t, publishedKeys(t), next, "the process that rotated serves the new key at once")
 	eventually(t, func() bool {
 		keys, err := proof.ParseJWKS(world.at(other).get(t, keySetPath).is(200).body)
 		require.NoError(t, err)
 		return keys[next] != nil
-	}, "and from the other, by its notice")
-	eventually(t, func() bool { // other tests rotate, too
+	}, "the other process serves it after the notification")
+	eventually(t, func() bool { // other tests also rotate keys
 		tag := world.get(t, keySetPath).is(200).header.Get("ETag")
 		return world.with("If-None-Match", `"another", W/`+tag).get(t, keySetPath).status == 304
-	}, "the tag of the set")
+	}, "the ETag of the key set")
 	world.with("If-None-Match", `"another"`).get(t, keySetPath).is(200)
 }
 
-// A signing key that others may know is taken out of use at once, with what it signed.
+// Retiring a compromised signing key at once revokes its proofs.
 func TestRetiredSigningKeyVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -195,11 +175,11 @@ func TestRetiredSigningKeyVerifiesNothing(t *testing.T) {
 	subject := w.subject(t)
 	allowed := w.authorize(t, subject, action, "allow")
 	compact, id := allowed.string("proof"), allowed.string("proof_id")
-	old := w.statuses(t)["active"]
+	old := w.signingKeys(t)["active"]
 	_, revoked, err := shared.Signing.RetireKey(t.Context(), w.scope(), signing.Retirement{KID: old, AtOnce: true, Actor: "cli:key retire"})
 	require.NoError(t, err)
 	require.Equal(t, 1, revoked)
-	require.NotContains(t, published(t), old)
+	require.NotContains(t, publishedKeys(t), old)
 	require.Equal(t, "revoked", w.Server.get(t, "/api/v1/proofs/"+id+"/status").is(200).string("status"))
 	v := w.Server.post(t, "/api/v1/verify", object{"proof": compact, "consume": true}).is(200)
 	require.Equal(t, false, v.value("valid"))
@@ -211,4 +191,16 @@ func TestRetiredSigningKeyVerifiesNothing(t *testing.T) {
 		count(*) filter (where type = 'proof.revoked') from events where environment_id = $1`, w.ID).Scan(&retired, &revocations))
 	require.Equal(t, 1, retired)
 	require.Equal(t, 1, revocations)
+}
+
+func TestSigningKeyRotationKeepsProofsValid(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	before := w.authorize(t, w.subject(t), action, "allow").string("proof")
+	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil).is(200)
+	require.GreaterOrEqual(t, len(w.Admin.get(t, "/api/v1/signing-keys").is(200).list()), 2)
+	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": before}).is(200).value("valid"))
+	after := w.authorize(t, w.subject(t), action, "allow").string("proof")
+	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": after}).is(200).value("valid"))
 }

@@ -14,24 +14,23 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// belongings are one of each thing that has an id: the value of each parameter of a path, and the keys that bodies name
-// actions by.
-type belongings struct {
+// resources are one record of each kind: the value of each path parameter, and what request bodies refer to.
+type resources struct {
 	ids   map[string]string
-	asked string // key of the action that asks for a challenge
+	asked string // key of the action that requires a challenge
 	proof string
-	spare caller // with the credential that is among the ids
+	spare caller // uses the credential among the ids
 }
 
-// nobodys are ids in the form of the real ones that name nothing.
-var nobodys = map[string]string{
+// unknownIDs are well-formed ids that do not exist.
+var unknownIDs = map[string]string{
 	"{action_id}": "act_01jqx3k5v8e2sbyk0c4m7t9wzd", "{version}": "1", "{subject_id}": "person-nobody", "{session_id}": "ses_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{authorization_id}": "azn_01jqx3k5v8e2sbyk0c4m7t9wzd", "{challenge_id}": "chl_01jqx3k5v8e2sbyk0c4m7t9wzd", "{jti}": "prf_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{passkey_id}": "psk_01jqx3k5v8e2sbyk0c4m7t9wzd", "{evaluation_id}": "evl_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{endpoint_id}": "whe_01jqx3k5v8e2sbyk0c4m7t9wzd", "{credential_id}": "crd_01jqx3k5v8e2sbyk0c4m7t9wzd",
 }
 
-func (w world) belongings(t *testing.T) belongings {
+func (w world) resources(t *testing.T) resources {
 	t.Helper()
 	_, allowed := w.action(t, "enforce", allowing)
 	_, held := w.action(t, "enforce", holding)
@@ -40,7 +39,7 @@ func (w world) belongings(t *testing.T) belongings {
 	w.device(t, subject)
 	decision := w.authorize(t, subject, allowed, "allow")
 	spare := caller{base: shared.baseURL, key: w.issue(t, models.ScopeServer, nil)}
-	return belongings{asked: asked, spare: spare, proof: decision.string("proof"), ids: map[string]string{
+	return resources{asked: asked, spare: spare, proof: decision.string("proof"), ids: map[string]string{
 		"{action_id}": id, "{version}": "1", "{subject_id}": subject,
 		"{session_id}":       w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id"),
 		"{authorization_id}": w.authorize(t, subject, held, "hold").string("id"),
@@ -53,12 +52,12 @@ func (w world) belongings(t *testing.T) belongings {
 	}}
 }
 
-// fill puts ids into a path.
+// fill replaces the parameters of a path by ids.
 func fill(path string, ids map[string]string) string {
 	return parameter.ReplaceAllStringFunc(path, func(name string) string { return ids[name] })
 }
 
-// replaced is the ids with another for one of them.
+// replaced returns the ids with one of them replaced.
 func replaced(ids map[string]string, name, id string) map[string]string {
 	out := map[string]string{}
 	for k, v := range ids {
@@ -68,14 +67,14 @@ func replaced(ids map[string]string, name, id string) map[string]string {
 	return out
 }
 
-// Every route that takes an id, asked with every id of another tenant and of the tenant's other environment: the same bytes
-// as for an id that is nobody's, and nothing of the owner's has changed.
+// Each route with an id is requested with ids of another tenant and of the tenant's other environment. The response is identical
+// to that for an unknown id, and the owner's records are unchanged.
 func TestEveryRouteIsolatesTenants(t *testing.T) {
 	t.Parallel()
 	mine, others := newTenant(t), newTenant(t)
-	own := mine.Sandbox.belongings(t)
-	theirs := others.Sandbox.belongings(t)
-	before := mine.Sandbox.sight(t, own)
+	own := mine.Sandbox.resources(t)
+	theirs := others.Sandbox.resources(t)
+	before := mine.Sandbox.snapshot(t, own)
 	doc := document(t)
 	walked := 0
 	for _, op := range operations() {
@@ -89,29 +88,29 @@ func TestEveryRouteIsolatesTenants(t *testing.T) {
 			body = example
 		}
 		for who, w := range map[string]world{"another tenant": others.Sandbox, "the live environment": mine.Live} {
-			foreign, absent := fill(op.Path, own.ids), fill(op.Path, nobodys)
-			require.NotContains(t, foreign, "//", "belongings lack one of %v", names)
-			sameAsAbsent(t, w, op, foreign, absent, body, who)
+			foreign, absent := fill(op.Path, own.ids), fill(op.Path, unknownIDs)
+			require.NotContains(t, foreign, "//", "resources lack one of %v", names)
+			requireSameAsAbsent(t, w, op, foreign, absent, body, who)
 		}
-		if len(names) > 1 && names[1] != "{version}" { // a thing of the owner's below one of the asker's
-			sameAsAbsent(t, others.Sandbox, op, fill(op.Path, replaced(theirs.ids, names[1], own.ids[names[1]])),
-				fill(op.Path, replaced(theirs.ids, names[1], nobodys[names[1]])), body, "another tenant, below its own")
+		if len(names) > 1 && names[1] != "{version}" { // a record of the owner below one of the caller
+			requireSameAsAbsent(t, others.Sandbox, op, fill(op.Path, replaced(theirs.ids, names[1], own.ids[names[1]])),
+				fill(op.Path, replaced(theirs.ids, names[1], unknownIDs[names[1]])), body, "another tenant, below its own record")
 		}
 	}
-	require.Greater(t, walked, 50, "the contract's routes were walked")
-	after := mine.Sandbox.sight(t, own)
+	require.Greater(t, walked, 50, "the contract's routes were requested")
+	after := mine.Sandbox.snapshot(t, own)
 	for op, body := range before {
-		require.Equal(t, body, after[op], "%s: nothing of the owner's was moved", op)
+		require.Equal(t, body, after[op], "%s: the owner's record is unchanged", op)
 	}
 	own.spare.get(t, "/api/v1/credential").is(200)
 }
 
-// sameAsAbsent asks for the foreign and for the absent and requires one answer.
-func sameAsAbsent(t *testing.T, w world, op openapi.Operation, foreign, absent string, body any, who string) {
+// requireSameAsAbsent requires identical responses for the foreign and the absent path.
+func requireSameAsAbsent(t *testing.T, w world, op openapi.Operation, foreign, absent string, body any, who string) {
 	t.Helper()
 	c := w.Admin.with("X-Request-Id", "same").with("Origin", "http://localhost:8080")
 	f, a := c.do(t, op.Method, foreign, body), c.do(t, op.Method, absent, body)
-	if op.ID == "getProofStatus" { // answers about any id, and repeats it
+	if op.ID == "getProofStatus" { // returns a status for any id, and repeats the id
 		require.Equal(t, "unknown", f.string("status"))
 		f.body = bytes.ReplaceAll(f.body, []byte(path.Base(path.Dir(foreign))), []byte(path.Base(path.Dir(absent))))
 	} else {
@@ -121,23 +120,23 @@ func sameAsAbsent(t *testing.T, w world, op openapi.Operation, foreign, absent s
 	require.Equal(t, withoutID(a.body), withoutID(f.body), "%s by %s", op.ID, who)
 }
 
-// sight is all that the owner can read of the belongings.
-func (w world) sight(t *testing.T, b belongings) map[string]string {
+// snapshot returns all that the owner can read of the resources.
+func (w world) snapshot(t *testing.T, b resources) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, op := range operations() {
-		if op.Method == http.MethodGet && strings.Contains(op.Path, "{") && op.ID != "getSessionAssessment" { // which is made anew each time
+		if op.Method == http.MethodGet && strings.Contains(op.Path, "{") && op.ID != "getSessionAssessment" { // which is computed each time
 			out[op.ID] = withoutID(w.Admin.get(t, fill(op.Path, b.ids)).body)
 		}
 	}
 	return out
 }
 
-// The ids that bodies carry, and the lists.
+// Request bodies and lists are isolated too.
 func TestBodiesAndListsIsolateTenants(t *testing.T) {
 	t.Parallel()
 	mine, others := newTenant(t), newTenant(t)
-	own, theirs := mine.Sandbox.belongings(t), others.Sandbox.belongings(t)
+	own, theirs := mine.Sandbox.resources(t), others.Sandbox.resources(t)
 	subject, session := own.ids["{subject_id}"], own.ids["{session_id}"]
 	for who, w := range map[string]world{"another tenant": others.Sandbox, "the live environment": mine.Live} {
 		local := w.subject(t)
@@ -150,20 +149,20 @@ func TestBodiesAndListsIsolateTenants(t *testing.T) {
 			"a decision on a subject": {"/api/v1/authorize", request(subject, theirs.asked), request("person-nobody", theirs.asked)},
 			"a decision on an action": {"/api/v1/authorize", request(local, own.asked), request(local, "no.such_action")},
 			"an enrolment's session": {"/api/v1/subjects/" + local + "/enrollments/complete", object{"session": session},
-				object{"session": nobodys["{session_id}"]}},
+				object{"session": unknownIDs["{session_id}"]}},
 			"an evaluation of actions": {"/api/v1/evaluations", object{"name": "x", "action_keys": []string{own.asked}}, object{"name": "x", "action_keys": []string{"no.such_action"}}},
-			"earlier: evidence":        {"/v2/ingest", object{"session_id": session, "frames": []object{}}, object{"session_id": nobodys["{session_id}"], "frames": []object{}}},
-			"earlier: an end":          {"/v2/sessions/end", object{"session_id": session}, object{"session_id": nobodys["{session_id}"]}},
+			"earlier: evidence":        {"/v2/ingest", object{"session_id": session, "frames": []object{}}, object{"session_id": unknownIDs["{session_id}"], "frames": []object{}}},
+			"earlier: an end":          {"/v2/sessions/end", object{"session_id": session}, object{"session_id": unknownIDs["{session_id}"]}},
 		} {
 			c := w.Admin.with("X-Request-Id", "same")
 			f, a := c.post(t, r.path, r.foreign), c.post(t, r.path, r.absent)
-			require.GreaterOrEqual(t, a.status, 400, "%s answered: %s", name, a.body)
+			require.GreaterOrEqual(t, a.status, 400, "%s response: %s", name, a.body)
 			require.Equal(t, a.status, f.status, "%s by %s", name, who)
 			require.Equal(t, withoutID(a.body), withoutID(f.body), "%s by %s", name, who)
 		}
 		verdict := w.Server.post(t, "/api/v1/verify", object{"proof": own.proof, "consume": true}).is(200)
 		require.Equal(t, false, verdict.value("valid"), "%s: %s", who, verdict.body)
-		require.NotContains(t, string(verdict.body), subject, "a proof that is not for this environment is not read out to it")
+		require.NotContains(t, string(verdict.body), subject, "the response shows nothing of a foreign environment's proof")
 
 		filter := "?" + url.Values{"subject": {subject}, "action": {own.asked}}.Encode()
 		for _, op := range operations() {
@@ -180,5 +179,5 @@ func TestBodiesAndListsIsolateTenants(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, true, mine.Sandbox.Server.post(t, "/api/v1/verify", object{"proof": own.proof}).is(200).value("valid"), "nobody else has spent it")
+	require.Equal(t, true, mine.Sandbox.Server.post(t, "/api/v1/verify", object{"proof": own.proof}).is(200).value("valid"), "no other environment has consumed it")
 }

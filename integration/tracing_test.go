@@ -12,22 +12,22 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 )
 
-// tracedAPI is an API on the shared data whose spans are kept.
-func tracedAPI(t *testing.T) (base string, spans *tracetest.InMemoryExporter) {
+// tracedReplica starts an API on the shared data and collects its spans.
+func tracedReplica(t *testing.T) (base string, spans *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	return beside(t, wiring.Settings{Log: shared.log, Tracing: provider}), spans
+	return replica(t, wiring.Settings{Log: shared.log, Tracing: provider}), spans
 }
 
-// One trace goes from the caller's traceparent through the request to SQL and to Temporal, and holds nothing of a person.
+// One trace continues from the caller's traceparent to SQL and Temporal. It contains no subject ids.
 func TestTraceFollowsARequest(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", challenging)
 	subject := w.subject(t)
 	asked := w.authorize(t, subject, action, "challenge")
-	base, spans := tracedAPI(t)
+	base, spans := tracedReplica(t)
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	server := caller{base: base, key: w.Server.key}.with("traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
@@ -37,7 +37,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 	names := map[string]int{}
 	for _, span := range spans.GetSpans() {
 		if span.SpanContext.TraceID().String() != trace {
-			continue // the process's own loops
+			continue // background loops of the process
 		}
 		names[strings.SplitN(span.Name, " ", 2)[0]]++
 		for _, a := range span.Attributes {
@@ -61,12 +61,12 @@ func hasPrefix(names map[string]int, prefix string) bool {
 	return false
 }
 
-// The answer's trace_id is the trace's, so that an operator finds the spans of a decision that is asked about.
+// trace_id of the response is the id of the trace, so that an operator finds the spans of a decision.
 func TestAuthorizeReturnsItsTraceID(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
-	base, spans := tracedAPI(t)
+	base, spans := tracedReplica(t)
 	decided := caller{base: base, key: w.Server.key}.post(t, "/api/v1/authorize", request(w.subject(t), action)).is(200)
 	for _, span := range spans.GetSpans() {
 		if span.Name == "authorize" {

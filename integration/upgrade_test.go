@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// While an upgrade rolls, binaries of before serve on a schema that has more: columns with defaults, tables, another
-// version. They go on without a request that fails, and one that starts meanwhile starts.
+// During a rolling upgrade, the previous binary serves on a newer schema with additional columns and a later version. No request
+// fails, and the previous binary can start.
 func TestOldBinaryServesNewerSchema(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
@@ -23,7 +23,7 @@ func TestOldBinaryServesNewerSchema(t *testing.T) {
 	t.Cleanup(drop)
 	address, namespace, err := temporaltest.New(ctx)
 	require.NoError(t, err)
-	old, w := apart(t, database, address, namespace)
+	old, w := separateService(t, database, address, namespace)
 
 	tr := newTraffic(t, w)
 	before := journey(t, w)
@@ -45,7 +45,7 @@ func TestOldBinaryServesNewerSchema(t *testing.T) {
 	again.Close()
 }
 
-// journey goes through what touches most tables, and answers the authorization it ended in.
+// journey makes requests that use most tables and returns the last authorization.
 func journey(t *testing.T, w world) string {
 	t.Helper()
 	subject := w.subject(t)
@@ -63,7 +63,7 @@ func journey(t *testing.T, w world) string {
 	return child
 }
 
-// expand does to every table what a later version's migration may do.
+// expand changes every table as the migration of a later version may do.
 func expand(t *testing.T, p *wiring.Process) {
 	t.Helper()
 	ctx := t.Context()

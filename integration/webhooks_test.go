@@ -2,40 +2,22 @@ package integration_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// attempts lists those of an endpoint, newest first.
-func (w world) attempts(t *testing.T, hook, query string) []map[string]any {
-	t.Helper()
-	return w.Admin.get(t, hook+"/attempts"+query).is(200).list()
-}
-
-// heard counts how often each message came.
-func (r *relyingParty) heard(id string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, d := range r.got {
-		if d.ID == id {
-			n++
-		}
-	}
-	return n
-}
-
-// An endpoint that fails five times in a row is told of and probed; the probe that succeeds is told of too, and what waited
-// is there at once.
+// Five failures in a row are reported and the endpoint is probed. A successful probe is reported too, and the waiting messages
+// are delivered at once.
 func TestWebhookEndpointRecoversAfterFailures(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	r, watcher := newRelyingParty(t), newRelyingParty(t)
-	r.answer(http.StatusInternalServerError)
-	hook := w.hook(t, r, "subject.*")
-	w.hook(t, watcher, "webhook.*")
+	r, watcher := newReceiver(t), newReceiver(t)
+	r.respondWith(http.StatusInternalServerError)
+	hook := w.subscribe(t, r, "subject.*")
+	w.subscribe(t, watcher, "webhook.*")
 	for range 8 {
 		w.subject(t)
 	}
@@ -52,10 +34,10 @@ func TestWebhookEndpointRecoversAfterFailures(t *testing.T) {
 	require.Equal(t, "status_500", failed[0]["error"])
 	require.EqualValues(t, 500, failed[0]["status_code"])
 
-	r.answer(http.StatusOK)
-	eventually(t, func() bool { return len(w.attempts(t, hook, "?status=succeeded")) == 8 }, "the probe brings everything")
+	r.respondWith(http.StatusOK)
+	eventually(t, func() bool { return len(w.attempts(t, hook, "?status=succeeded")) == 8 }, "the probe succeeds and every message is delivered")
 	require.Equal(t, []string{"webhook.failing", "webhook.recovered"}, notices())
-	eventually(t, func() bool { return len(watcher.types()) == 2 }, "another endpoint hears of it")
+	eventually(t, func() bool { return len(watcher.types()) == 2 }, "another endpoint is notified")
 	for _, a := range w.attempts(t, hook, "?status=succeeded") {
 		require.EqualValues(t, 200, a["status_code"])
 		require.Regexp(t, "^sha256:", a["response_digest"])
@@ -65,12 +47,12 @@ func TestWebhookEndpointRecoversAfterFailures(t *testing.T) {
 	require.NoError(t, r.fault)
 }
 
-// One message is sent again by its id, a range by its times, and everything that failed by one call; each under its own id.
+// A replay selects one event by its id, a range by time, or every failed delivery. Each message keeps its id.
 func TestWebhookReplaySelectsEvents(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	r := newRelyingParty(t)
-	hook := w.hook(t, r, "subject.created")
+	r := newReceiver(t)
+	hook := w.subscribe(t, r, "subject.created")
 	w.subject(t)
 	between := time.Now().UTC().Add(time.Millisecond)
 	<-time.After(5 * time.Millisecond)
@@ -84,35 +66,70 @@ func TestWebhookReplaySelectsEvents(t *testing.T) {
 		require.EqualValues(t, scheduled, w.Admin.post(t, hook+"/replay", body).is(202).value("scheduled"))
 	}
 	replay(object{"event": first}, 1)
-	eventually(t, func() bool { return r.heard(first) == 2 }, "one again")
-	eventually(t, func() bool { return len(w.attempts(t, hook, "?status=succeeded")) == 3 }, "and recorded")
+	eventually(t, func() bool { return r.deliveries(first) == 2 }, "one message is replayed")
+	eventually(t, func() bool { return len(w.attempts(t, hook, "?status=succeeded")) == 3 }, "and the attempt is recorded")
 	replay(object{"since": between.Format(time.RFC3339Nano), "status": "all"}, 1)
-	eventually(t, func() bool { return r.heard(second) == 2 }, "a range again")
-	require.Equal(t, 2, r.heard(first))
+	eventually(t, func() bool { return r.deliveries(second) == 2 }, "a range is replayed")
+	require.Equal(t, 2, r.deliveries(first))
 	replay(object{}, 0)
 
-	refuses := newRelyingParty(t)
-	broken := w.hook(t, refuses, "subject.created")
+	refuses := newReceiver(t)
+	broken := w.subscribe(t, refuses, "subject.created")
 	refuses.mu.Lock()
 	refuses.header = http.Header{"Webhook-Delivery": {"abort-message"}}
 	refuses.status = http.StatusInternalServerError
 	refuses.mu.Unlock()
 	w.subject(t)
 	w.subject(t)
-	eventually(t, func() bool { return len(w.attempts(t, broken, "?status=failed")) == 2 }, "failed for good")
+	eventually(t, func() bool { return len(w.attempts(t, broken, "?status=failed")) == 2 }, "both have failed permanently")
 	refuses.mu.Lock()
 	refuses.header, refuses.status = nil, http.StatusOK
 	refuses.mu.Unlock()
 	require.EqualValues(t, 2, w.Admin.post(t, broken+"/replay", nil).is(202).value("scheduled"))
-	eventually(t, func() bool { return len(w.attempts(t, broken, "?status=succeeded")) == 2 }, "all that failed again")
+	eventually(t, func() bool { return len(w.attempts(t, broken, "?status=succeeded")) == 2 }, "every failed message is replayed")
 }
 
-func TestEventStreamsAreLimitedPerEnvironment(t *testing.T) {
+func TestWebhookEndpointUpdateAndRotation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	for range 100 {
-		w.follow(t, "?type=webhook.*", "")
-	}
-	a := w.Server.get(t, "/api/v1/events/stream").problem(429, "too_many_streams")
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example.com/in", "events": []string{"hold.*"}}).is(201)
+	require.True(t, strings.HasPrefix(made.string("secret"), "whsec_"))
+	path := "/api/v1/webhook-endpoints/" + made.string("id")
+	changed := w.Admin.patch(t, path, object{"events": []string{"*"}, "description": "All"}).is(200)
+	require.Equal(t, []string{"*"}, changed.strings("events"))
+	require.Len(t, w.Admin.get(t, "/api/v1/webhook-endpoints").is(200).list(), 1)
+	rotated := w.Admin.post(t, path+"/rotate", object{"overlap_seconds": 60}).is(200)
+	require.NotEqual(t, made.string("secret"), rotated.string("secret"))
+	w.Admin.post(t, path+"/rotate", nil).problem(409, "rotation_in_progress")
+	w.Admin.post(t, path+"/replay", object{"status": "all"}).is(202)
+}
+
+func TestWebhookEndpointIsDisabledAndEnabled(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	r := newReceiver(t)
+	hook := w.subscribe(t, r, "subject.*")
+	result := w.Admin.post(t, hook+"/test", nil).is(200)
+	require.Equal(t, true, result.value("delivered"))
+	r.respondWith(http.StatusGone)
+	w.subject(t)
+	require.Eventually(t, func() bool { return w.Admin.get(t, hook).is(200).string("status") == "disabled" }, patience, 20*time.Millisecond)
+	require.Equal(t, "gone", w.Admin.get(t, hook).is(200).string("disabled_reason"))
+	w.subject(t)
+	w.Admin.post(t, hook+"/replay", nil).problem(409, "endpoint_disabled")
+	r.respondWith(http.StatusOK)
+	w.Admin.post(t, hook+"/enable", nil).is(200)
+	require.Eventually(t, func() bool {
+		var list []map[string]any
+		w.Admin.get(t, hook+"/attempts?status=succeeded").is(200).into(&list)
+		return len(list) == 2
+	}, patience, 20*time.Millisecond, "the missed message is replayed")
+	require.NoError(t, r.fault)
+
+	w.Server.get(t, hook).problem(403, "insufficient_scope")
+	newSandbox(t).Admin.get(t, hook).problem(404, "not_found")
+	w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://169.254.169.254/"}).is(422)
+	w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": r.url, "events": []string{"credential.created"}}).is(422)
+	w.Admin.delete(t, hook).is(204)
+	w.Admin.get(t, hook).problem(404, "not_found")
 }

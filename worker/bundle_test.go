@@ -27,11 +27,11 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// patience is how long a test waits for something that happens in milliseconds.
+// patience is how long a test waits for something that usually takes milliseconds.
 const patience = 30 * time.Second
 
-// bundle is the service around challenges, holds and evaluations on a real Postgres and a real Temporal server. Only the
-// decision itself is made up.
+// bundle is the service of challenges, holds and evaluations on a real Postgres and a real Temporal server. Only the decisions
+// are fakes.
 type bundle struct {
 	*fixture.World
 	t           testing.TB
@@ -41,7 +41,7 @@ type bundle struct {
 	holds       *hold.Service
 	evaluations *evaluation.Service
 
-	address, namespace, master string // for a worker that is a process of its own
+	address, namespace, master string // for a worker in a process of its own
 }
 
 func setup(t testing.TB) *bundle {
@@ -57,22 +57,34 @@ func setup(t testing.TB) *bundle {
 	require.NoError(t, err)
 	t.Cleanup(b.temporal.Close)
 	b.runs = workflows.NewClient(b.temporal, namespace)
-	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys,
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, nil, err
-		}})
-	b.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(),
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}})
+	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys, Decide: allow(b.World, func() {})})
+	b.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(), Decide: allowWithResponse(b.World, func() {})})
 	b.evaluations = evaluation.New(st, clock.System())
 	return b
 }
 
-// work starts a worker and returns what stops it; the end of the test does too.
-func (b *bundle) work() (stop func()) {
+// decide makes a follow-up decision.
+type decide = func(context.Context, *store.Q, followup.Request) (models.Authorization, []byte, error)
+
+// allow makes follow-up decisions that allow. It calls before first.
+func allow(w *fixture.World, before func()) decide {
+	return func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+		before()
+		followUp, err := w.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
+		return followUp, nil, err
+	}
+}
+
+// allowWithResponse is allow with the response that the receipt of a review contains.
+func allowWithResponse(w *fixture.World, before func()) decide {
+	return func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+		followUp, _, err := allow(w, before)(ctx, q, r)
+		return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
+	}
+}
+
+// startWorker starts a worker that runs until stop is called or the test ends.
+func (b *bundle) startWorker() (stop func()) {
 	b.t.Helper()
 	w := worker.New(worker.Deps{Temporal: b.temporal, Services: b.services()})
 	require.NoError(b.t, w.Start())
@@ -85,8 +97,8 @@ func (b *bundle) services() worker.Services {
 	return worker.Services{Challenges: b.challenges, Holds: b.holds, Evaluations: b.evaluations, Log: slog.New(slog.DiscardHandler)}
 }
 
-// run runs a whole worker process, relay included, until the test ends.
-func (b *bundle) run(deps func(d *worker.Deps)) {
+// runProcess runs worker.Run with the relay until the test ends.
+func (b *bundle) runProcess(deps func(d *worker.Deps)) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
 	d := worker.Deps{
@@ -121,7 +133,7 @@ func (b *bundle) review(t testing.TB, h models.Hold, reviewer, resolution string
 	return p
 }
 
-// eventually waits until the query answers n.
+// eventually waits until the query returns n.
 func (b *bundle) eventually(t testing.TB, n int, query string, args ...any) {
 	t.Helper()
 	require.Eventually(t, func() bool { return b.Count(query, args...) == n }, patience, 10*time.Millisecond, query)

@@ -12,14 +12,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
-// benchRate is how many completions a second are asked for, whether or not those before have been answered.
+// benchRate is the number of completions requested per second, independent of the responses (open loop).
 const benchRate = 20
 
-// BenchmarkCompletion measures the time from the request to its receipt: the request row, the update through Temporal, the
-// transaction and the receipt. Runs exist already, as they do when a person answers.
+// BenchmarkCompletion measures the time from a completion request to its receipt: the request row, the update through Temporal,
+// the transaction and the receipt. The workflows are already running, as they are when a user responds.
 func BenchmarkCompletion(b *testing.B) {
 	s := setup(b)
-	s.run(nil)
+	s.runProcess(nil)
 	challenges := make([]challenge.WorkflowInput, b.N)
 	for i := range challenges {
 		run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
@@ -28,7 +28,7 @@ func BenchmarkCompletion(b *testing.B) {
 		challenges[i] = run
 	}
 	took := make([]time.Duration, b.N)
-	stopStarts := startAlong(b, s)
+	stopStarts := startContinuously(b, s)
 	defer stopStarts()
 	b.ResetTimer()
 	tick := time.NewTicker(time.Second / benchRate)
@@ -55,8 +55,8 @@ func BenchmarkCompletion(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
 }
 
-// startAlong starts runs at the same rate as others are completed, as authorize does, until it is told to stop.
-func startAlong(b *testing.B, s *bundle) (stop func()) {
+// startContinuously starts workflows at benchRate, as authorize does, until stop is called.
+func startContinuously(b *testing.B, s *bundle) (stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup

@@ -18,12 +18,11 @@ import (
 	"github.com/countersign-dev/countersign/worker"
 )
 
-// A worker that dies in the middle of a move takes nothing with it: another makes the move, once, and whoever asks again
-// gets the answer.
+// If a worker dies in the middle of a move, another worker makes the move once, and a repeated request gets the response.
 func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.Challenge(life, "sandbox_confirm")
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
 
 	entered, never := make(chan struct{}), make(chan struct{})
@@ -32,7 +31,7 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	dying := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.System(),
 		Decide: func(context.Context, *store.Q, followup.Request) (models.Authorization, []byte, error) {
 			once.Do(func() { close(entered) })
-			<-never // the process is gone: no answer, no commit
+			<-never // the process is gone: no response and no commit
 			return models.Authorization{}, nil, context.Canceled
 		}})
 	options := worker.Options()
@@ -46,7 +45,7 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	all.Go(func() { _, _ = b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request) })
 	<-entered
 	first.Stop()
-	b.work()
+	b.startWorker()
 	require.Eventually(t, func() bool {
 		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		return err == nil && out.Status == "completed"
@@ -56,8 +55,7 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from authorizations where parent_id is not null"))
 }
 
-// Moves are made by the workflow's time: a worker whose clock is five minutes off neither expires what is in time nor keeps
-// open what is not.
+// Moves use the workflow's time: a worker whose clock is five minutes off neither expires challenges early nor late.
 func TestWorkerClockSkewIsIgnored(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": 5 * time.Minute, "behind": -5 * time.Minute} {
@@ -90,13 +88,12 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 	}
 }
 
-// While the database refuses, an accepted request is answered late and never wrongly; it is seen through once the database
-// is back.
+// During a database outage an accepted request is reported as unavailable. It is completed once the database is back.
 func TestDatabaseOutageDuringAMove(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
-	c := b.Challenge(life, "sandbox_confirm")
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
 	b.Exec("alter table move_requests rename to move_requests_away")
 	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)

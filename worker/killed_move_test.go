@@ -3,86 +3,41 @@ package worker_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/internal/testing/fixture"
-	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
-// moverEnv, when set, makes TestBlockedMoveProcess a worker process that stops for ever in the middle of its first move.
-const moverEnv = "COUNTERSIGN_TEST_MOVER"
-
-// stuck is where the process stops.
-type stuck struct {
-	Database, Address, Namespace, Master string
-	Scope                                store.Scope
-	Subject                              models.Subject
-	Action                               models.Action
-	AfterCommit                          bool
-}
-
-// reached is what the process says when it has got there.
+// reached is the line that the process prints before it blocks.
 const reached = "reached the place to be killed at"
 
-// TestBlockedMoveProcess is no test of its own: it is the process that a test starts in order to kill it.
+// TestBlockedMoveProcess is the worker process that TestKilledWorkerMoveIsMadeOnce starts and kills: it blocks in its first move.
 func TestBlockedMoveProcess(t *testing.T) {
-	told := os.Getenv(moverEnv)
-	if told == "" {
-		t.Skip("started by another test as a process of its own")
-	}
-	var at stuck
-	require.NoError(t, json.Unmarshal([]byte(told), &at))
-	keys, err := keyring.Parse(at.Master)
-	require.NoError(t, err)
-	st, err := store.Open(t.Context(), at.Database, store.Options{})
-	require.NoError(t, err)
-	temporal, err := workflows.Dial(workflows.DialOptions{
-		Address: at.Address, Namespace: at.Namespace, Keyring: keys, Log: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	world := &fixture.World{Store: st, Scope: at.Scope, Subject: at.Subject, Action: at.Action, Now: clock.System().Now()}
-	block := func() {
+	c := connected(t)
+	c.world.Now = clock.System().Now()
+	m := &mover{AfterCommit: c.AfterCommit, block: func() {
 		fmt.Println(reached)
 		select {} // until it is killed
-	}
-	m := &mover{AfterCommit: at.AfterCommit, block: block}
-	m.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys,
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
-			m.beforeCommit()
-			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, nil, err
-		}})
-	m.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(),
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
-			m.beforeCommit()
-			followUp, err := world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
-		}})
+	}}
+	m.challenges = challenge.New(challenge.Deps{Store: c.world.Store, Clock: clock.System(), Keyring: c.keys, Decide: allow(c.world, m.beforeCommit)})
+	m.holds = hold.New(hold.Deps{Store: c.world.Store, Clock: clock.System(), Decide: allowWithResponse(c.world, m.beforeCommit)})
 	require.NoError(t, worker.Run(t.Context(), worker.Deps{
-		Temporal: temporal, Log: slog.New(slog.DiscardHandler),
+		Temporal: c.temporal, Log: slog.New(slog.DiscardHandler),
 		Services: worker.Services{Challenges: challengeMover{m.challenges, m}, Holds: holdMover{m.holds, m}, Log: slog.New(slog.DiscardHandler)},
 	}))
 }
 
-// mover stops in a move, before or after its commit.
+// mover blocks in a move, before or after its commit.
 type mover struct {
 	AfterCommit bool
 	block       func()
@@ -118,23 +73,10 @@ func (h holdMover) Review(ctx context.Context, m hold.Move) (hold.Outcome, error
 	return hold.Outcome{}, nil
 }
 
-// mover starts the process; the returned function waits until it is in the middle of a move and kills it.
-func (b *bundle) mover(t *testing.T, afterCommit bool) (kill func()) {
+// blockedMove starts the process; the returned function waits until it is in the middle of a move and kills it.
+func (b *bundle) blockedMove(t *testing.T, afterCommit bool) (kill func()) {
 	t.Helper()
-	told, err := json.Marshal(stuck{
-		b.Store.Pool().Config().ConnString(), b.address, b.namespace, b.master, b.Scope, b.Subject, b.Action, afterCommit,
-	})
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBlockedMoveProcess$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), moverEnv+"="+string(told))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	cmd, out := b.process(t, "TestBlockedMoveProcess", afterCommit)
 	return func() {
 		t.Helper()
 		lines := bufio.NewScanner(out)
@@ -147,8 +89,8 @@ func (b *bundle) mover(t *testing.T, afterCommit bool) (kill func()) {
 	}
 }
 
-// A worker process is killed between the acceptance of an update and its answer, before its transaction has committed or
-// right after. Whoever asked is told to ask again; the next worker sees the move through, and it is made once.
+// A worker process is killed between the acceptance of an update and its response, before or right after its transaction commits.
+// The caller gets Retry-After. The next worker completes the move, which is made once.
 func TestKilledWorkerMoveIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	const done = `select (select count(*) from challenges where status = 'completed') + (select count(*) from holds where status = 'approved')`
@@ -158,7 +100,7 @@ func TestKilledWorkerMoveIsMadeOnce(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
 				ask := prepare(t, b)
-				kill := b.mover(t, afterCommit)
+				kill := b.blockedMove(t, afterCommit)
 				asked := make(chan error, 1)
 				go func() { asked <- ask() }()
 				kill()
@@ -167,7 +109,7 @@ func TestKilledWorkerMoveIsMadeOnce(t *testing.T) {
 				require.Positive(t, problem.As(err).RetryAfter)
 				require.Equal(t, map[bool]int{false: 0, true: 1}[afterCommit], b.Count(done), "what the killed process had committed")
 
-				b.work()
+				b.startWorker()
 				require.Eventually(t, func() bool { return ask() == nil }, 2*patience, 100*time.Millisecond)
 				require.Equal(t, 1, b.Count(done))
 				require.Equal(t, 1, b.Events("challenge.completed")+b.Events("hold.approved"))
@@ -179,7 +121,7 @@ func TestKilledWorkerMoveIsMadeOnce(t *testing.T) {
 
 func completing(t *testing.T, b *bundle) func() error {
 	t.Helper()
-	p := b.confirm(t, b.Challenge(life, "sandbox_confirm"))
+	p := b.confirm(t, b.Challenge(challengeTTL, "sandbox_confirm"))
 	return func() error {
 		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		if err == nil && out.Status != "completed" {

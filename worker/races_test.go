@@ -15,25 +15,25 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// verdict is what one caller of a race was told.
-type verdict struct {
-	wanted string // the status asked for
-	got    string // the status answered; empty where refused
+// outcome is what one caller of a race received.
+type outcome struct {
+	wanted string // the requested status
+	got    string // the returned status; empty if refused
 	err    error
 }
 
-// race asks all at once and returns what each was told.
-func race(asks map[string]func() (string, error), each int) []verdict {
+// race sends every request at once, each several times, and returns what each caller received.
+func race(asks map[string]func() (string, error), each int) []outcome {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	var told []verdict
+	var told []outcome
 	for wanted, ask := range asks {
 		for range each {
 			all.Go(func() {
 				got, err := ask()
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, verdict{wanted, got, err})
+				told = append(told, outcome{wanted, got, err})
 			})
 		}
 	}
@@ -41,10 +41,10 @@ func race(asks map[string]func() (string, error), each int) []verdict {
 	return told
 }
 
-// truthful holds what callers were told against what is on record: whoever was answered got what they asked for and what
-// is; whoever asked for something else was refused by one of the codes; a run that has closed leaves it to the record. To be
-// told to come back is no lie either: a machine may be too busy to settle in time.
-func truthful(t *testing.T, told []verdict, status string, codes ...problem.Code) {
+// requireTruthful compares what callers received with the record. A success must match both the request and the record. Other
+// requests must be refused with one of the codes, or with ErrClosed if the workflow has closed. Unavailable is always allowed,
+// since a loaded machine may be too slow.
+func requireTruthful(t *testing.T, told []outcome, status string, codes ...problem.Code) {
 	t.Helper()
 	for _, v := range told {
 		if v.err == nil {
@@ -60,22 +60,21 @@ func truthful(t *testing.T, told []verdict, status string, codes ...problem.Code
 		if refused {
 			require.Contains(t, codes, p.Code)
 		}
-		require.True(t, refused || errors.Is(v.err, durable.ErrClosed), "%s is on record; %s was asked: %v", status, v.wanted, v.err)
+		require.True(t, refused || errors.Is(v.err, durable.ErrClosed), "the record is %s; %s was requested: %v", status, v.wanted, v.err)
 	}
 }
 
-// nearly waits until the deadline of the record is a moment away.
-func (b *bundle) nearly(t *testing.T, due, id string) {
+// waitForDeadline waits until the record's deadline is 30 ms away.
+func (b *bundle) waitForDeadline(t *testing.T, due, id string) {
 	t.Helper()
 	b.eventually(t, 1, "select count(*) from "+due+" <= clock_timestamp() + interval '30 milliseconds'", id)
 }
 
-// Approve, reject and the deadline come within the same moment, again and again. Whatever comes first: one outcome is on
-// record, and nobody is told another.
+// An approval, a rejection and the deadline coincide. One outcome is recorded, and no caller receives another.
 func TestHoldRaceHasOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
+	b.startWorker()
 	const rounds = 6
 	for range rounds {
 		b.Now = clock.System().Now()
@@ -85,19 +84,19 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 		review := func(p hold.Prepared) func() (string, error) {
 			return func() (string, error) {
 				out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
-				// As the API does: the record has the last word.
+				// Like the API, this returns the record's outcome.
 				if _, none := b.holds.Receipt(t.Context(), b.Scope, h.AuthorizationID, p.Resolution); err != nil && none == nil {
 					return map[string]string{hold.Approve: "approved", hold.Reject: "rejected"}[p.Resolution], nil
 				}
 				return string(out.Status), err
 			}
 		}
-		b.nearly(t, "holds where authorization_id = $1 and due_at", h.AuthorizationID)
+		b.waitForDeadline(t, "holds where authorization_id = $1 and due_at", h.AuthorizationID)
 		told := race(map[string]func() (string, error){"approved": review(approve), "rejected": review(reject)}, 2)
 		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status <> 'pending'", h.AuthorizationID)
 		row, err := b.Store.Holds().Get(t.Context(), b.Scope, h.AuthorizationID)
 		require.NoError(t, err)
-		truthful(t, told, string(row.Status), problem.ReviewResolved, problem.ReviewExpired)
+		requireTruthful(t, told, string(row.Status), problem.ReviewResolved, problem.ReviewExpired)
 	}
 	require.Equal(t, rounds, b.Events("hold.approved")+b.Events("hold.rejected")+b.Events("hold.expired"))
 	require.Equal(t, b.Events("hold.approved"), b.Count("select count(*) from authorizations where parent_id is not null"))
@@ -107,7 +106,7 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 func TestChallengeRaceHasOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
+	b.startWorker()
 	const rounds = 6
 	for range rounds {
 		b.Now = clock.System().Now()
@@ -116,7 +115,7 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 		cancellation, err := b.challenges.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
 		require.NoError(t, err)
 		require.NoError(t, b.runs.StartChallenge(t.Context(), completion.Workflow))
-		b.nearly(t, "challenges where id = $1 and expires_at", c.ID)
+		b.waitForDeadline(t, "challenges where id = $1 and expires_at", c.ID)
 		told := race(map[string]func() (string, error){
 			"completed": func() (string, error) {
 				out, err := b.runs.CompleteChallenge(t.Context(), completion.Workflow, completion.Request)
@@ -136,7 +135,7 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)
 		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
 		require.NoError(t, err)
-		truthful(t, told, string(row.Status), problem.ChallengeClosed, problem.ChallengeExpired)
+		requireTruthful(t, told, string(row.Status), problem.ChallengeClosed, problem.ChallengeExpired)
 	}
 	require.Equal(t, rounds, b.Events("challenge.completed")+b.Events("challenge.cancelled")+b.Events("challenge.expired"))
 	require.Equal(t, b.Events("challenge.completed"), b.Count("select count(*) from authorizations where parent_id is not null"))

@@ -15,13 +15,13 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// before makes a worker run the workflow code as it was before the first flag of versions.go: no flag is known, so each
-// takes the older branch and leaves no marker.
-type before struct {
+// olderCode makes a worker run the workflow code from before the first flag of versions.go: GetVersion returns DefaultVersion, so
+// every flag takes the older branch and writes no marker.
+type olderCode struct {
 	interceptor.WorkerInterceptorBase
 }
 
-func (*before) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (*olderCode) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &olderInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}}
 }
 
@@ -41,17 +41,17 @@ func (*olderOutbound) GetVersion(workflow.Context, string, workflow.Version, wor
 	return workflow.DefaultVersion
 }
 
-// older starts a worker with the code as it was.
-func (b *bundle) older(t *testing.T) (stop func()) {
+// startOlderWorker starts a worker with the older workflow code.
+func (b *bundle) startOlderWorker(t *testing.T) (stop func()) {
 	t.Helper()
 	options := worker.Options()
-	options.Interceptors = append(options.Interceptors, &before{})
+	options.Interceptors = append(options.Interceptors, &olderCode{})
 	w := worker.New(worker.Deps{Temporal: b.temporal, Services: b.services(), Options: options})
 	require.NoError(t, w.Start())
 	return w.Stop
 }
 
-// stateOf is the state that an auditor finds the run of a hold by.
+// stateOf returns the state search attribute of a hold's workflow.
 func (b *bundle) stateOf(t *testing.T, h models.Hold) string {
 	t.Helper()
 	d, err := b.temporal.DescribeWorkflow(t.Context(), workflows.HoldID(h.AuthorizationID), "")
@@ -60,8 +60,8 @@ func (b *bundle) stateOf(t *testing.T, h models.Hold) string {
 	return state
 }
 
-// A hold waits while the service is deployed anew with other workflow code. What it did under the code of then it keeps;
-// what it does from now on is done by the code of today; a hold that is opened today shows what is new.
+// A pending hold survives a deployment with changed workflow code. Its workflow keeps its history of the older code and continues
+// with the new code. A new hold uses the new code from the start.
 func TestHoldSurvivesAWorkflowCodeChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,16 +76,16 @@ func TestHoldSurvivesAWorkflowCodeChange(t *testing.T) {
 		}, patience, 50*time.Millisecond)
 		return status
 	}
-	stop := b.older(t)
+	stop := b.startOlderWorker(t)
 	require.Equal(t, "pending", review(old, "crd_ann"))
-	require.Equal(t, "pending", b.stateOf(t, old), "the older code says nothing of partial approvals")
+	require.Equal(t, "pending", b.stateOf(t, old), "the older code does not record partial approvals")
 	stop()
 
 	sdkworker.PurgeStickyWorkflowCache()
-	b.work()
+	b.startWorker()
 	require.Equal(t, "pending", review(fresh, "crd_ann"))
 	require.Equal(t, "partly_approved", b.stateOf(t, fresh))
-	require.Equal(t, "approved", review(old, "crd_bob"), "the run was rebuilt from the history of the older code")
+	require.Equal(t, "approved", review(old, "crd_bob"), "the workflow was rebuilt from the older code's history")
 	require.Equal(t, "approved", review(fresh, "crd_bob"))
 	for _, h := range []models.Hold{old, fresh} {
 		require.Eventually(t, func() bool { return b.stateOf(t, h) == "approved" }, patience, 50*time.Millisecond)
@@ -93,14 +93,13 @@ func TestHoldSurvivesAWorkflowCodeChange(t *testing.T) {
 	require.Equal(t, 2, b.Events("hold.approved"))
 }
 
-// During a rolling deployment workers of both codes take tasks from the same queue. Whichever gets them: the hold resolves
-// once.
+// During a rolling deployment workers of both versions take tasks from the same queue. Each hold resolves once.
 func TestHoldResolvesOnceDuringARollingDeployment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	stop := b.older(t)
+	stop := b.startOlderWorker(t)
 	t.Cleanup(stop)
-	b.work()
+	b.startWorker()
 	holds := make([]models.Hold, 4)
 	for i := range holds {
 		holds[i] = b.Hold(time.Hour, 2)

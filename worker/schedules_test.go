@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// A worker that starts makes the schedules, another that starts brings them up to date, and a schedule does its task.
+// A starting worker creates the schedules, another updates them, and a schedule runs its task.
 func TestSchedulesRunTheirTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -25,7 +25,7 @@ func TestSchedulesRunTheirTasks(t *testing.T) {
 	}}
 	service, err := upkeep.New(task)
 	require.NoError(t, err)
-	b.run(func(d *worker.Deps) {
+	b.runProcess(func(d *worker.Deps) {
 		d.Services.Upkeep = service
 		d.Background = append(d.Background, worker.KeepSchedules(b.runs, service.Tasks(), slog.New(slog.DiscardHandler)))
 	})

@@ -20,24 +20,24 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// gone is how long an erasure may take here, its grace of 30 s included.
-const gone = 90 * time.Second
+// erasureTimeout bounds an erasure, including its grace period of 30 s.
+const erasureTimeout = 90 * time.Second
 
-// subjects runs a worker process that knows recoveries and erasures too.
+// subjects runs a worker that also handles recoveries and erasures.
 func (b *bundle) subjects(t *testing.T) (*subject.Service, *recovery.Service) {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System())
-	b.run(func(d *worker.Deps) {
+	b.runProcess(func(d *worker.Deps) {
 		d.Services.Subjects = worker.Subjects{Recoveries: recoveries, Erasures: erasures, Workflows: b.runs}
 		d.Relay.Lanes = append(d.Relay.Lanes, outbox.Lane{Name: "subjects", Handlers: worker.SubjectTopics(b.runs, recoveries, erasures)})
 	})
 	return erasures, recoveries
 }
 
-// forgotten checks that a run is over and its history given up: the server removes it within a minute or so.
-func (b *bundle) forgotten(t *testing.T, id string) {
+// requireForgotten requires that a workflow has ended. The server removes its history within about a minute.
+func (b *bundle) requireForgotten(t *testing.T, id string) {
 	t.Helper()
 	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
 	var missing *serviceerror.NotFound
@@ -47,11 +47,10 @@ func (b *bundle) forgotten(t *testing.T, id string) {
 	}
 }
 
-// Erasure from the request to the receipt, with a challenge, a hold and a recovery under way: no row and no history of
-// them is left.
+// An erasure removes the rows and the histories of an open challenge, a hold and a recovery.
 func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes the erasure's grace of 30 s")
+		t.Skip("takes the erasure's grace period of 30 s")
 	}
 	t.Parallel()
 	b := setup(t)
@@ -75,18 +74,18 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		return b.Count("select count(*) from erasures where id = $1 and status = 'completed'", r.Erasure) == 1
-	}, gone, 100*time.Millisecond)
+	}, erasureTimeout, 100*time.Millisecond)
 	for _, table := range []string{"authorizations", "challenges", "holds", "recoveries"} {
 		require.Zero(t, b.Count("select count(*) from "+table), table)
 	}
 	require.Zero(t, b.Count("select count(*) from subjects where uid = $1", b.Subject.UID))
 	require.Equal(t, 1, b.Events("subject.erased"))
 	for _, id := range []string{workflows.ChallengeID(c.ID), workflows.HoldID(h.AuthorizationID), workflows.RecoveryID(v.ID)} {
-		b.forgotten(t, id)
+		b.requireForgotten(t, id)
 	}
 }
 
-// A recovery in a sandbox can be watched from its beginning to the enrollment that completes it.
+// A sandbox recovery runs from its start to the enrollment that completes it.
 func TestRecoveryWorkflowCompletes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,27 +19,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
-// troubled is a receiver that misbehaves at first: the n-th request, from 0, of each message goes to misbehave until that
-// answers true, which is its word that the request was answered well.
-type troubled struct {
+// faultyReceiver is a receiver that misbehaves. misbehave handles the n-th request, from 0, of each message and returns whether
+// the message was accepted.
+type faultyReceiver struct {
 	url       string
 	mu        sync.Mutex
 	tries     map[string]int
 	done      map[string]bool
 	bodies    map[string][]byte
-	changed   bool // one message came with two bodies
+	changed   bool // a message was sent with two different bodies
 	misbehave func(w http.ResponseWriter, n int) bool
 }
 
-func trouble(t testing.TB, misbehave func(w http.ResponseWriter, n int) bool) *troubled {
-	r := &troubled{tries: map[string]int{}, done: map[string]bool{}, bodies: map[string][]byte{}, misbehave: misbehave}
+func newFaultyReceiver(t testing.TB, misbehave func(w http.ResponseWriter, n int) bool) *faultyReceiver {
+	r := &faultyReceiver{tries: map[string]int{}, done: map[string]bool{}, bodies: map[string][]byte{}, misbehave: misbehave}
 	srv := httptest.NewServer(r)
 	t.Cleanup(srv.Close)
 	r.url = srv.URL
 	return r
 }
 
-func (r *troubled) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *faultyReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	id := req.Header.Get("webhook-id")
 	r.mu.Lock()
@@ -57,7 +57,7 @@ func (r *troubled) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *troubled) got(ids []string) bool {
+func (r *faultyReceiver) got(ids []string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range ids {
@@ -68,7 +68,7 @@ func (r *troubled) got(ids []string) bool {
 	return len(r.done) == len(ids)
 }
 
-// reset ends the connection with an RST.
+// reset closes the connection with an RST.
 func reset(w http.ResponseWriter) {
 	c, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -86,11 +86,11 @@ func endless(w http.ResponseWriter) {
 	}
 }
 
-// Every kind of trouble gets every event, each under one id and with one body, while one endpoint that never answers holds
-// its own and nobody else's.
+// Every faulty receiver gets every event, each with one id and one body. An endpoint that never responds delays only its own
+// events.
 func TestFaultyReceiversDelayNoOtherEndpoint(t *testing.T) {
 	t.Parallel()
-	h := setupHooks(t)
+	h := setupWebhooks(t)
 	h.process()
 	release := make(chan struct{})
 	var bomb bytes.Buffer
@@ -98,35 +98,35 @@ func TestFaultyReceiversDelayNoOtherEndpoint(t *testing.T) {
 	_, _ = z.Write(make([]byte, 20<<20))
 	require.NoError(t, z.Close())
 
-	all := map[string]*troubled{
-		"well": trouble(t, func(http.ResponseWriter, int) bool { return true }),
-		"500 and then 200": trouble(t, func(w http.ResponseWriter, n int) bool {
+	all := map[string]*faultyReceiver{
+		"well": newFaultyReceiver(t, func(http.ResponseWriter, int) bool { return true }),
+		"500 and then 200": newFaultyReceiver(t, func(w http.ResponseWriter, n int) bool {
 			if n == 0 {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 			return n > 0
 		}),
-		"resets and then answers": trouble(t, func(w http.ResponseWriter, n int) bool {
+		"reset and then 200": newFaultyReceiver(t, func(w http.ResponseWriter, n int) bool {
 			if n == 0 {
 				reset(w)
 			}
 			return n > 0
 		}),
-		"slow": trouble(t, func(http.ResponseWriter, int) bool {
+		"slow": newFaultyReceiver(t, func(http.ResponseWriter, int) bool {
 			<-time.After(time.Second)
 			return true
 		}),
-		"endless body": trouble(t, func(w http.ResponseWriter, _ int) bool {
+		"endless body": newFaultyReceiver(t, func(w http.ResponseWriter, _ int) bool {
 			endless(w)
 			return true
 		}),
-		"gzip bomb": trouble(t, func(w http.ResponseWriter, _ int) bool {
+		"gzip bomb": newFaultyReceiver(t, func(w http.ResponseWriter, _ int) bool {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(bomb.Bytes())
 			return true
 		}),
 	}
-	dead := trouble(t, func(http.ResponseWriter, int) bool {
+	dead := newFaultyReceiver(t, func(http.ResponseWriter, int) bool {
 		<-release
 		return false
 	})
@@ -137,26 +137,26 @@ func TestFaultyReceiversDelayNoOtherEndpoint(t *testing.T) {
 	}
 	var ids []string
 	for i := range 4 { // fewer than open a breaker
-		ids = append(ids, h.happen(t, i))
+		ids = append(ids, h.logEvent(t, i))
 	}
 	for name, r := range all {
 		require.Eventually(t, func() bool { return r.got(ids) }, patience, 20*time.Millisecond, name)
-		require.False(t, r.changed, "%s: one body a message", name)
+		require.False(t, r.changed, "%s: each message has one body", name)
 	}
 	h.eventually(t, len(ids)*len(all), "select count(*) from webhook_deliveries where status = 'succeeded'")
 	dead.mu.Lock()
 	defer dead.mu.Unlock()
-	require.Empty(t, dead.done, "the dead one is still at its first")
+	require.Empty(t, dead.done, "the endpoint that never responds has accepted nothing")
 	require.NotEmpty(t, dead.tries)
 }
 
-// While the database is away, with every connection cut, nothing is lost: what was under way is sent again under its id.
+// A database outage that closes every connection loses nothing: deliveries in flight are sent again with their ids.
 func TestPostgresOutageLosesNoDelivery(t *testing.T) {
 	t.Parallel()
-	h := setupHooks(t)
+	h := setupWebhooks(t)
 	h.process()
 	gate := make(chan struct{})
-	r := trouble(t, func(_ http.ResponseWriter, n int) bool {
+	r := newFaultyReceiver(t, func(_ http.ResponseWriter, n int) bool {
 		if n == 0 {
 			<-gate
 		}
@@ -167,29 +167,29 @@ func TestPostgresOutageLosesNoDelivery(t *testing.T) {
 	h.endpoint(t, r.url)
 	ids := make([]string, 0, 12)
 	for i := range 6 {
-		ids = append(ids, h.happen(t, i))
+		ids = append(ids, h.logEvent(t, i))
 	}
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.tries) == len(ids)
-	}, patience, 10*time.Millisecond, "every request is under way")
+	}, patience, 10*time.Millisecond, "every request is in flight")
 
-	back := h.cutOff(t)
-	open() // the receiver answers, and nobody can write it down
+	back := h.disconnectPostgres(t)
+	open() // the receiver responds, and the worker cannot record it
 	require.Eventually(t, func() bool { return r.got(ids) }, patience, 10*time.Millisecond)
 	back()
 	after := h.reconnected(t)
 	for i := range 6 {
-		ids = append(ids, after.happen(t, 100+i))
+		ids = append(ids, after.logEvent(t, 100+i))
 	}
 	require.Eventually(t, func() bool { return r.got(ids) }, patience, 20*time.Millisecond)
 	h.eventually(t, len(ids), "select count(*) from webhook_deliveries where status = 'succeeded'")
 	require.False(t, r.changed)
 }
 
-// reconnected writes through connections of its own; the worker has to find out by itself that its own are gone.
-func (h *hooks) reconnected(t *testing.T) *hooks {
+// reconnected writes through new connections. The worker has to notice that its own are closed.
+func (h *webhooks) reconnected(t *testing.T) *webhooks {
 	t.Helper()
 	st, err := store.Open(t.Context(), h.Store.Pool().Config().ConnString(), store.Options{MaxConns: 2})
 	require.NoError(t, err)
@@ -201,8 +201,8 @@ func (h *hooks) reconnected(t *testing.T) *hooks {
 	return &out
 }
 
-// cutOff takes the test's database away, every connection of it, until back is called.
-func (h *hooks) cutOff(t *testing.T) (back func()) {
+// disconnectPostgres closes every connection to the test's database and refuses new ones until back is called.
+func (h *webhooks) disconnectPostgres(t *testing.T) (back func()) {
 	t.Helper()
 	server, err := testenv.Server()
 	require.NoError(t, err)

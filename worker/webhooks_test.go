@@ -24,36 +24,36 @@ import (
 	"github.com/countersign-dev/countersign/worker"
 )
 
-// hooks is the webhook side of the service on a real Postgres and a real Temporal server.
-type hooks struct {
+// webhooks is the webhook delivery of the service on a real Postgres and a real Temporal server.
+type webhooks struct {
 	*bundle
 	endpoints *webhook.Endpoints
 	fan       *webhook.FanOut
 	deliverer *webhook.Deliverer
 }
 
-func setupHooks(t testing.TB) *hooks {
+func setupWebhooks(t testing.TB) *webhooks {
 	t.Helper()
 	b := setup(t)
 	keys, err := keyring.Parse(b.master)
 	require.NoError(t, err)
 	sender := webhook.NewSender(webhook.Policy{AllowLoopback: true})
 	t.Cleanup(sender.Close)
-	return hooksOf(b, keys, sender)
+	return newWebhooks(b, keys, sender)
 }
 
-func hooksOf(b *bundle, keys *keyring.Keyring, sender *webhook.Sender) *hooks {
+func newWebhooks(b *bundle, keys *keyring.Keyring, sender *webhook.Sender) *webhooks {
 	deps := webhook.Deps{
 		Store: b.Store, Clock: clock.System(), Keyring: keys, Sender: sender, Waker: b.runs, Log: slog.New(slog.DiscardHandler),
 	}
-	return &hooks{
+	return &webhooks{
 		bundle: b, endpoints: webhook.NewEndpoints(deps), fan: webhook.NewFanOut(deps),
 		deliverer: webhook.NewDeliverer(deps, webhook.DeliverOptions{}),
 	}
 }
 
-// process runs a worker process with the fan-out in it and returns what stops it.
-func (h *hooks) process() (stop func()) {
+// process runs worker.Run with the fan-out until stop is called or the test ends.
+func (h *webhooks) process() (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Run(ctx, h.deps()) }()
@@ -65,8 +65,8 @@ func (h *hooks) process() (stop func()) {
 	return stop
 }
 
-// deps are those of a worker process with the fan-out in it.
-func (h *hooks) deps() worker.Deps {
+// deps are the dependencies of a worker with the fan-out.
+func (h *webhooks) deps() worker.Deps {
 	d := worker.Deps{
 		Temporal: h.temporal, Services: h.services(), Log: slog.New(slog.DiscardHandler), Background: []func(context.Context){h.fan.Run},
 		Relay: &outbox.Relay{Store: h.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler),
@@ -76,15 +76,15 @@ func (h *hooks) deps() worker.Deps {
 	return d
 }
 
-func (h *hooks) endpoint(t testing.TB, url string) (id, secret string) {
+func (h *webhooks) endpoint(t testing.TB, url string) (id, secret string) {
 	t.Helper()
 	e, secret, err := h.endpoints.Create(t.Context(), h.Principal("crd_1"), webhook.Draft{URL: url, Events: []string{"subject.*"}})
 	require.NoError(t, err)
 	return e.ID, secret
 }
 
-// happen logs an event in a transaction of its own and returns its id.
-func (h *hooks) happen(t testing.TB, n int) string {
+// logEvent appends an event in its own transaction and returns its id.
+func (h *webhooks) logEvent(t testing.TB, n int) string {
 	t.Helper()
 	row, err := events.Row(events.Entry{Scope: h.Scope, Data: events.SubjectCreatedData{}, At: clock.System().Now(), Subject: fmt.Sprint(n),
 		SubjectUID: "sub_1", Actor: "credential:crd_1"})
@@ -94,8 +94,8 @@ func (h *hooks) happen(t testing.TB, n int) string {
 	return row.ID
 }
 
-// listener is a receiver that remembers when each message first came and how often.
-type listener struct {
+// receiver is a webhook receiver that records when each message first arrived and how often.
+type receiver struct {
 	url    string
 	secret string
 	mu     sync.Mutex
@@ -103,18 +103,18 @@ type listener struct {
 	first  map[string]time.Time
 	count  map[string]int
 	hold   chan struct{}
-	broken error // a signature that did not verify
+	broken error // the first signature that did not verify
 }
 
-func listen(t testing.TB) *listener {
-	l := &listener{status: http.StatusNoContent, first: map[string]time.Time{}, count: map[string]int{}}
+func newReceiver(t testing.TB) *receiver {
+	l := &receiver{status: http.StatusNoContent, first: map[string]time.Time{}, count: map[string]int{}}
 	srv := httptest.NewServer(l)
 	t.Cleanup(srv.Close)
 	l.url = srv.URL
 	return l
 }
 
-func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	body, _ := io.ReadAll(r.Body)
 	l.mu.Lock()
@@ -141,13 +141,13 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-func (l *listener) got() int {
+func (l *receiver) got() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.first)
 }
 
-func (l *listener) set(f func()) {
+func (l *receiver) set(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
@@ -155,37 +155,37 @@ func (l *listener) set(f func()) {
 
 func TestWebhookEventsAreDelivered(t *testing.T) {
 	t.Parallel()
-	h := setupHooks(t)
+	h := setupWebhooks(t)
 	h.process()
-	l := listen(t)
+	l := newReceiver(t)
 	_, l.secret = h.endpoint(t, l.url)
 	for i := range 20 {
-		h.happen(t, i)
+		h.logEvent(t, i)
 	}
 	require.Eventually(t, func() bool { return l.got() == 20 }, patience, 10*time.Millisecond)
 	h.eventually(t, 20, "select count(*) from webhook_deliveries where status = 'succeeded'")
 	require.NoError(t, l.broken)
-	h.happen(t, 20)
-	require.Eventually(t, func() bool { return l.got() == 21 }, patience, 10*time.Millisecond, "a sender that went idle is woken")
+	h.logEvent(t, 20)
+	require.Eventually(t, func() bool { return l.got() == 21 }, patience, 10*time.Millisecond, "an idle sender is woken")
 }
 
-// Events logged while no worker runs, and messages under way when one is stopped, all arrive once there is one again.
+// Events logged while no worker runs, and messages in flight when a worker stops, are delivered by the next worker.
 func TestWorkerRestartLosesNoDelivery(t *testing.T) {
 	t.Parallel()
-	h := setupHooks(t)
+	h := setupWebhooks(t)
 	stop := h.process()
-	l := listen(t)
+	l := newReceiver(t)
 	l.hold = make(chan struct{})
 	_, l.secret = h.endpoint(t, l.url)
 	ids := map[string]bool{}
 	for i := range 30 {
-		ids[h.happen(t, i)] = true
+		ids[h.logEvent(t, i)] = true
 	}
 	require.Eventually(t, func() bool { return l.got() > 0 }, patience, 10*time.Millisecond)
 	close(l.hold)
 	stop()
 	for i := range 30 {
-		ids[h.happen(t, 100+i)] = true
+		ids[h.logEvent(t, 100+i)] = true
 	}
 	h.process()
 	require.Eventually(t, func() bool { return l.got() == len(ids) }, patience, 10*time.Millisecond)
@@ -198,29 +198,29 @@ func TestWorkerRestartLosesNoDelivery(t *testing.T) {
 
 func TestRecoveredEndpointReceivesEverything(t *testing.T) {
 	t.Parallel()
-	h := setupHooks(t)
+	h := setupWebhooks(t)
 	h.process()
-	l := listen(t)
+	l := newReceiver(t)
 	l.status = http.StatusInternalServerError
 	id, _ := h.endpoint(t, l.url)
 	for i := range 25 {
-		h.happen(t, i)
+		h.logEvent(t, i)
 	}
 	h.eventually(t, 1, "select count(*) from events where type = 'webhook.failing'")
 	l.set(func() { l.status = http.StatusOK })
-	// The owner mended it and says so; otherwise the next probe would find out.
+	// The owner repairs the endpoint and updates it. Otherwise the next probe would succeed.
 	_, err := h.endpoints.Update(t.Context(), h.Principal("crd_1"), id, webhook.Patch{})
 	require.NoError(t, err)
 	h.eventually(t, 25, "select count(*) from webhook_deliveries where status = 'succeeded'")
 }
 
-// BenchmarkFirstAttempt measures the time from an event to the arrival of its first attempt: 100 events a second to three
-// endpoints of which one answers nothing at all. One iteration is one event.
+// BenchmarkFirstAttempt measures the time from an event to the arrival of its first delivery attempt: 100 events a second to
+// three endpoints, one of which never responds. One iteration is one event.
 func BenchmarkFirstAttempt(b *testing.B) {
-	h := setupHooks(b)
+	h := setupWebhooks(b)
 	h.process()
-	good := []*listener{listen(b), listen(b)}
-	dead := listen(b)
+	good := []*receiver{newReceiver(b), newReceiver(b)}
+	dead := newReceiver(b)
 	dead.hold = make(chan struct{})
 	b.Cleanup(func() { close(dead.hold) })
 	for _, l := range append(good, dead) {
@@ -235,7 +235,7 @@ func BenchmarkFirstAttempt(b *testing.B) {
 	for i := range b.N {
 		at := <-tick.C
 		all.Go(func() {
-			id := h.happen(b, i)
+			id := h.logEvent(b, i)
 			mu.Lock()
 			due[id] = at
 			mu.Unlock()

@@ -26,17 +26,17 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-const life = 5 * time.Minute
+const challengeTTL = 5 * time.Minute
 
-// The relay starts the run; the person completes; the record, the run and its attributes agree.
+// The relay starts the workflow and the challenge is completed. The record, the workflow and its search attributes agree.
 func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.Challenge(life, "sandbox_confirm")
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeStart, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
 	}))
-	b.run(nil)
+	b.runProcess(nil)
 	b.eventually(t, 0, "select count(*) from outbox")
 
 	p := b.confirm(t, c)
@@ -49,7 +49,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	require.Equal(t, out.Authorization, receipt.Authorization)
 
 	again, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
-	require.NoError(t, err, "the same request after the run has closed")
+	require.NoError(t, err, "the same request after the workflow has closed")
 	require.Equal(t, out, again)
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
 	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
@@ -62,16 +62,15 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 				"CountersignAction = 'payments.transfer' and CountersignEnvironment = '" + b.Scope.Environment + "'",
 		})
 		return err == nil && found.GetCount() == 1
-	}, patience, 50*time.Millisecond, "an auditor finds the run")
+	}, patience, 50*time.Millisecond, "the workflow is found by its search attributes")
 }
 
-// Nothing of what a person or a relying party sent is readable in a history, and with the keys only ids, digests and
-// decisions are.
+// Workflow histories are encrypted: no id of a subject, decision or credential is readable.
 func TestWorkflowHistoryIsSealed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
-	c := b.Challenge(life, "sandbox_confirm")
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
 	out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
@@ -87,29 +86,29 @@ func TestWorkflowHistoryIsSealed(t *testing.T) {
 	for _, secret := range []string{out.Authorization, c.AuthorizationID, b.Subject.ExternalID, "Step-up", "crd_1"} {
 		require.NotContains(t, raw.String(), secret)
 	}
-	require.Contains(t, raw.String(), c.ID, "the id of the run is in the clear")
+	require.Contains(t, raw.String(), c.ID, "the workflow id is not encrypted")
 }
 
-// A person may be quicker than the relay.
+// A completion may arrive before the relay has started the workflow.
 func TestCompletionStartsTheWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
-	c := b.Challenge(life, "sandbox_confirm")
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
 	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err)
-	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow), "the relay comes late and finds the run closed")
+	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow), "the relay finds the workflow closed")
 	require.Equal(t, 1, b.Events("challenge.completed"))
 }
 
-// Whatever is asked at once, by however many replicas: one outcome, and everybody is told the truth.
+// Concurrent completions and cancellations have one outcome, and every caller receives it or a refusal.
 func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
+	b.startWorker()
 	for range 5 {
-		c := b.Challenge(life, "sandbox_confirm")
+		c := b.Challenge(challengeTTL, "sandbox_confirm")
 		completion := b.confirm(t, c)
 		cancellation, err := b.challenges.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
 		require.NoError(t, err)
@@ -132,7 +131,7 @@ func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
 			if won && err == nil {
 				continue
 			}
-			// A run that has just closed may not know a repeated request any more: the record says that it won.
+			// A workflow that has just closed may have forgotten a repeated request: the record has its outcome.
 			require.True(t, errors.Is(err, durable.ErrClosed) || (!won && problem.Is(err, problem.ChallengeClosed)), "%v", err)
 		}
 	}
@@ -142,7 +141,7 @@ func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
 func TestChallengeExpiresByItsTimer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
+	b.startWorker()
 	c := b.Challenge(time.Second, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
@@ -151,7 +150,7 @@ func TestChallengeExpiresByItsTimer(t *testing.T) {
 	require.Equal(t, 1, b.Events("challenge.expired"))
 }
 
-// While no worker runs the caller is told to come back; the same request then gets its answer, and holds once.
+// Without a worker a review is refused with Retry-After. The same request succeeds once a worker runs.
 func TestReviewIsUnavailableWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -162,22 +161,22 @@ func TestReviewIsUnavailableWithoutAWorker(t *testing.T) {
 	require.NotNil(t, refused, "%v", err)
 	require.Equal(t, problem.Unavailable, refused.Code)
 	require.Positive(t, refused.RetryAfter)
-	require.NotErrorIs(t, err, durable.ErrAccepted, "nobody has accepted it")
+	require.NotErrorIs(t, err, durable.ErrAccepted, "no worker has accepted it")
 	require.Equal(t, 1, b.Count("select count(*) from holds where status = 'pending'"))
 
-	b.work()
+	b.startWorker()
 	out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
 	require.NoError(t, err)
 	require.Equal(t, models.HoldApproved, out.Status)
 	require.Equal(t, 1, b.Events("hold.approved"))
 }
 
-// A hold outlives the worker that started it: the next one rebuilds the run from its history.
+// After a worker restart, the next worker rebuilds the workflow from its history.
 func TestHoldSurvivesAWorkerRestart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(time.Hour, 2)
-	stop := b.work()
+	stop := b.startWorker()
 	first := b.review(t, h, "crd_ann", hold.Approve)
 	out, err := b.runs.ReviewHold(t.Context(), first.Workflow, first.Resolution, first.Request)
 	require.NoError(t, err)
@@ -185,7 +184,7 @@ func TestHoldSurvivesAWorkerRestart(t *testing.T) {
 	stop()
 
 	sdkworker.PurgeStickyWorkflowCache()
-	b.work()
+	b.startWorker()
 	second := b.review(t, h, "crd_bob", hold.Approve)
 	out, err = b.runs.ReviewHold(t.Context(), second.Workflow, second.Resolution, second.Request)
 	require.NoError(t, err)
@@ -196,7 +195,7 @@ func TestHoldSurvivesAWorkerRestart(t *testing.T) {
 func TestReviewConcurrentRequestsHaveOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
+	b.startWorker()
 	h := b.Hold(time.Hour, 1)
 	approve, reject := b.review(t, h, "crd_ann", hold.Approve), b.review(t, h, "crd_bob", hold.Reject)
 	var all sync.WaitGroup
@@ -210,15 +209,15 @@ func TestReviewConcurrentRequestsHaveOneOutcome(t *testing.T) {
 	require.Equal(t, b.Events("hold.approved"), b.Count("select count(*) from authorizations where parent_id is not null"))
 }
 
-// Another part of the service voids the challenge; the run hears of it through the outbox and closes.
+// Another part of the service voids the challenge. The workflow is notified through the outbox and closes.
 func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.Challenge(life, "sandbox_confirm")
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
-	b.run(nil)
+	b.runProcess(nil)
 	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
 		if _, err := q.Challenges().Cancel(t.Context(), c.ID, b.Now); err != nil {
 			return err
@@ -230,7 +229,7 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	require.Equal(t, models.ChallengeCancelled, out.Status)
 }
 
-// While Temporal is away the caller is told so, soon, and nothing is changed; the outbox keeps what it has.
+// While Temporal is unavailable, requests are refused soon and change nothing.
 func TestClientIsUnavailableWithoutTemporal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -239,39 +238,39 @@ func TestClientIsUnavailableWithoutTemporal(t *testing.T) {
 	nowhere, err := workflows.Dial(workflows.DialOptions{Address: "127.0.0.1:1", Keyring: keys, Log: b.services().Log})
 	require.NoError(t, err, "the service starts without Temporal")
 	t.Cleanup(nowhere.Close)
-	away := workflows.NewClient(nowhere, "")
-	c := b.Challenge(life, "sandbox_confirm")
+	unavailable := workflows.NewClient(nowhere, "")
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
-	_, err = away.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	_, err = unavailable.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 	require.Positive(t, problem.As(err).RetryAfter)
-	require.True(t, problem.Is(away.Ping(t.Context()), problem.Unavailable))
+	require.True(t, problem.Is(unavailable.Ping(t.Context()), problem.Unavailable))
 	require.Equal(t, 1, b.Count("select count(*) from challenges where status = 'open'"))
 }
 
 func TestForgetTerminatesTheWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
-	c := b.Challenge(life, "sandbox_confirm")
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	id := workflows.ChallengeID(c.ID)
 	require.NoError(t, b.runs.Forget(t.Context(), id))
-	// The server removes the history some time after it has accepted to; until then the run is at least over.
+	// The server removes the history asynchronously. Until then the workflow is terminated.
 	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
 	require.True(t, err != nil || d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, "%v", err)
-	require.NoError(t, b.runs.Forget(t.Context(), id), "forgetting twice is forgetting")
-	require.NoError(t, b.runs.Forget(t.Context(), workflows.ChallengeID(ids.New(ids.Challenge))), "what does not exist is forgotten")
+	require.NoError(t, b.runs.Forget(t.Context(), id), "forgetting is idempotent")
+	require.NoError(t, b.runs.Forget(t.Context(), workflows.ChallengeID(ids.New(ids.Challenge))), "an unknown workflow counts as forgotten")
 }
 
-// A run that somebody terminated by accident is started anew by the next request: the record still waits.
+// If a workflow was terminated by accident, the next request starts it again, since the record is still open.
 func TestTerminatedWorkflowIsRestarted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.work()
-	c := b.Challenge(life, "sandbox_confirm")
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	p := b.confirm(t, c)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), p.Workflow))
 	require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), workflows.ChallengeID(c.ID), "", "by accident"))

@@ -6,16 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-var reload = chromedp.Reload()
-
-// What comes from outside is shown as text, and what cannot be seen is marked.
+// Texts from outside are escaped, and invisible characters are shown as code points.
 func TestChallengePageEscapesHostileText(t *testing.T) {
 	t.Parallel()
 	w, _ := newTenant(t, `<b onmouseover="document.title='owned'">Alder</b> Bank`)
@@ -37,22 +34,19 @@ func TestChallengePageEscapesHostileText(t *testing.T) {
 	var title string
 	b.eval("document.title", &title)
 	require.NotEqual(t, "owned", title)
-	b.fits()
-	b.accessible()
+	b.requireFits()
+	b.requireAccessible()
 	b.screenshot("challenge-hostile-text")
 	b.click("[data-confirm]")
-	b.ends("Confirmed")
+	b.seeEnding("Confirmed")
 }
 
-// The page does not show in a frame of a site that the environment does not name, and does in one that it names. A passkey
-// ceremony would be refused there, so the page offers to go on in a tab of its own.
+// The page is not shown in a frame of a site that the environment does not allow. In a frame of an allowed site a passkey
+// ceremony would be refused, so the page offers to continue in a new tab.
 func TestChallengePageRefusesForeignFrames(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	subject := w.subject(t)
-	b := newTab(t)
-	b.authenticator(true)
-	b.register(w, subject)
+	b, _, subject := registered(t, w)
 	a := w.challenge(t, subject, w.payment(t), nil)
 	outside := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		_, _ = rw.Write([]byte(`<!doctype html><title>outside</title><iframe width="700" height="700" src="` + shared.baseURL + a.path + `"></iframe>`))
@@ -61,7 +55,7 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 	b.expect("request to another host: " + outside.URL)
 	b.expect("frame-ancestors")
 	b.open(outside.URL)
-	require.Eventually(t, func() bool { return b.noticed("frame-ancestors") }, patience, patience/1000, "the browser refuses the frame")
+	require.Eventually(t, func() bool { return b.sawFault("frame-ancestors") }, patience, patience/1000, "the browser refuses the frame")
 
 	w.pages(t, tenancy.Pages{FrameAncestors: []string{outside.URL}})
 	b.open(outside.URL)
@@ -69,14 +63,14 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 	b.screenshot("challenge-in-a-frame")
 }
 
-// pages changes the settings of the world's pages.
+// pages changes the page settings of the environment.
 func (w world) pages(t testing.TB, in tenancy.Pages) {
 	t.Helper()
 	_, err := shared.Tenancy.UpdatePages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test")
 	require.NoError(t, err)
 }
 
-// The site where a person goes on does not learn the address that they come from: it holds the ticket.
+// The page that the user returns to does not receive the address of the challenge page.
 func TestChallengePageSendsNoReferrer(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -94,7 +88,7 @@ func TestChallengePageSendsNoReferrer(t *testing.T) {
 	b.expect("request to another host: " + outside.URL)
 	b.open(a.path)
 	b.click("[data-cancel]")
-	b.ends("Go back to 127.0.0.1")
+	b.seeEnding("Go back to 127.0.0.1")
 	b.click(`[data-ending="cancelled"] [data-back]`)
 	b.see("back at the bank")
 	require.Empty(t, (<-arrived).Get("Referer"))
@@ -103,24 +97,16 @@ func TestChallengePageSendsNoReferrer(t *testing.T) {
 	require.False(t, opener)
 }
 
-// A request that another site has the browser send changes nothing.
+// A cross-site request changes nothing.
 func TestChallengePageRefusesCrossSiteRequests(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	for _, move := range []string{"options", "complete", "cancel"} {
-		for _, header := range []http.Header{
-			{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.example"}}, {"Origin": {"null"}}, {},
+		for _, header := range []map[string]string{
+			{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}, {},
 		} {
-			req, err := http.NewRequest(http.MethodPost, shared.baseURL+"/challenge/"+a.challenge+"/"+move,
-				strings.NewReader(`{"method":"sandbox_confirm","ticket":"`+a.ticket+`"}`))
-			require.NoError(t, err)
-			req.Header = header
-			req.Header.Set("Content-Type", "application/json")
-			resp, err := http.DefaultClient.Do(req)
-			require.NoError(t, err)
-			require.NoError(t, resp.Body.Close())
-			require.Equal(t, http.StatusForbidden, resp.StatusCode, "%s from %v", move, header)
+			got := submit(t, "/challenge/"+a.challenge+"/"+move, `{"method":"sandbox_confirm","ticket":"`+a.ticket+`"}`, header)
+			require.Equal(t, http.StatusForbidden, got.Status, "%s from %v", move, header)
 		}
 	}
 	require.Equal(t, "open", w.status(t, a))

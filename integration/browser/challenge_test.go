@@ -11,23 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is a challenge that waits for its person, with the path of its page.
-type asked struct {
+// openChallenge is an open challenge with the path of its page.
+type openChallenge struct {
 	authorization, challenge, subject, path, ticket string
 }
 
-// challenge asks for a challenged authorization of the subject and makes a link to its page.
-func (w world) challenge(t testing.TB, subject, action string, link object) asked {
+// challenge requests a decision that requires a challenge, and creates a link to the challenge page.
+func (w world) challenge(t testing.TB, subject, action string, link object) openChallenge {
 	t.Helper()
 	a := w.authorize(t, subject, action, "challenge")
-	out := asked{authorization: a.string("id"), challenge: a.string("challenge.id"), subject: subject}
+	out := openChallenge{authorization: a.string("id"), challenge: a.string("challenge.id"), subject: subject}
 	var body any
 	if link != nil {
 		body = link
 	}
 	made, err := url.Parse(w.post(t, "/api/v1/challenges/"+out.challenge+"/link", body).is(201).string("url"))
 	require.NoError(t, err)
-	require.Equal(t, "/challenge/"+out.challenge, made.Path, "the ticket is in no path")
+	require.Equal(t, "/challenge/"+out.challenge, made.Path, "the path does not contain the ticket")
 	out.ticket = made.Fragment
 	require.Len(t, out.ticket, 43)
 	out.path = made.Path + "#" + out.ticket
@@ -35,9 +35,16 @@ func (w world) challenge(t testing.TB, subject, action string, link object) aske
 	return out
 }
 
-// ends waits until the challenge page shows the text of an ending. Where the page says that the service was too busy, it does
-// what a person would: try again.
-func (b *tab) ends(text string) {
+// newChallenge creates an environment with an open challenge.
+func newChallenge(t *testing.T) (world, openChallenge) {
+	t.Helper()
+	w := newSandbox(t)
+	return w, w.challenge(t, w.subject(t), w.payment(t), nil)
+}
+
+// seeEnding waits until the challenge page shows the text of an ending. If the page reports that the service is busy, it retries
+// as a user would.
+func (b *tab) seeEnding(text string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		if strings.Contains(b.text("body"), text) {
@@ -45,23 +52,23 @@ func (b *tab) ends(text string) {
 		}
 		b.eval(`document.querySelector("[data-retry]:enabled")?.click()`, nil)
 		return false
-	}, patience, 200*time.Millisecond, "waiting for %q; a screenshot of the end is among the artefacts", text)
+	}, patience, 200*time.Millisecond, "waiting for %q; the artefacts include a final screenshot", text)
 }
 
-// payment is the action that most of these tests ask for.
+// payment creates the action that most challenges confirm.
 func (w world) payment(t testing.TB) string {
 	t.Helper()
 	return w.action(t, "enforce", "Release a payment of 12,400.00 EUR", "The money leaves your account at once and cannot be called back.", challenging)
 }
 
-// status is where the API says the challenge stands.
-func (w world) status(t testing.TB, a asked) string {
+// status returns the challenge's status from the API.
+func (w world) status(t testing.TB, a openChallenge) string {
 	t.Helper()
 	return w.get(t, "/api/v1/challenges/"+a.challenge).is(200).string("status")
 }
 
-// allowed requires the child authorization that followed and its proof, which verifies once.
-func (w world) allowed(t testing.TB, a asked, strength string) {
+// requireAllowed requires a follow-up decision that allows, with a proof that is consumed once.
+func (w world) requireAllowed(t testing.TB, a openChallenge, strength string) {
 	t.Helper()
 	children := w.get(t, "/api/v1/authorizations?decision=allow&subject="+url.QueryEscape(a.subject)).is(200).list()
 	require.Len(t, children, 1)
@@ -72,46 +79,45 @@ func (w world) allowed(t testing.TB, a asked, strength string) {
 	require.Equal(t, strength, parent.string("challenge.strength"))
 	proof := object{"proof": child.string("proof.compact"), "audience": audience, "consume": true}
 	require.Equal(t, true, w.post(t, "/api/v1/verify", proof).is(200).object()["valid"])
-	require.Equal(t, false, w.post(t, "/api/v1/verify", proof).is(200).object()["valid"], "a proof is spent once")
+	require.Equal(t, false, w.post(t, "/api/v1/verify", proof).is(200).object()["valid"], "a proof is consumed once")
 }
 
 func TestChallengePageConfirms(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	b := newTab(t)
 	b.open(a.path)
 	b.see("Release a payment of 12,400.00 EUR")
 	for _, text := range []string{"Alder Bank asks you to confirm", "The money leaves your account", "payments", "Sandbox: not for real", "Time left"} {
 		require.Contains(t, b.text("body"), text)
 	}
-	for range 2 { // the ticket leaves the address at once, and a reload still knows it
+	for range 2 { // the page removes the ticket from the address, and a reload keeps it
 		b.until(`location.pathname === "/challenge/` + a.challenge + `" && location.href === location.origin + location.pathname`)
 		b.run(reload)
 		b.see("Release a payment of 12,400.00 EUR")
 	}
 	b.until(`/^[0-4]:[0-5][0-9]$/.test(document.querySelector("[data-left]").textContent.trim())`) // it counts down
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-open")
 	b.dark(true)
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-open-dark")
 	b.size(360, 740)
-	b.fits()
+	b.requireFits()
 	b.screenshot("challenge-open-phone-dark")
 	b.dark(false)
 	b.click("summary")
 	b.see("bound to these values")
-	b.fits()
-	b.accessible()
+	b.requireFits()
+	b.requireAccessible()
 	b.screenshot("challenge-details-phone")
 
 	b.click("[data-confirm]")
-	b.ends("Your confirmation has gone to Alder Bank")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
 	b.until(`document.activeElement.textContent === "Confirmed"`)
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-confirmed-phone")
-	w.allowed(t, a, "sandbox")
+	w.requireAllowed(t, a, "sandbox")
 	b.size(1100, 800)
 	b.screenshot("challenge-confirmed")
 	b.open(a.path)
@@ -120,13 +126,12 @@ func TestChallengePageConfirms(t *testing.T) {
 
 func TestChallengePageCancels(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	b := newTab(t)
 	b.open(a.path)
 	b.click("[data-cancel]")
-	b.ends("Nothing was confirmed. If you did not ask for this, tell Alder Bank.")
-	b.accessible()
+	b.seeEnding("Nothing was confirmed. If you did not ask for this, tell Alder Bank.")
+	b.requireAccessible()
 	b.screenshot("challenge-cancelled")
 	require.Equal(t, "cancelled", w.status(t, a))
 	b.open(a.path)
@@ -134,11 +139,10 @@ func TestChallengePageCancels(t *testing.T) {
 	require.NotContains(t, b.text("body"), "(sandbox)")
 }
 
-// A keyboard is enough, and the focus is where a person expects it.
+// The page can be used by keyboard, with the focus in the expected order.
 func TestChallengePageKeyboardNavigation(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	b := newTab(t)
 	b.open(a.path)
 	b.until(`!document.querySelector("[data-confirm]").disabled`)
@@ -154,39 +158,37 @@ func TestChallengePageKeyboardNavigation(t *testing.T) {
 	b.until(`document.activeElement.matches("[data-confirm]")`)
 	b.screenshot("challenge-focus")
 	b.press(kb.Enter)
-	b.ends("Your confirmation has gone to Alder Bank")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
 	require.Equal(t, "completed", w.status(t, a))
 }
 
-// However often and wherever the person clicks, one completion comes of it and every page shows how it ended.
+// Repeated clicks in several tabs make one completion, and every page shows the result.
 func TestChallengePageCompletesOnceAcrossTabs(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	first := newTab(t)
-	second := first.another()
+	second := first.newTab()
 	first.open(a.path)
 	second.open(a.path)
 	for _, b := range []*tab{first, second} {
 		b.until(`!document.querySelector("[data-confirm]").disabled`)
 	}
 	first.eval(`document.querySelector("[data-confirm]").click(), document.querySelector("[data-confirm]").click(), document.querySelector("[data-cancel]").click()`, nil)
-	first.ends("Your confirmation has gone to Alder Bank")
-	second.see("Your confirmation has gone to Alder Bank") // it asked where the challenge stands
-	w.allowed(t, a, "sandbox")
+	first.seeEnding("Your confirmation has gone to Alder Bank")
+	second.see("Your confirmation has gone to Alder Bank") // it polls the status
+	w.requireAllowed(t, a, "sandbox")
 
 	first.open("/assets/none")
 	first.expect("status of 404")
 	first.see("Page not found")
 	first.eval("history.back()", nil)
-	first.ends("Your confirmation has gone to Alder Bank")
-	require.NotContains(t, first.text("body"), "Time left", "the way back does not lead to a page that can still be answered")
+	first.seeEnding("Your confirmation has gone to Alder Bank")
+	require.NotContains(t, first.text("body"), "Time left", "going back does not show an open challenge")
 }
 
 func TestChallengePageExpires(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	_, err := shared.Core.Store.Pool().Exec(t.Context(), `with soon as (select clock_timestamp() + interval '20 seconds' as at),
 		c as (update challenges set expires_at = (select at from soon) where id = $1)
 		update challenge_links set expires_at = (select at from soon) where challenge_id = $1`, a.challenge)
@@ -195,7 +197,7 @@ func TestChallengePageExpires(t *testing.T) {
 	b.open(a.path)
 	b.see("Time left")
 	b.see("Time ran out")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-expired")
 	require.Equal(t, "expired", w.status(t, a))
 	b.expect("status of 404")
@@ -203,11 +205,10 @@ func TestChallengePageExpires(t *testing.T) {
 	b.see("This link does not work")
 }
 
-// A link that opens nothing says the same, whatever is wrong with it.
+// Every invalid link shows the same text.
 func TestChallengePageRefusesInvalidLinks(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	b := newTab(t)
 	b.expect("status of 404")
 	other := w.challenge(t, w.subject(t), w.payment(t), nil)
@@ -224,7 +225,7 @@ func TestChallengePageRefusesInvalidLinks(t *testing.T) {
 	for _, text := range texts {
 		require.Equal(t, texts[0], text)
 	}
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-bad-link")
 	b.open("/challenge")
 	b.see("Page not found")
@@ -242,17 +243,17 @@ func TestChallengePageReturnsToTheRelyingParty(t *testing.T) {
 	a := w.challenge(t, w.subject(t), action, object{"return_url": shared.baseURL + "/try?step=2"})
 	b := newTab(t)
 	b.open(a.path)
-	require.NotContains(t, b.text("body"), "Go back to", "not before it is over")
+	require.NotContains(t, b.text("body"), "Go back to", "there is no link back while the challenge is open")
 	b.click("[data-confirm]")
-	b.ends("Go back to localhost")
+	b.seeEnding("Go back to localhost")
 	var href string
 	b.eval(`[...document.querySelectorAll("[data-back]")].find((a) => a.offsetParent).href`, &href)
 	require.Equal(t, shared.baseURL+"/try?step=2&challenge="+a.challenge+"&status=completed", href)
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-go-back")
 }
 
-// A confirmation that was lost on the way is sent again as it was; one whose answer was lost has been given, once.
+// A lost request can be sent again. If only the response was lost, the challenge has been completed, once.
 func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -263,23 +264,23 @@ func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	b.open(a.path)
 	b.click("[data-confirm]")
 	b.see("The connection is lost.")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-lost-connection")
 	require.Equal(t, "open", w.status(t, a))
 	b.click("[data-retry]")
-	b.ends("Your confirmation has gone to Alder Bank")
-	w.allowed(t, a, "sandbox")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
+	w.requireAllowed(t, a, "sandbox")
 
 	a = w.challenge(t, w.subject(t), action, nil)
 	b = newTab(t)
 	b.lose("*/complete", 1, fetch.RequestStageResponse)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.ends("Your confirmation has gone to Alder Bank")
-	w.allowed(t, a, "sandbox")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
+	w.requireAllowed(t, a, "sandbox")
 }
 
-// A service that is busy is asked again by the page itself, and by the person where that does not help.
+// The page retries a busy service, and the user can retry if that fails.
 func TestChallengePageRetriesABusyService(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -289,8 +290,8 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 	b.busy("*/complete", 2)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.ends("Your confirmation has gone to Alder Bank")
-	w.allowed(t, a, "sandbox")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
+	w.requireAllowed(t, a, "sandbox")
 
 	a = w.challenge(t, w.subject(t), action, nil)
 	b = newTab(t)
@@ -300,14 +301,13 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 	b.see("nothing is lost. Try again.")
 	b.screenshot("challenge-busy")
 	b.click("[data-retry]")
-	b.ends("Your confirmation has gone to Alder Bank")
-	w.allowed(t, a, "sandbox")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
+	w.requireAllowed(t, a, "sandbox")
 }
 
 func TestChallengePageShowsOutsideCancellation(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	a := w.challenge(t, w.subject(t), w.payment(t), nil)
+	w, a := newChallenge(t)
 	b := newTab(t)
 	b.open(a.path)
 	b.see("Time left")

@@ -14,7 +14,7 @@ import (
 // browserEnv names the Chromium to use; "none" skips the tests.
 const browserEnv = "COUNTERSIGN_TEST_BROWSER"
 
-// chromium is the path of a Chromium, or empty where there is none.
+// chromium is the path of a Chromium, or empty if none is installed.
 var chromium = sync.OnceValue(func() string {
 	if given := os.Getenv(browserEnv); given != "" {
 		if given == "none" {
@@ -33,11 +33,11 @@ var chromium = sync.OnceValue(func() string {
 	return ""
 })
 
-// needChromium skips the test where there is no Chromium.
+// needChromium skips the test if Chromium is not installed.
 func needChromium(t testing.TB) {
 	t.Helper()
 	if chromium() == "" {
-		t.Skip("no Chromium is found: make browser installs one, or name it in " + browserEnv)
+		t.Skip("Chromium is not installed: run make browser, or name it in " + browserEnv)
 	}
 }
 
@@ -53,7 +53,7 @@ func browser(t testing.TB) context.Context {
 	t.Helper()
 	needChromium(t)
 	instance.once.Do(func() {
-		// Nothing the browser does of its own accord may leave the machine, or show up in a test.
+		// The browser's background activity must not leave the machine or disturb a test.
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(chromium()), chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
@@ -61,14 +61,14 @@ func browser(t testing.TB) context.Context {
 			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(patience),
 		)
 		if os.Geteuid() == 0 {
-			options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
+			options = append(options, chromedp.NoSandbox) // Chromium has no sandbox for root
 		}
 		ctx, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, cancelBrowser := chromedp.NewContext(ctx)
 		instance.ctx, instance.cancel = ctx, []context.CancelFunc{cancelBrowser, cancelAllocator}
 		instance.err = chromedp.Run(ctx)
 	})
-	require.NoError(t, instance.err, "Chromium at %s does not start", chromium())
+	require.NoError(t, instance.err, "Chromium at %s did not start", chromium())
 	return instance.ctx
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// collectorFile is what a relying party loads; make test-js builds it.
+// collectorFile is the collector that a relying party's page loads; make test-js builds it.
 const collectorFile = "../../sdk/js/dist/collector.js"
 
 // shopPage is a page of a relying party: the collector runs on an origin that is not the service's.
@@ -76,7 +76,7 @@ func newShop(t *testing.T) *shop {
 	return s
 }
 
-// begin opens a session that the page observes.
+// begin creates a session that the page observes.
 func (s *shop) begin(purpose string) string {
 	s.tab.t.Helper()
 	id := s.world.post(s.tab.t, "/api/v1/sessions", object{"subject": s.subject, "device_class": "desktop"}).is(201).string("id")
@@ -85,8 +85,8 @@ func (s *shop) begin(purpose string) string {
 	return id
 }
 
-// answered waits until every frame the page made was answered, and returns the answers.
-func (s *shop) answered() []object {
+// acknowledged waits until every frame of the page is acknowledged, and returns the acknowledgements.
+func (s *shop) acknowledged() []object {
 	s.tab.t.Helper()
 	s.eval("collector.flush().then(() => 1)", nil)
 	s.until("acks.length === frames_.length && acks.length > 0")
@@ -98,10 +98,10 @@ func (s *shop) answered() []object {
 	return acks
 }
 
-// enrolled completes the enrollment that ends with the session, however long its run takes.
-func (s *shop) enrolled(session string) {
+// completeEnrollment completes the enrollment that ends with the session and waits for its workflow.
+func (s *shop) completeEnrollment(session string) {
 	s.tab.t.Helper()
-	var done answer
+	var done response
 	require.Eventually(s.tab.t, func() bool {
 		done = s.world.post(s.tab.t, "/api/v1/subjects/"+s.subject+"/enrollments/complete", object{"session": session})
 		return done.status != http.StatusAccepted
@@ -127,22 +127,22 @@ func TestCollectorEnrollsAndRecognisesATypist(t *testing.T) {
 	for range 3 {
 		last = s.begin("enroll")
 		s.types(anna.Type(105))
-		acks := s.answered()
+		acks := s.acknowledged()
 		require.NotEmpty(t, acks)
 		s.eval("collector.stop().then(() => 1)", nil)
 	}
-	s.enrolled(last)
+	s.completeEnrollment(last)
 
 	session := s.begin("score")
 	keys := anna.Type(105)
 	s.types(keys)
-	s.answered()
+	s.acknowledged()
 	require.Contains(t, []string{"confirmed", "likely"}, s.continuity(session))
-	s.sameAsTheService(keys)
+	s.requireServiceFeatures(keys)
 
 	s.types(other.Type(155))
-	s.answered()
-	require.Equal(t, "not_confirmed", s.continuity(session), "somebody else took over")
+	s.acknowledged()
+	require.Equal(t, "not_confirmed", s.continuity(session), "another person took over")
 
 	s.world.post(t, "/api/v1/sessions/"+session+"/end", nil).is(200)
 	s.expect("status of 409")
@@ -153,9 +153,9 @@ func TestCollectorEnrollsAndRecognisesATypist(t *testing.T) {
 	require.Equal(t, []string{"ended", "session_closed"}, states[len(states)-1])
 }
 
-// sameAsTheService holds the page's first frame against what the service's own extraction makes of the same keys. The page's
-// clock has tenths of milliseconds, so a mean may come to lie on the other side of a rounding edge.
-func (s *shop) sameAsTheService(keys []features.KeyEvent) {
+// requireServiceFeatures compares the page's first frame with the service's own feature extraction of the same keys. The page's
+// clock has a resolution of 0.1 ms, so a mean may round differently.
+func (s *shop) requireServiceFeatures(keys []features.KeyEvent) {
 	t := s.tab.t
 	t.Helper()
 	var frame struct{ Features any }
@@ -183,13 +183,13 @@ func TestCollectorOmitsSecretFields(t *testing.T) {
 	s.types(anna.Type(12))
 	s.eval("document.querySelector('#message').focus()", nil)
 	s.types(anna.Type(30))
-	s.answered()
+	s.acknowledged()
 	var frames []struct {
 		Features map[string]struct{ Events int }
 	}
 	s.eval("frames_.map((f) => ({features: {keystroke: f.features.keystroke, rhythm: f.features.rhythm}}))", &frames)
 	require.Len(t, frames, 2)
-	require.Zero(t, frames[0].Features["keystroke"].Events, "nothing of a password but when it was typed")
+	require.Zero(t, frames[0].Features["keystroke"].Events, "a password field contributes only timing")
 	require.GreaterOrEqual(t, frames[0].Features["rhythm"].Events, 12)
 	require.GreaterOrEqual(t, frames[1].Features["keystroke"].Events, 30)
 
@@ -198,7 +198,7 @@ func TestCollectorOmitsSecretFields(t *testing.T) {
 	s.types(anna.Type(60))
 	var n int
 	s.eval("frames_.length", &n)
-	require.Zero(t, n, "nothing is listened to before consent")
+	require.Zero(t, n, "nothing is recorded before consent")
 }
 
 func TestCollectorSurvivesALostConnection(t *testing.T) {
@@ -208,27 +208,27 @@ func TestCollectorSurvivesALostConnection(t *testing.T) {
 	s.expect("ERR_INTERNET_DISCONNECTED")
 	s.expect("Failed to load resource")
 	s.types(typist("anna").Type(52))
-	s.answered()
+	s.acknowledged()
 	s.offline(true)
 	s.types(typist("anna").Type(110))
 	s.until("errors.length > 0")
 	s.offline(false)
 	s.eval("window.dispatchEvent(new Event('online'))", nil)
-	s.answered()
+	s.acknowledged()
 	var ids []string
 	s.eval("frames_.map((f) => f.frame_id)", &ids)
 	require.GreaterOrEqual(t, len(ids), 3)
 }
 
-// The collector's share of the main thread while a person types at fifteen keys a second and moves the pointer. What else runs on
-// the machine only adds to it, so the least of three tries counts.
+// The collector's share of the main thread is measured at fifteen keys a second. Other load on the machine only adds to it, so
+// the lowest of three measurements counts.
 func TestCollectorUsesLittleMainThreadTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
 	least := 1.0
 	for range 3 {
-		if least = min(least, s.shareOfTheCollector(t)); least < 0.01 {
+		if least = min(least, s.collectorShare(t)); least < 0.01 {
 			break
 		}
 	}
@@ -236,8 +236,8 @@ func TestCollectorUsesLittleMainThreadTime(t *testing.T) {
 	require.Less(t, least, 0.01)
 }
 
-// shareOfTheCollector is the share of the main thread that the collector takes while 600 keys are typed.
-func (s *shop) shareOfTheCollector(t *testing.T) float64 {
+// collectorShare is the collector's share of the main thread while 600 keys are typed.
+func (s *shop) collectorShare(t *testing.T) float64 {
 	t.Helper()
 	const keysASecond = 15
 	keys := typist("anna").Type(600)
@@ -259,7 +259,7 @@ func (s *shop) shareOfTheCollector(t *testing.T) float64 {
 	return busy / typed
 }
 
-// timeIn is how many seconds were spent in a script and what it called.
+// timeIn returns the seconds spent in a script and in what it called.
 func timeIn(p *profiler.Profile, script string) float64 {
 	inside := map[int64]bool{}
 	children := map[int64][]int64{}

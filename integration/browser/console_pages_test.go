@@ -1,82 +1,53 @@
 package browser_test
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// frameMS and frameKeys are the length of a made-up frame and the keys in it.
-const frameMS, frameKeys = 20_000, 100
+// frameKeys are the keys in each synthetic frame.
+const frameKeys = 100
 
-// typed sends a session of frames for the subject, as the typist would type them.
-func (w world) typed(t testing.TB, subject, purpose string, who *synthetic.Typist, frames int) string {
+// typed submits a session of frames of the typist.
+func (w world) typed(t testing.TB, subject string, who *synthetic.Typist, frames int) {
 	t.Helper()
-	id := w.post(t, "/api/v1/sessions", object{"subject": subject, "device_class": "desktop"}).is(201).string("id")
-	start := time.Now().Add(-time.Duration(frames) * frameMS * time.Millisecond)
-	for n := range frames {
-		at := start.Add(time.Duration(n+1) * frameMS * time.Millisecond)
-		w.post(t, "/api/v1/sessions/"+id+"/evidence", object{
-			"frame_id": fmt.Sprintf("frame-%d", n), "timestamp": float64(at.UnixMilli()) / 1000, "duration_ms": frameMS - 500,
-			"features": who.Frame(frameKeys), "purpose": purpose,
-		}).is(200)
-	}
-	return id
+	w.relyingParty().ObserveSession(t, subject, apitest.Observation{Typist: who, Purpose: "score", Frames: frames, Keys: frameKeys})
 }
 
-// enrolledAs makes a subject that the typist is enrolled as.
-func (w world) enrolledAs(t testing.TB, who *synthetic.Typist) string {
-	t.Helper()
-	subject := w.subject(t)
-	var last string
-	for range 3 {
-		last = w.typed(t, subject, "enroll", who, 4)
-		who.NewDay()
-	}
-	status := w.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": last}).status
-	require.Contains(t, []int{200, 202}, status)
-	require.Eventually(t, func() bool {
-		return w.get(t, "/api/v1/subjects/"+subject).is(200).string("enrollment") == "enrolled"
-	}, patience, 50*time.Millisecond)
-	return subject
-}
-
-// decide authorizes without a wish for what comes of it.
+// decide requests a decision, whatever it will be.
 func (w world) decide(t testing.TB, subject, action string) string {
 	t.Helper()
-	return w.post(t, "/api/v1/authorize", object{
-		"subject": subject, "action": action, "resource": object{"type": "resource", "id": "payment-" + unique()},
-		"audience": audience, "requested_at": time.Now().Unix(), "nonce": unique() + unique(), "idempotency_key": unique(),
-	}).is(200).string("id")
+	r := w.relyingParty().Authorize(t, subject, action)
+	return response{t, r.Status, r.Body}.string("id")
 }
 
-// busy is a world in which something has happened.
-type busy struct {
+// populated is an environment with records of every kind.
+type populated struct {
 	world
 	action, actionID, subject, held, allowed, evaluation, endpoint string
 }
 
-func newBusy(t *testing.T) busy {
+func newPopulated(t *testing.T) populated {
 	t.Helper()
-	w := busy{world: newSandbox(t)}
+	w := populated{world: newSandbox(t)}
 	wanted := object{"coverage_min": "partial", "insufficient_evidence": "hold", "claims": object{"operator_continuity": "likely"}, "hold_on": []string{"automation_not_met"}}
 	w.action = w.payments(t, wanted)
 	for _, a := range w.get(t, "/api/v1/actions").is(200).list() {
 		w.actionID = a["id"].(string)
 	}
 	w.evaluation = w.post(t, "/api/v1/evaluations", object{"name": "Pilot of payments", "action_keys": []string{w.action}}).is(201).string("id")
-	own, other := typist("the person"), typist("somebody else")
-	w.subject = w.enrolledAs(t, own)
+	own, other := typist("the person"), typist("another person")
+	w.subject = w.relyingParty().Enroll(t, own, frameKeys)
 	w.decide(t, w.subject, w.action)
-	w.typed(t, w.subject, "score", own, 6)
+	w.typed(t, w.subject, own, 6)
 	w.allowed = w.decide(t, w.subject, w.action)
 	w.decide(t, w.subject, w.action)
-	w.typed(t, w.subject, "score", other, 6)
+	w.typed(t, w.subject, other, 6)
 	w.decide(t, w.subject, w.action)
 	w.held, _ = w.holdOf(t, w.action)
 	for range 4 {
@@ -91,8 +62,8 @@ func newBusy(t *testing.T) busy {
 	return w
 }
 
-// pages are the pages of the console with what each must show.
-func (w busy) pages() []struct{ name, path, text string } {
+// pages are the pages of the console, each with a text that it must show.
+func (w populated) pages() []struct{ name, path, text string } {
 	return []struct{ name, path, text string }{
 		{"desk", w.console("reviews"), "Due within a day"},
 		{"review", w.console("reviews", w.held), "Why it is held"},
@@ -112,10 +83,10 @@ func (w busy) pages() []struct{ name, path, text string } {
 	}
 }
 
-// Every page, wide and on a phone, light and dark: readable, fitting, without a fault.
+// Every page is accessible and fits its window, on a desktop and on a phone, light and dark.
 func TestConsolePagesAreAccessible(t *testing.T) {
 	t.Parallel()
-	w := newBusy(t)
+	w := newPopulated(t)
 	b := newTab(t)
 	b.enter(w.world, "Olga Operator-Reviewer", models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
 	b.expect("status of 404")
@@ -123,18 +94,18 @@ func TestConsolePagesAreAccessible(t *testing.T) {
 		b.size(1440, 900)
 		b.open(p.path)
 		b.see(p.text)
-		b.accessible()
+		b.requireAccessible()
 		b.screenshot("console-page-" + p.name)
 		b.size(360, 740)
 		b.dark(true)
-		b.fits()
-		b.accessible()
+		b.requireFits()
+		b.requireAccessible()
 		b.screenshot("console-page-" + p.name + "-phone-dark")
 		b.dark(false)
 	}
 }
 
-// An operator compares, simulates and activates a policy; the page asks before it does.
+// An operator compares, simulates and activates a policy. The page asks for confirmation before the activation.
 func TestConsoleActivatesAPolicy(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -144,7 +115,7 @@ func TestConsoleActivatesAPolicy(t *testing.T) {
 	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": challenging}).is(201)
 	b := newTab(t)
 	b.enter(w, "Olga", models.RoleOperator)
-	require.Equal(t, w.console("policies"), b.address(), "an operator begins with the policies")
+	require.Equal(t, w.console("policies"), b.address(), "the first page of an operator is the policies")
 	b.open(w.console("policies", id, "2"))
 	b.see("What changes against version 1")
 	require.Equal(t, "hold", b.text(".diff .before del"))
@@ -162,7 +133,7 @@ func TestConsoleActivatesAPolicy(t *testing.T) {
 	b.see("Your role in this environment does not let you see reviews.")
 }
 
-// The keyboard leads through the desk without a mouse, and says how.
+// The review queue can be used by keyboard, and a dialog lists the keys.
 func TestConsoleKeyboardNavigation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -172,10 +143,10 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b := newTab(t)
 	b.enter(w, "Ann", models.RoleReviewer)
 	b.open(w.console("reviews"))
-	b.live()
+	b.waitForStream()
 	b.press("?")
 	b.until(`document.querySelector("dialog[data-keys]").open`)
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("console-keys")
 	b.eval(`document.querySelector("dialog[data-keys]").close()`, nil)
 	b.press("j")
@@ -186,16 +157,16 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.press("\r")
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", first), b.address())
-	b.live()
+	b.waitForStream()
 	b.press("j")
 	b.until(`location.pathname.endsWith("` + second + `")`)
-	b.live()
+	b.waitForStream()
 	b.press("k")
 	b.until(`location.pathname.endsWith("` + first + `")`)
-	b.live()
+	b.waitForStream()
 	b.press("u")
 	b.until(`location.pathname.endsWith("/reviews")`)
-	b.live()
+	b.waitForStream()
 	b.press("/")
 	b.until(`document.activeElement.id === "f-subject"`)
 	b.press("nobody\r")

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// invited invites somebody to the console of the world.
+// invited invites a staff member to the environment's console.
 func (w world) invited(t testing.TB, name string, roles ...models.Role) staff.Invited {
 	t.Helper()
 	in, err := shared.People.Create(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, name, roles, "cli:test")
@@ -22,12 +22,12 @@ func (w world) invited(t testing.TB, name string, roles ...models.Role) staff.In
 	return in
 }
 
-// console is the address of a page of the world's console.
+// console returns the path of a page of the environment's console.
 func (w world) console(parts ...string) string {
 	return "/console/" + strings.Join(append([]string{w.ID}, parts...), "/")
 }
 
-// enter has somebody join the console with the roles and leaves the tab on its first page.
+// enter registers a staff member with the roles and opens their first page.
 func (b *tab) enter(w world, name string, roles ...models.Role) staff.Invited {
 	b.t.Helper()
 	in := w.invited(b.t, name, roles...)
@@ -38,13 +38,13 @@ func (b *tab) enter(w world, name string, roles ...models.Role) staff.Invited {
 	return in
 }
 
-// live waits until the page follows the stream.
-func (b *tab) live() {
+// waitForStream waits until the page is connected to the stream.
+func (b *tab) waitForStream() {
 	b.t.Helper()
 	b.until(`document.documentElement.dataset.stream === "open"`)
 }
 
-// holdOf makes a hold and answers the id of its authorization.
+// holdOf creates a hold and returns the ids of its authorization and its subject.
 func (w world) holdOf(t testing.TB, action string) (authorization, subject string) {
 	t.Helper()
 	subject = w.subject(t)
@@ -56,16 +56,16 @@ func (w world) payments(t testing.TB, requirements object) string {
 	return w.action(t, "enforce", "Release a payment", "Money leaves the account and cannot be called back.", requirements)
 }
 
-// review clicks until the page shows what comes of it. Where the run does not answer in time, which on a loaded machine it may
-// not, the page says that nothing was changed and that one may try again: then it does.
+// review clicks the button until the page shows the text. If the workflow does not respond in time, as on a loaded machine, the
+// page reports that nothing was changed and review retries.
 func (b *tab) review(button, shown string) {
 	b.t.Helper()
-	b.live()
+	b.waitForStream()
 	b.click(button)
-	b.settled(button, shown)
+	b.seeSettled(button, shown)
 }
 
-func (b *tab) settled(button, shown string) {
+func (b *tab) seeSettled(button, shown string) {
 	b.t.Helper()
 	b.expect("status of 503")
 	b.until(fmt.Sprintf(`document.body.innerText.includes(%q) || (document.body.innerText.includes("could not be made just now") &&
@@ -79,7 +79,7 @@ func (b *tab) address() string {
 	return path
 }
 
-// An invited reviewer registers a passkey, is shown a hold as it opens, and approves it: a decision follows.
+// An invited reviewer registers a passkey, sees a new hold appear and approves it, which makes a follow-up decision.
 func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -92,17 +92,17 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	require.Equal(t, "/console/invitation", b.address())
 	var hash string
 	b.eval("location.hash", &hash)
-	require.Empty(t, hash, "the token has left the address")
-	b.accessible()
+	require.Empty(t, hash, "the token is removed from the address")
+	b.requireAccessible()
 	b.screenshot("console-invitation")
 	b.run(reload)
 	b.click("[data-start]")
 	b.see("Nothing waits for a review")
 	require.Equal(t, w.console("reviews"), b.address())
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("console-desk-empty")
 
-	b.live()
+	b.waitForStream()
 	id, subject := w.holdOf(t, action)
 	b.see(subject)
 	b.until(`document.querySelector("[data-announce]").textContent === "A new hold waits."`)
@@ -112,11 +112,11 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.press(kb.Enter)
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", id), b.address())
-	b.live()
+	b.waitForStream()
 	for _, shown := range []string{"insufficient_evidence", "Money leaves the account", "Only a digest", "coverage"} {
 		b.see(shown)
 	}
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("console-review")
 	b.press("n")
 	b.press("Called back on the known number.")
@@ -124,9 +124,9 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.press("a")
 	b.until(`document.activeElement.matches("[data-approve]")`)
 	b.press(kb.Enter)
-	b.settled("[data-approve]", "This hold is approved")
+	b.seeSettled("[data-approve]", "This hold is approved")
 	b.see("after review")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("console-approved")
 
 	trace := w.get(t, "/api/v1/authorizations/"+id).is(200).object()
@@ -134,9 +134,9 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	require.Equal(t, "person:"+in.Person.ID, trace["reviewed_by"])
 	child := w.get(t, "/api/v1/authorizations/"+trace["review_authorization_id"].(string)).is(200)
 	require.Equal(t, "allow", child.string("decision"))
-	require.NotContains(t, string(child.body)+b.text("body"), "known number", "the note is kept as a digest")
+	require.NotContains(t, string(child.body)+b.text("body"), "known number", "only the digest of the note is stored")
 
-	b.live()
+	b.waitForStream()
 	b.press("g")
 	b.press("d")
 	b.until(`location.pathname.endsWith("/decisions")`)
@@ -150,7 +150,7 @@ func TestConsoleReviewerRejectsAHold(t *testing.T) {
 	b := newTab(t)
 	b.enter(w, "Rob Reviewer", models.RoleReviewer)
 	b.open(w.console("reviews", id))
-	b.live()
+	b.waitForStream()
 	b.press("r")
 	b.until(`document.activeElement.matches("[data-reject]")`)
 	b.review("[data-reject]", "This hold is rejected")
@@ -159,10 +159,10 @@ func TestConsoleReviewerRejectsAHold(t *testing.T) {
 	require.Equal(t, "manually_rejected", trace.string("outcome"))
 	b.open(w.console("reviews") + "?status=rejected")
 	b.see("you: reject")
-	b.accessible()
+	b.requireAccessible()
 }
 
-// Two reviewers look at the same hold. The one who is slower is told, and nothing they wrote is lost.
+// Two reviewers open the same hold. The slower one is notified and keeps their note.
 func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -172,7 +172,7 @@ func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	second.enter(w, "Bob", models.RoleReviewer)
 	first.open(w.console("reviews", id))
 	second.open(w.console("reviews", id))
-	second.live()
+	second.waitForStream()
 	second.press("n")
 	second.press("I am still writing")
 	first.review("[data-reject]", "This hold is rejected")
@@ -181,12 +181,12 @@ func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	second.click("[data-approve]")
 	second.see("Somebody was quicker")
 	second.see("Your review changed nothing")
-	second.accessible()
+	second.requireAccessible()
 	second.screenshot("console-race")
 	require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status"))
 }
 
-// Where several must approve, a person counts once, and the hold tells how many are missing.
+// If several approvals are required, a person counts once, and the page shows how many are missing.
 func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -198,13 +198,13 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	first.see("0 of 2")
 	first.review("[data-approve]", "You said approve")
 	first.see("1 of 2")
-	first.live()
+	first.waitForStream()
 	first.eval("window.before = true", nil)
-	first.click("[data-approve]") // again: it is counted once
+	first.click("[data-approve]") // a second approval does not count
 	first.until("!window.before")
 	first.see("1 of 2")
-	first.live()
-	first.accessible()
+	first.waitForStream()
+	first.requireAccessible()
 	first.screenshot("console-partly-approved")
 	second.enter(w, "Bob", models.RoleReviewer)
 	second.open(w.console("reviews", id))
@@ -213,7 +213,7 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	first.see("This hold is approved") // live
 }
 
-// A session that has ended leads to the sign-in page and from there back to where the person was.
+// An ended session redirects to the sign-in page, and signing in returns to the previous page.
 func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -222,13 +222,13 @@ func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	in := b.enter(w, "Ann", models.RoleReviewer)
 	b.open(w.console("reviews", id))
 	b.see("Why it is held")
-	b.live()
+	b.waitForStream()
 	_, err := shared.Store.ConsoleSessions().EndAll(t.Context(), in.Person.ID, shared.Clock.Now())
 	require.NoError(t, err)
 	b.expect("status of 401")
-	b.click("[data-approve]") // the script finds the session gone and goes to the sign-in page
+	b.click("[data-approve]") // the script goes to the sign-in page
 	b.see("Sign in to the console")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("console-signin")
 	b.click("[data-start]")
 	b.see("Why it is held")
@@ -242,11 +242,11 @@ func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	b.see("Sign in to the console")
 	b.size(360, 740)
 	b.dark(true)
-	b.fits()
-	b.accessible()
+	b.requireFits()
+	b.requireAccessible()
 }
 
-// A change asks for the passkey again where it was used long ago; without it nothing changes.
+// A change requires the passkey again if it was used long ago. Without it nothing changes.
 func TestConsoleRequiresAFreshPasskeyConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -269,7 +269,7 @@ func TestConsoleRequiresAFreshPasskeyConfirmation(t *testing.T) {
 	require.Equal(t, int64(2), device.credentials()[0].SignCount)
 }
 
-// Another site's form does nothing, however much the person is signed in.
+// A form of another site changes nothing, even if the user is signed in.
 func TestConsoleRefusesCrossSiteRequests(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -279,18 +279,12 @@ func TestConsoleRefusesCrossSiteRequests(t *testing.T) {
 	cookie := b.cookie("console_session")
 	require.True(t, cookie.HTTPOnly)
 	require.Equal(t, "Strict", cookie.SameSite.String())
-	send := func(header, value string) int {
-		req, err := http.NewRequest(http.MethodPost, shared.baseURL+w.console("reviews", id), strings.NewReader("resolution=approve"))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Cookie", "console_session="+cookie.Value)
-		if header != "" {
-			req.Header.Set(header, value)
+	send := func(name, value string) int {
+		header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Cookie": "console_session=" + cookie.Value}
+		if name != "" {
+			header[name] = value
 		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		return resp.StatusCode
+		return submit(t, w.console("reviews", id), "resolution=approve", header).Status
 	}
 	require.Equal(t, http.StatusForbidden, send("", ""))
 	require.Equal(t, http.StatusForbidden, send("Sec-Fetch-Site", "cross-site"))

@@ -1,3 +1,3 @@
-// Package browser holds the tests that open the service's pages in a real Chromium, against the whole service on a real
-// Postgres and a real Temporal server. There is nothing to import. Where no Chromium is found they are skipped and say so.
+// Package browser tests the service's pages in Chromium, against the whole service on a real Postgres and a real Temporal
+// server. It contains only tests. They are skipped if Chromium is not installed.
 package browser

@@ -3,7 +3,6 @@ package browser_test
 import (
 	"context"
 	"encoding/json"
-	"hash/fnv"
 	"sort"
 	"strings"
 	"sync"
@@ -16,17 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
-	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 )
 
-// typist is a made-up person; the name is the seed.
-func typist(name string) *synthetic.Typist {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return synthetic.NewTypist(h.Sum64())
-}
-
-// codes are KeyboardEvent.code by the names of the tables.
+// codes maps key names to KeyboardEvent.code.
 var codes = sync.OnceValue(func() map[string]string {
 	var tables struct{ Codes map[string]string }
 	if err := json.Unmarshal(features.CollectorTables(), &tables); err != nil {
@@ -41,14 +32,14 @@ var codes = sync.OnceValue(func() map[string]string {
 	return byName
 })
 
-// keyboard types into whatever has the focus of a tab. Its events carry the typist's times without anybody waiting for them:
-// they run ahead of the clock, because a page takes none from before it was opened.
+// keyboard types into the focused element of a tab. Its events carry the typist's timestamps, which run ahead of the clock so that
+// the test does not wait. They never lie before the page was opened.
 type keyboard struct {
 	b     *tab
 	typed time.Time // when the last key was released
 }
 
-// types types what the typist typed.
+// types sends the key events with their times.
 func (k *keyboard) types(keys []features.KeyEvent) {
 	b := k.b
 	b.t.Helper()
@@ -85,7 +76,7 @@ func (k *keyboard) types(keys []features.KeyEvent) {
 	}))
 }
 
-// keyEvent is Input.dispatchKeyEvent. The library's own type rounds its time to whole seconds.
+// keyEvent is Input.dispatchKeyEvent. The library's own type rounds timestamps to whole seconds.
 type keyEvent struct {
 	Type       input.KeyType `json:"type"`
 	Code       string        `json:"code"`
@@ -95,7 +86,7 @@ type keyEvent struct {
 	Timestamp  float64       `json:"timestamp"` // Unix seconds
 }
 
-// label gives the event the key and text that a keyboard would.
+// label sets the key and the text of the event.
 func (e *keyEvent) label(name string) {
 	e.Key = strings.ToUpper(name[:1]) + name[1:]
 	if text := map[string]string{"space": " ", "period": ".", "comma": ","}[name]; text != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// grant is the path of the registration page with a fresh grant for the subject.
+// grant returns the path of the registration page with a new grant for the subject.
 func (w world) grant(t testing.TB, subject, returnURL string) string {
 	t.Helper()
 	token := w.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token")
@@ -16,7 +16,7 @@ func (w world) grant(t testing.TB, subject, returnURL string) string {
 	return "/register#" + url.Values{"grant": {token}, "return": {returnURL}}.Encode()
 }
 
-// register registers a passkey for the subject on the page, with the device that the tab has.
+// register registers a passkey of the subject on the page, with the tab's device.
 func (b *tab) register(w world, subject string) {
 	b.t.Helper()
 	b.open(w.grant(b.t, subject, ""))
@@ -24,7 +24,16 @@ func (b *tab) register(w world, subject string) {
 	b.see("Your passkey is ready")
 }
 
-// The whole way: a grant, a passkey on a device, a challenge, the assertion, the decision that follows and its proof.
+// registered opens a tab with a device, on which a new subject has registered a passkey.
+func registered(t *testing.T, w world) (b *tab, device authenticator, subject string) {
+	t.Helper()
+	subject, b = w.subject(t), newTab(t)
+	device = b.authenticator(true)
+	b.register(w, subject)
+	return b, device, subject
+}
+
+// A grant, a passkey, a challenge, its assertion, the follow-up decision and the proof.
 func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -36,13 +45,13 @@ func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	require.Contains(t, b.text("body"), "Alder Bank asks you to")
 	var address string
 	b.eval("location.href", &address)
-	require.Equal(t, shared.baseURL+"/register", address, "the grant has left the address")
-	b.accessible()
+	require.Equal(t, shared.baseURL+"/register", address, "the grant is removed from the address")
+	b.requireAccessible()
 	b.screenshot("register-open")
 	b.size(360, 740)
 	b.dark(true)
-	b.fits()
-	b.accessible()
+	b.requireFits()
+	b.requireAccessible()
 	b.screenshot("register-open-phone-dark")
 	b.dark(false)
 	b.size(1100, 800)
@@ -51,7 +60,7 @@ func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	b.see("Your passkey is ready")
 	b.until(`document.activeElement.textContent === "Your passkey is ready"`)
 	require.Contains(t, b.text("body"), "Go back to localhost")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("register-done")
 	require.Len(t, device.credentials(), 1)
 	require.Len(t, w.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list(), 1)
@@ -59,15 +68,15 @@ func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	a := w.challenge(t, subject, w.payment(t), nil)
 	b.open(a.path)
 	b.see("Confirm with your passkey")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-passkey")
 	b.click("[data-passkey]")
-	b.ends("Your confirmation has gone to Alder Bank")
-	w.allowed(t, a, "phishing_resistant")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
+	w.requireAllowed(t, a, "phishing_resistant")
 	require.Equal(t, int64(2), device.credentials()[0].SignCount, "the device has signed the registration and one assertion")
 }
 
-// Where the device does not check who is there, nothing comes of it, neither a passkey nor a confirmation.
+// Without user verification a device neither registers a passkey nor completes a challenge.
 func TestPasskeyRequiresUserVerification(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -77,7 +86,7 @@ func TestPasskeyRequiresUserVerification(t *testing.T) {
 	b.open(w.grant(t, subject, ""))
 	b.click("[data-create]")
 	b.see("No passkey was used")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("register-refused")
 	weak.remove()
 
@@ -89,22 +98,19 @@ func TestPasskeyRequiresUserVerification(t *testing.T) {
 	b.click("[data-passkey]")
 	b.see("No passkey was used")
 	b.until(`!document.querySelector("[data-passkey]").disabled && document.activeElement.matches("[data-passkey]")`)
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-not-verified")
 	require.Equal(t, "open", w.status(t, a))
 	device.verifies(true)
 	b.click("[data-passkey]")
-	b.ends("Your confirmation has gone to Alder Bank")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
 }
 
-// Another device has no passkey of the person; the page says so and stays usable.
+// On a device without the passkey the page says so and remains usable.
 func TestPasskeyOnAnotherDevice(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	subject := w.subject(t)
-	home := newTab(t)
-	home.authenticator(true)
-	home.register(w, subject)
+	home, _, subject := registered(t, w)
 	a := w.challenge(t, subject, w.payment(t), nil)
 	b := newTab(t)
 	b.authenticator(true)
@@ -114,22 +120,19 @@ func TestPasskeyOnAnotherDevice(t *testing.T) {
 	require.Equal(t, "open", w.status(t, a))
 	home.open(a.path)
 	home.click("[data-passkey]")
-	home.ends("Your confirmation has gone to Alder Bank")
-	b.ends("Your confirmation has gone to Alder Bank")
+	home.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("Your confirmation has gone to Alder Bank")
 }
 
-// An assertion that the service refuses is counted, told, and at the fifth the challenge is closed.
+// A refused assertion is counted and reported. The fifth closes the challenge.
 func TestPasskeyFailsAfterFiveRefusedAssertions(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	subject := w.subject(t)
-	b := newTab(t)
-	b.authenticator(true)
-	b.register(w, subject)
+	b, _, subject := registered(t, w)
 	a := w.challenge(t, subject, w.payment(t), nil)
 	b.open(a.path)
 	b.until(`!document.querySelector("[data-passkey]").disabled`)
-	// Something in the browser changes what the device signed.
+	// The browser changes the device's signature.
 	b.eval(`const real = navigator.credentials.get.bind(navigator.credentials);
 		navigator.credentials.get = async (o) => {
 			const made = await real(o);
@@ -142,14 +145,14 @@ func TestPasskeyFailsAfterFiveRefusedAssertions(t *testing.T) {
 		b.see("Your passkey was not accepted.")
 		b.until(`!document.querySelector("[data-passkey]").disabled`)
 		if n == 0 {
-			b.accessible()
+			b.requireAccessible()
 			b.screenshot("challenge-refused")
 		}
 		b.eval(`document.querySelector("[data-problem]").hidden = true`, nil)
 	}
 	b.click("[data-passkey]")
 	b.see("Stopped for your safety")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-failed")
 	require.Equal(t, "failed", w.status(t, a))
 }
@@ -157,10 +160,7 @@ func TestPasskeyFailsAfterFiveRefusedAssertions(t *testing.T) {
 func TestPasskeyRevokedDuringTheChallenge(t *testing.T) {
 	t.Parallel()
 	_, live := newTenant(t, "Alder Bank")
-	subject := live.subject(t)
-	b := newTab(t)
-	b.authenticator(true)
-	b.register(live, subject)
+	b, _, subject := registered(t, live)
 	a := live.challenge(t, subject, live.payment(t), nil)
 	b.open(a.path)
 	b.see("Confirm with your passkey")
@@ -171,7 +171,7 @@ func TestPasskeyRevokedDuringTheChallenge(t *testing.T) {
 	b.see("cannot be confirmed that way")
 	b.open(a.path)
 	b.see("You have no passkey here")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("challenge-no-passkey")
 }
 
@@ -183,7 +183,7 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	b.authenticator(true)
 	b.open("/register")
 	b.see("This link does not work")
-	b.accessible()
+	b.requireAccessible()
 	b.screenshot("register-bad-link")
 	b.open("about:blank")
 	b.open("/register#grant=" + unique() + unique() + unique())
@@ -194,7 +194,7 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	b.open(spent)
 	b.click("[data-create]")
 	b.see("Your passkey is ready")
-	require.NotContains(t, b.text("body"), "Go back", "a foreign return is not offered")
+	require.NotContains(t, b.text("body"), "Go back", "a foreign return URL is not offered")
 	b.open("about:blank")
 	b.open(spent)
 	b.see("This link does not work")

@@ -15,11 +15,11 @@ const dataEnv = "COUNTERSIGN_TEST_DATA"
 
 const (
 	recordedPeople = 5
-	recordedKeys   = 110 // of an enrolment session
-	judgedKeys     = 160 // of what is judged
+	recordedKeys   = 110 // of an enrollment session
+	judgedKeys     = 160 // of a scored session
 )
 
-// recorded are people with five sessions of running text and more, each session's keys that a keyboard has codes for.
+// recorded returns people with at least five recorded sessions of free text, each session reduced to keys with a key code.
 func recorded(t *testing.T) [][][]features.KeyEvent {
 	t.Helper()
 	dir := os.Getenv(dataEnv)
@@ -28,7 +28,7 @@ func recorded(t *testing.T) [][][]features.KeyEvent {
 	}
 	sets, err := recordings.Find(dir)
 	if err != nil {
-		t.Skip("there are no recordings: " + dataEnv + " names a folder of them")
+		t.Skip("there are no recordings: set " + dataEnv + " to their folder")
 	}
 	for _, set := range sets {
 		if set.Kind != recordings.Keystrokes || set.Name != "essay-dev" {
@@ -52,7 +52,7 @@ func recorded(t *testing.T) [][][]features.KeyEvent {
 		}
 		return out
 	}
-	t.Skip("the recordings hold no essays")
+	t.Skip("the recordings contain no essays")
 	return nil
 }
 
@@ -66,7 +66,7 @@ func typeable(events []features.KeyEvent) []features.KeyEvent {
 	return out
 }
 
-// Recorded people type on a page as they did when they were recorded: the whole path from the key to the claim.
+// Recorded typing is replayed on a page: the test covers the whole path from a key to the claim.
 func TestCollectorDistinguishesRecordedTypists(t *testing.T) {
 	t.Parallel()
 	needChromium(t)
@@ -79,18 +79,18 @@ func TestCollectorDistinguishesRecordedTypists(t *testing.T) {
 		for n := range 3 {
 			last = s.begin("enroll")
 			s.types(person[n][:recordedKeys])
-			s.answered()
+			s.acknowledged()
 			s.eval("collector.stop().then(() => 1)", nil)
 		}
-		s.enrolled(last)
+		s.completeEnrollment(last)
 		session := s.begin("score")
 		s.types(person[3][:judgedKeys])
-		s.answered()
+		s.acknowledged()
 		own := s.continuity(session)
 		s.types(people[(i+1)%len(people)][4][:judgedKeys])
-		s.answered()
+		s.acknowledged()
 		other := s.continuity(session)
-		t.Logf("person %d: themselves %s, then somebody else %s", i+1, own, other)
+		t.Logf("person %d: own typing %s, another person's typing %s", i+1, own, other)
 		if own == "confirmed" || own == "likely" {
 			known++
 		}

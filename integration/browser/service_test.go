@@ -29,7 +29,7 @@ import (
 // logEnv, set to a level, shows the service's own log.
 const logEnv = "COUNTERSIGN_TEST_LOG"
 
-// patience is how long a test waits for what must happen; a loaded machine may take its time.
+// patience is how long a test waits for a condition. It is generous because a loaded machine is slow.
 const patience = 45 * time.Second
 
 // service is the running service that all tests share.
@@ -40,7 +40,7 @@ type service struct {
 
 	mu         sync.Mutex
 	violations []string
-	secrets    []string     // that no log may hold
+	secrets    []string     // that the log must not contain
 	logged     bytes.Buffer // everything that the service logged
 }
 
@@ -48,7 +48,7 @@ var shared service
 
 func TestMain(m *testing.M) {
 	if chromium() == "" {
-		os.Exit(m.Run()) // every test skips and says why
+		os.Exit(m.Run()) // every test is skipped
 	}
 	stop, err := shared.start(context.Background())
 	if err != nil {
@@ -58,18 +58,18 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	closeBrowser()
 	stop()
-	if reports := shared.reports(); len(reports) > 0 {
+	if reports := shared.violationReports(); len(reports) > 0 {
 		fmt.Fprintf(os.Stderr, "integration/browser: content security policy violations:\n%s\n", strings.Join(reports, "\n"))
 		code = max(code, 1)
 	}
-	if leaked := shared.leaked(); len(leaked) > 0 {
-		fmt.Fprintf(os.Stderr, "integration/browser: the log holds tickets or grants: %q\n", leaked)
+	if leaked := shared.leakedSecrets(); len(leaked) > 0 {
+		fmt.Fprintf(os.Stderr, "integration/browser: the log contains tickets or grants: %q\n", leaked)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-// start brings up the service in this process on a database and a namespace of its own.
+// start starts the service in this process, on its own database and Temporal namespace.
 func (s *service) start(ctx context.Context) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -112,7 +112,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	}
 	s.Process, err = wiring.New(core, wiring.Options{
 		TryKey:          tryKey,
-		WebhookLoopback: true, Temporal: workflows.DialOptions{Address: address, Namespace: namespace}, OnViolation: s.violated,
+		WebhookLoopback: true, Temporal: workflows.DialOptions{Address: address, Namespace: namespace}, OnViolation: s.recordViolation,
 	})
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// tryKey makes a sandbox for the try-it page, and a server key of it.
+// tryKey creates a sandbox for the try-it page and returns a server key of it.
 func (s *service) tryKey(ctx context.Context, core *wiring.Core) (string, error) {
 	made, err := core.Tenancy.Create(ctx, tenancy.Spec{Name: "Try", RPID: "localhost", Origins: []string{s.baseURL}, AllowLocal: true}, "cli:test")
 	if err != nil {
@@ -150,7 +150,7 @@ func listen() (api, ops net.Listener, err error) {
 	return api, ops, errors.Join(err, err2)
 }
 
-// logger keeps everything for leaked, and shows it where logEnv says from which level on.
+// logger records every line for leakedSecrets, and prints lines from the level of logEnv.
 func (s *service) logger() *slog.Logger {
 	all := slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})
 	var level slog.Level
@@ -160,29 +160,29 @@ func (s *service) logger() *slog.Logger {
 	return slog.New(slog.NewMultiHandler(all, slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 }
 
-// Write takes the service's log.
+// Write records the service's log.
 func (s *service) Write(line []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logged.Write(line)
 }
 
-// secret names what must not be found in the log.
+// secret registers a text that the log must not contain.
 func (s *service) secret(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.secrets = append(s.secrets, text)
 }
 
-// leaked are the secrets that the log holds.
-func (s *service) leaked() []string {
+// leakedSecrets returns the secrets that the log contains.
+func (s *service) leakedSecrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.secrets), func(text string) bool { return !bytes.Contains(s.logged.Bytes(), []byte(text)) })
 }
 
-// violated keeps a report; a test that has a page refused to another site's frame brings that about on purpose.
-func (s *service) violated(report []byte) {
+// recordViolation records a report, except those of frame-ancestors, which a test causes.
+func (s *service) recordViolation(report []byte) {
 	if bytes.Contains(report, []byte(`"effective-directive":"frame-ancestors"`)) {
 		return
 	}
@@ -191,7 +191,7 @@ func (s *service) violated(report []byte) {
 	s.violations = append(s.violations, string(report))
 }
 
-func (s *service) reports() []string {
+func (s *service) violationReports() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.violations

@@ -25,8 +25,8 @@ import (
 // artifactsEnv names the folder of screenshots.
 const artifactsEnv = "COUNTERSIGN_TEST_ARTIFACTS"
 
-// tab is one tab of the browser with a profile of its own. When its test ends, it must have seen no console error, no
-// exception, no policy violation and no request to another host, but what the test said it expects.
+// tab is one tab of the browser with its own profile. A test fails if its tab saw a console error, an exception, a policy
+// violation or a request to another host that the test did not expect.
 type tab struct {
 	t       testing.TB
 	ctx     context.Context
@@ -37,11 +37,11 @@ type tab struct {
 	expected []string
 }
 
-// overloaded is what Chromium says of the service's answer that Temporal did not do its work in time. On a machine that has too
-// much to do that is the truth and no fault of a page, which tries again or says so.
-const overloaded = "the server responded with a status of 503"
+// overloadFault is Chromium's message about a 503, which the service returns if Temporal does not respond in time. On a loaded
+// machine this is not a fault of the page, which retries or reports it.
+const overloadFault = "the server responded with a status of 503"
 
-// newTab opens a tab of 1100 by 800, light and without motion, in a profile of its own.
+// newTab opens a tab of 1100 by 800, light and without motion, in its own profile.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	root := browser(t)
@@ -51,13 +51,13 @@ func newTab(t *testing.T) *tab {
 		return err
 	}))
 	t.Cleanup(func() {
-		_ = onBrowser(root, func(ctx context.Context) error { return target.DisposeBrowserContext(profile).Do(ctx) }) // gone with its last tab already
+		_ = onBrowser(root, func(ctx context.Context) error { return target.DisposeBrowserContext(profile).Do(ctx) }) // it may be gone with its last tab
 	})
 	return openTab(t, profile)
 }
 
-// another opens a further tab in the same profile.
-func (b *tab) another() *tab {
+// newTab opens another tab in the same profile.
+func (b *tab) newTab() *tab {
 	b.t.Helper()
 	return openTab(b.t, b.profile)
 }
@@ -71,14 +71,14 @@ func openTab(t testing.TB, profile cdp.BrowserContextID) *tab {
 		return err
 	}))
 	ctx, cancel := chromedp.NewContext(root, chromedp.WithTargetID(id))
-	b := &tab{t: t, ctx: ctx, profile: profile, expected: []string{overloaded}}
+	b := &tab{t: t, ctx: ctx, profile: profile, expected: []string{overloadFault}}
 	chromedp.ListenTarget(ctx, b.watch)
 	t.Cleanup(func() {
 		if t.Failed() {
-			b.keepFailure()
+			b.saveFailure()
 		}
 		cancel()
-		require.Empty(t, b.unexpected(), "the page has faults")
+		require.Empty(t, b.unexpected(), "the page has unexpected faults")
 	})
 	require.NoError(t, chromedp.Run(ctx)) // binds the tab to a context without a deadline
 	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
@@ -87,12 +87,12 @@ func openTab(t testing.TB, profile cdp.BrowserContextID) *tab {
 	return b
 }
 
-// onBrowser speaks to the browser itself and not to a tab.
+// onBrowser sends commands to the browser itself, not to a tab.
 func onBrowser(root context.Context, f func(ctx context.Context) error) error {
 	return f(cdp.WithExecutor(root, chromedp.FromContext(root).Browser))
 }
 
-// watch notes whatever a page should not do.
+// watch records the faults of a page.
 func (b *tab) watch(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -124,7 +124,7 @@ func (b *tab) fault(text string) {
 	b.faults = append(b.faults, text)
 }
 
-// expect names a part of a fault that the test brings about on purpose, such as "status of 404".
+// expect allows faults that contain part, such as "status of 404".
 func (b *tab) expect(part string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,14 +147,14 @@ func (b *tab) unexpected() []string {
 	return left
 }
 
-// noticed reports whether a fault with that part was seen, expected or not.
-func (b *tab) noticed(part string) bool {
+// sawFault reports whether a fault that contains part was seen, expected or not.
+func (b *tab) sawFault(part string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.faults, func(f string) bool { return strings.Contains(f, part) })
 }
 
-// frame is the frame of the tab that shows a page of that origin, once there is one.
+// frame waits for a frame of the tab that shows a page of the origin, and returns it.
 func (b *tab) frame(origin string) *tab {
 	b.t.Helper()
 	var found *target.Info
@@ -173,7 +173,7 @@ func (b *tab) frame(origin string) *tab {
 	return &tab{t: b.t, ctx: ctx, profile: b.profile}
 }
 
-// run runs actions within the test's patience.
+// run runs actions within patience.
 func (b *tab) run(actions ...chromedp.Action) {
 	b.t.Helper()
 	require.NoError(b.t, b.try(actions...))
@@ -185,30 +185,33 @@ func (b *tab) try(actions ...chromedp.Action) error {
 	return chromedp.Run(ctx, actions...)
 }
 
-// open goes to a path of the service, or to a whole URL.
+// open navigates to a path of the service or to a URL.
 func (b *tab) open(path string) {
 	b.t.Helper()
 	if strings.HasPrefix(path, "/") {
 		path = shared.baseURL + path
 	}
-	if strings.Contains(path, "#") { // the same address with another fragment would load nothing
+	if strings.Contains(path, "#") { // navigating to another fragment of the same address loads nothing
 		b.run(chromedp.Navigate("about:blank"))
 	}
 	b.run(chromedp.Navigate(path))
-	b.until(`!document.querySelector("form[data-open]")`) // the page of a link goes on to that of its request by itself
+	b.until(`!document.querySelector("form[data-open]")`) // the page of a link submits itself
 }
+
+// reload loads the page again.
+var reload = chromedp.Reload()
 
 // see waits until the page shows the text.
 func (b *tab) see(text string) {
 	b.t.Helper()
 	seen := ""
 	require.Eventually(b.t, func() bool {
-		err := b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) // the page may be on its way to the next
+		err := b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) // the page may be navigating
 		return err == nil && strings.Contains(seen, text)
-	}, patience, 50*time.Millisecond, "waiting for %q; a screenshot of the end is among the artefacts", text)
+	}, patience, 50*time.Millisecond, "waiting for %q; the artefacts include a final screenshot", text)
 }
 
-// text is what is visible of an element.
+// text returns the visible text of an element.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	var text string
@@ -233,25 +236,25 @@ func (b *tab) until(expression string) {
 	}, patience, 50*time.Millisecond, "waiting for %s", expression)
 }
 
-// click clicks what the CSS selector finds, once it is visible and enabled.
+// click clicks the element of a CSS selector, once it is visible and enabled.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.run(chromedp.WaitVisible(selector, chromedp.ByQuery), chromedp.WaitEnabled(selector, chromedp.ByQuery), chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// press sends keys to whatever has the focus (kb.Tab, kb.Enter, text).
+// press sends keys (kb.Tab, kb.Enter, text) to the focused element.
 func (b *tab) press(keys string) {
 	b.t.Helper()
 	b.run(chromedp.KeyEvent(keys))
 }
 
-// size makes the window width by height CSS pixels; below 600 it is a phone.
+// size sets the size of the window in CSS pixels; below 600 it emulates a phone.
 func (b *tab) size(width, height int64) {
 	b.t.Helper()
 	b.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
 }
 
-// dark switches the colour scheme that the browser asks for; it always asks for no motion.
+// dark sets the preferred colour scheme. The browser always prefers reduced motion.
 func (b *tab) dark(on bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -263,37 +266,31 @@ func (b *tab) dark(on bool) {
 	}))
 }
 
-// offline cuts the tab's network, or gives it back.
-func (b *tab) offline(on bool) {
-	b.t.Helper()
-	b.run(network.EmulateNetworkConditions(on, 0, -1, -1))
-}
-
-// fits requires that the page does not scroll sideways.
-func (b *tab) fits() {
+// requireFits requires that the page does not scroll horizontally.
+func (b *tab) requireFits() {
 	b.t.Helper()
 	var over int
 	b.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &over)
 	require.LessOrEqual(b.t, over, 0, "the page is wider than its window by %d px", over)
 }
 
-// screenshot keeps the whole page as a picture of that name.
+// screenshot saves an image of the whole page among the artefacts.
 func (b *tab) screenshot(name string) {
 	b.t.Helper()
 	var png []byte
 	b.run(chromedp.FullScreenshot(&png, 100))
-	require.NoError(b.t, keep(name, png))
+	require.NoError(b.t, saveArtifact(name, png))
 }
 
-func (b *tab) keepFailure() {
+func (b *tab) saveFailure() {
 	var png []byte
 	if b.try(chromedp.FullScreenshot(&png, 100)) == nil {
 		name := "failed-" + strings.NewReplacer("/", "-", " ", "-").Replace(b.t.Name())
-		b.t.Logf("the page at the end: %s.png among the artefacts: %v", name, keep(name, png))
+		b.t.Logf("final screenshot: %s.png among the artefacts: %v", name, saveArtifact(name, png))
 	}
 }
 
-func keep(name string, png []byte) error {
+func saveArtifact(name string, png []byte) error {
 	dir := os.Getenv(artifactsEnv)
 	if dir == "" {
 		dir = filepath.Join("..", "..", "test-artifacts")

@@ -3,13 +3,14 @@ package browser_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
@@ -18,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/web/try"
 )
 
-// visit is somebody on the try-it page.
+// visit is a visitor of the try-it page.
 type visit struct {
 	*tab
 	keyboard
@@ -33,8 +34,8 @@ func newVisit(t *testing.T) *visit {
 	return v
 }
 
-// enrols goes through the passages.
-func (v *visit) enrols(who *synthetic.Typist) {
+// enrol types the enrollment passages.
+func (v *visit) enrol(who *synthetic.Typist) {
 	v.tab.t.Helper()
 	v.click("#agree")
 	for n := 1; n <= 3; n++ {
@@ -42,7 +43,7 @@ func (v *visit) enrols(who *synthetic.Typist) {
 		v.until("document.activeElement?.id === 'enroll-text' && document.querySelector('#enroll-text').value === ''")
 		v.types(who.Type(115))
 		if n == 1 {
-			v.accessible()
+			v.requireAccessible()
 			v.screenshot("try-2-enrol")
 		}
 		v.click("#next")
@@ -50,8 +51,8 @@ func (v *visit) enrols(who *synthetic.Typist) {
 	v.see("Enrolled. Now type, and be recognised.")
 }
 
-// writes types one frame and waits until it is judged.
-func (v *visit) writes(who *synthetic.Typist) {
+// write types one frame and waits until it is scored.
+func (v *visit) write(who *synthetic.Typist) {
 	v.tab.t.Helper()
 	const judged = "document.querySelectorAll('#timeline circle').length"
 	var before int
@@ -64,69 +65,69 @@ func (v *visit) writes(who *synthetic.Typist) {
 func TestTryPageRecognisesTheVisitor(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t)
-	v.accessible()
+	v.requireAccessible()
 	v.screenshot("try-1-welcome")
 	otto, hugo := typist("otto"), typist("hugo")
-	v.enrols(otto)
+	v.enrol(otto)
 
-	v.writes(otto)
-	v.writes(otto)
+	v.write(otto)
+	v.write(otto)
 	v.see("There you are.")
 	require.Regexp(t, "confirmed|likely", v.text("#verdict"))
-	v.pays("allow")
+	v.pay("allow")
 	v.click("#decision .proof .button")
 	v.see("Valid, and now used up")
 	v.click("#decision .proof .button")
 	v.see("A proof is good for one payment")
-	v.accessible()
+	v.requireAccessible()
 	v.screenshot("try-3-recognised-and-paid")
 
 	v.click("#hand-over")
 	v.see("Somebody else types now")
 	for range 3 {
-		v.writes(hugo)
+		v.write(hugo)
 	}
 	v.see("this is not the person who enrolled")
-	v.pays("challenge")
-	v.accessible()
+	v.pay("challenge")
+	v.requireAccessible()
 	v.screenshot("try-4-handed-over")
-	v.confirms()
+	v.confirm()
 	v.see("The bank may send it.")
 	v.screenshot("try-5-confirmed")
 
 	v.framesHoldNoContent()
 	v.size(360, 740)
 	v.dark(true)
-	v.fits()
-	v.accessible()
+	v.requireFits()
+	v.requireAccessible()
 	v.screenshot("try-6-phone-dark")
 
 	v.click("#forget")
 	v.see("You are forgotten")
-	v.accessible()
+	v.requireAccessible()
 	v.screenshot("try-7-forgotten")
 }
 
-func (v *visit) pays(decision string) {
+func (v *visit) pay(decision string) {
 	v.tab.t.Helper()
 	v.click("#pay-button")
 	v.until(fmt.Sprintf("document.querySelector('#decision .outcome strong')?.textContent === %q", decision))
 }
 
-// confirms opens the hosted page of the challenge, as the link does, and confirms there.
-func (v *visit) confirms() {
+// confirm opens the hosted challenge page of the link and confirms there.
+func (v *visit) confirm() {
 	v.tab.t.Helper()
 	v.see("Confirm on the hosted page")
 	var path string
 	v.eval("document.querySelector('#decision a[target=_blank]').getAttribute('href')", &path)
-	other := v.another()
+	other := v.newTab()
 	other.open(path)
 	other.see("Pretended money leaves a pretended account.")
 	other.click("[data-confirm]")
 	other.see("Your confirmation has gone")
 }
 
-// framesHoldNoContent looks at what the page says it sent: enumerated names and numbers, and no word of what was typed.
+// framesHoldNoContent requires that the frames that the page shows contain enumerated names and numbers, and no typed text.
 func (v *visit) framesHoldNoContent() {
 	t := v.tab.t
 	t.Helper()
@@ -149,8 +150,8 @@ func TestTryPageSimulatesAStranger(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t)
 	emil := typist("emil")
-	v.enrols(emil)
-	v.writes(emil)
+	v.enrol(emil)
+	v.write(emil)
 	v.until("!document.querySelector('#stranger').disabled")
 	v.click("#stranger")
 	v.see("A made-up typist is at your keyboard: frame 3 of 3")
@@ -158,12 +159,12 @@ func TestTryPageSimulatesAStranger(t *testing.T) {
 	v.see("by a made-up typist")
 }
 
-// Coming back the same day finds the same person enrolled; after forgetting there is nobody.
+// A visitor who returns on the same day is still enrolled, until they ask to be forgotten.
 func TestTryPageRemembersAReturningVisitor(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t)
-	v.enrols(typist("greta"))
-	again := v.another()
+	v.enrol(typist("greta"))
+	again := v.newTab()
 	again.open("/try")
 	again.click("#agree")
 	again.see("Now just type")
@@ -180,24 +181,16 @@ func TestTryPageRemembersAReturningVisitor(t *testing.T) {
 func TestTryPageIsolatesVisitors(t *testing.T) {
 	t.Parallel()
 	needChromium(t)
-	post := func(path, body string, header map[string]string) (int, *http.Response) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, shared.baseURL+path, strings.NewReader(body))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json")
-		for name, value := range header {
-			req.Header.Set(name, value)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		return resp.StatusCode, resp
+	post := func(path, body string, header map[string]string) apitest.Response {
+		all := map[string]string{"Accept": "application/json"}
+		maps.Copy(all, header)
+		return submit(t, path, body, all)
 	}
-	status, _ := post("/try/begin", "{}", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"})
-	require.Equal(t, 403, status, "another site cannot act for a visitor")
+	foreign := post("/try/begin", "{}", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"})
+	require.Equal(t, 403, foreign.Status, "another site cannot act for a visitor")
 	own := map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": shared.baseURL}
-	status, begun := post("/try/begin", "{}", own)
-	require.Equal(t, 201, status)
+	begun := post("/try/begin", "{}", own)
+	require.Equal(t, 201, begun.Status)
 	cookie := begun.Header.Get("Set-Cookie")
 	for _, part := range []string{"HttpOnly", "SameSite=Strict"} {
 		require.Contains(t, cookie, part)
@@ -207,17 +200,15 @@ func TestTryPageIsolatesVisitors(t *testing.T) {
 	for _, forged := range []string{"", "try=" + id, "try=" + id + ".AAAA", "try=try-somebody." + strings.SplitN(value, ".", 2)[1]} {
 		header := map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": forged}
 		for _, path := range []string{"/try/token", "/try/session", "/try/pay", "/try/forget"} {
-			status, _ := post(path, "{}", header)
-			require.Equal(t, 401, status, "%s with %q", path, forged)
+			require.Equal(t, 401, post(path, "{}", header).Status, "%s with %q", path, forged)
 		}
 	}
 	mine := map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": value}
-	foreign := newSandbox(t)
-	subject := foreign.subject(t)
-	session := foreign.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id")
+	w := newSandbox(t)
+	subject := w.subject(t)
+	session := w.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id")
 	for _, path := range []string{"/try/pay", "/try/enroll", "/try/stranger"} {
-		status, _ := post(path, `{"session":"`+session+`"}`, mine)
-		require.Equal(t, 404, status, "%s with a session of somebody else", path)
+		require.Equal(t, 404, post(path, `{"session":"`+session+`"}`, mine).Status, "%s with a session of another environment", path)
 	}
 }
 
@@ -234,7 +225,7 @@ func TestTryPageReportsALostConnection(t *testing.T) {
 	v.see("Passage 1 of 3")
 }
 
-// Visitors are forgotten after a day, and nobody else is.
+// The sweep erases visitors after a day, and no other subjects.
 func TestTryPageSweepErasesOldVisitors(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -1,17 +1,14 @@
 package browser_test
 
 import (
-	"bytes"
-	"crypto/rand"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -19,25 +16,30 @@ import (
 )
 
 // object is a JSON object.
-type object = map[string]any
+type object = apitest.Object
 
-// audience is who proofs are for.
-const audience = "payments"
+// audience is the audience of proofs.
+const audience = apitest.Audience
 
-// world is one environment of a tenant that no other test knows, with an admin key to ask by.
+var (
+	unique = apitest.Unique
+	typist = apitest.Typist
+)
+
+// world is one environment of a new tenant, with an admin key.
 type world struct {
 	models.Environment
 	key string
 }
 
-// newSandbox is the sandbox of a tenant of its own, whose passkeys live on the service's own origin.
+// newSandbox creates a tenant whose passkeys belong to the service's origin, and returns its sandbox.
 func newSandbox(t *testing.T) world {
 	t.Helper()
 	sandbox, _ := newTenant(t, "Alder Bank")
 	return sandbox
 }
 
-// newTenant makes a tenant of that name.
+// newTenant creates a tenant of that name.
 func newTenant(t *testing.T, name string) (sandbox, live world) {
 	t.Helper()
 	needChromium(t)
@@ -57,85 +59,72 @@ func newWorld(t *testing.T, env models.Environment) world {
 	return world{Environment: env, key: issued.Key}
 }
 
-// answer is the API's answer.
-type answer struct {
+// response is a response of the API.
+type response struct {
 	t      testing.TB
 	status int
 	body   []byte
 }
 
-func (w world) get(t testing.TB, path string) answer { return w.do(t, http.MethodGet, path, nil) }
+func (w world) get(t testing.TB, path string) response { return w.do(t, http.MethodGet, path, nil) }
 
-func (w world) post(t testing.TB, path string, body any) answer {
+func (w world) post(t testing.TB, path string, body any) response {
 	return w.do(t, http.MethodPost, path, body)
 }
 
-func (w world) patch(t testing.TB, path string, body any) answer {
+func (w world) patch(t testing.TB, path string, body any) response {
 	return w.do(t, http.MethodPatch, path, body)
 }
 
-// do asks the API with the world's key.
-func (w world) do(t testing.TB, method, path string, body any) answer {
+// do sends a request to the API with the environment's key.
+func (w world) do(t testing.TB, method, path string, body any) response {
 	t.Helper()
-	var text []byte
-	if body != nil {
-		var err error
-		text, err = json.Marshal(body)
-		require.NoError(t, err)
-	}
-	req, err := http.NewRequest(method, shared.baseURL+path, bytes.NewReader(text))
+	r, err := apitest.Request{Base: shared.baseURL, Key: w.key, Method: method, Path: path, Body: body}.Send()
 	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+w.key)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := (&http.Client{Timeout: patience}).Do(req)
-	require.NoError(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	got, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return answer{t, resp.StatusCode, got}
+	return response{t, r.Status, r.Body}
+}
+
+// relyingParty makes a relying party's ordinary calls through sdk/go with the environment's key.
+func (w world) relyingParty() apitest.RelyingParty {
+	return apitest.RelyingParty{Base: shared.baseURL, Key: w.key}
 }
 
 // is requires the status.
-func (a answer) is(status int) answer {
+func (a response) is(status int) response {
 	a.t.Helper()
-	require.Equal(a.t, status, a.status, "answered: %s", a.body)
+	require.Equal(a.t, status, a.status, "response: %s", a.body)
 	return a
 }
 
-// object is the body, which must be a JSON object.
-func (a answer) object() object {
+// object decodes the body, which must be a JSON object.
+func (a response) object() object {
 	a.t.Helper()
 	var o object
-	require.NoError(a.t, json.Unmarshal(a.body, &o), "answered: %s", a.body)
+	require.NoError(a.t, json.Unmarshal(a.body, &o), "response: %s", a.body)
 	return o
 }
 
-// list is the body, which must be an array of objects.
-func (a answer) list() []object {
+// list decodes the body, which must be an array of objects.
+func (a response) list() []object {
 	a.t.Helper()
 	var l []object
-	require.NoError(a.t, json.Unmarshal(a.body, &l), "answered: %s", a.body)
+	require.NoError(a.t, json.Unmarshal(a.body, &l), "response: %s", a.body)
 	return l
 }
 
-// string is a member of the body that must be a string; path goes down by dots.
-func (a answer) string(path string) string {
+// string returns the string at a path of keys such as "challenge.id".
+func (a response) string(path string) string {
 	a.t.Helper()
 	var v any = a.object()
 	for part := range strings.SplitSeq(path, ".") {
 		o, ok := v.(object)
-		require.True(a.t, ok, "%s is no object's member in %s", path, a.body)
+		require.True(a.t, ok, "%s is not a member of an object in %s", path, a.body)
 		v = o[part]
 	}
 	s, ok := v.(string)
-	require.True(a.t, ok, "%s is no string in %s", path, a.body)
+	require.True(a.t, ok, "%s is not a string in %s", path, a.body)
 	return s
 }
-
-// unique is a short word that no other call returns.
-func unique() string { return strings.ToLower(rand.Text()[:12]) }
 
 // The policies by which a subject without evidence gets each decision.
 var (
@@ -143,34 +132,32 @@ var (
 	holding     = object{"coverage_min": "partial", "insufficient_evidence": "hold"}
 )
 
-// action makes an action with an active policy in the mode, named as a person reads it; its key is returned.
+// action creates an action with an active policy in the mode, under the given texts. It returns the action's key.
 func (w world) action(t testing.TB, mode, name, consequence string, requirements object) string {
 	t.Helper()
-	key := "payment.release_" + unique()
-	id := w.post(t, "/api/v1/actions", object{
-		"key": key, "name": name, "consequence": consequence, "allowed_audiences": []string{audience},
-	}).is(201).string("id")
-	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": requirements}).is(201)
-	w.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
-	if mode != "test" {
-		w.patch(t, "/api/v1/actions/"+id, object{"mode": mode}).is(200)
-	}
+	_, key := w.relyingParty().CreateAction(t, apitest.Action{Mode: mode, Name: name, Consequence: consequence, Requirements: requirements})
 	return key
 }
 
-// subject makes a subject.
+// subject creates a subject.
 func (w world) subject(t testing.TB) string {
 	t.Helper()
-	return w.post(t, "/api/v1/subjects", object{"id": "person-" + unique()}).is(201).string("id")
+	return w.relyingParty().CreateSubject(t)
 }
 
-// authorize asks and requires the decision.
-func (w world) authorize(t testing.TB, subject, action, decision string) answer {
+// authorize requests a decision and requires it to be the given one.
+func (w world) authorize(t testing.TB, subject, action, decision string) response {
 	t.Helper()
-	a := w.post(t, "/api/v1/authorize", object{
-		"subject": subject, "action": action, "resource": object{"type": "resource", "id": "payment-" + unique()},
-		"audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
-	}).is(200)
-	require.Equal(t, decision, a.string("decision"), "answered: %s", a.body)
+	r := w.relyingParty().Authorize(t, subject, action)
+	a := response{t, r.Status, r.Body}
+	require.Equal(t, decision, a.string("decision"), "response: %s", a.body)
 	return a
+}
+
+// submit posts a body to a page as JSON, with headers that a browser would or would not send.
+func submit(t testing.TB, path, body string, header map[string]string) apitest.Response {
+	t.Helper()
+	r, err := apitest.Request{Base: shared.baseURL, Method: http.MethodPost, Path: path, Header: header, Body: []byte(body)}.Send()
+	require.NoError(t, err)
+	return r
 }

@@ -1,0 +1,75 @@
+package browser_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// axeSource is axe-core 4.14.1 (testdata/axe.LICENSE), the accessibility checker.
+//
+//go:embed testdata/axe.min.js
+var axeSource string
+
+// axeRun checks WCAG 2.2 A and AA and axe-core's best practices.
+const axeRun = `axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => ({
+	id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map((n) => n.target.join(" ") + ": " + n.failureSummary)}))))`
+
+// requireAccessible requires that axe-core finds no serious or critical fault in the page. It runs in an isolated world, to which
+// the page's content security policy does not apply.
+func (b *tab) requireAccessible() {
+	b.t.Helper()
+	var found string
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		tree, err := page.GetFrameTree().Do(ctx)
+		if err != nil {
+			return err
+		}
+		world, err := page.CreateIsolatedWorld(tree.Frame.ID).WithWorldName("axe").Do(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := evaluateIn(ctx, world, axeSource+";null"); err != nil {
+			return err
+		}
+		found, err = evaluateIn(ctx, world, axeRun)
+		return err
+	}))
+	var violations []struct {
+		ID, Impact, Help string
+		Nodes            []string
+	}
+	require.NoError(b.t, json.Unmarshal([]byte(found), &violations), "axe returned %s", found)
+	var serious []string
+	for _, v := range violations {
+		line := fmt.Sprintf("%s (%s): %s\n  %s", v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n  "))
+		if v.Impact == "serious" || v.Impact == "critical" {
+			serious = append(serious, line)
+		} else {
+			b.t.Logf("axe: %s", line)
+		}
+	}
+	require.Empty(b.t, serious, "axe finds faults:\n%s", strings.Join(serious, "\n"))
+}
+
+func evaluateIn(ctx context.Context, world runtime.ExecutionContextID, expression string) (string, error) {
+	result, thrown, err := runtime.Evaluate(expression).WithContextID(world).WithAwaitPromise(true).WithReturnByValue(true).Do(ctx)
+	if err != nil {
+		return "", err
+	}
+	if thrown != nil {
+		return "", thrown
+	}
+	var text string
+	if len(result.Value) > 0 && string(result.Value) != "null" {
+		err = json.Unmarshal(result.Value, &text)
+	}
+	return text, err
+}
