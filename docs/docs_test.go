@@ -92,6 +92,39 @@ func TestSecurityPageNamesExistingTests(t *testing.T) {
 	}
 }
 
+var namedTest = regexp.MustCompile("[ `](Test[A-Z][A-Za-z0-9_]+)")
+
+// TestPagesNameExistingTests checks that every test that a page names is somewhere in the repository.
+func TestPagesNameExistingTests(t *testing.T) {
+	t.Parallel()
+	declared := map[string]bool{}
+	declaration := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
+	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == ".data") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			declared[m[1]] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range namedTest.FindAllStringSubmatch(string(text), -1) {
+			require.True(t, declared[m[1]], "%s names %s, which does not exist", page, m[1])
+		}
+	}
+}
+
 func testsOf(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
