@@ -157,7 +157,7 @@ func TestActivityListsTheEnvironmentsEvents(t *testing.T) {
 		ids = append([]string{b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s"+strconv.Itoa(i), start.Add(time.Duration(i)*time.Minute))}, ids...)
 	}
 	b.happen(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, events.SubjectCreatedData{}, "s0", start)
-	b.happen(b.caller.Store(), events.ActionCreatedData{}, "", start)
+	b.happen(b.caller.Store(), events.ActionCreatedData{ActionID: "act_1", Mode: "test"}, "", start)
 
 	var seen []string
 	path := "/api/v1/activity?limit=3"

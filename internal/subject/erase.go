@@ -137,11 +137,11 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 	return more, err
 }
 
-// AnswerPurpose is the keyring purpose that seals the responses stored for the Idempotency-Key header. The additional data
+// ResponsePurpose is the keyring purpose that seals the responses stored for the Idempotency-Key header. The additional data
 // is the credential's id, a space and the key.
 const ResponsePurpose = "idempotency"
 
-// eraseAnswers deletes the stored responses that contain the subject's id as a JSON string. They are sealed, so each
+// eraseStoredResponses deletes the stored responses that contain the subject's id as a JSON string. They are sealed, so each
 // must be opened.
 func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
 	name, err := json.Marshal(subject)

@@ -96,7 +96,7 @@ func (p *pages) visit(c *fiber.Ctx) (scriptRequest, passkey.GrantInfo, error) {
 	if len(in.Grant) < 32 || len(in.Grant) > 256 {
 		return in, passkey.GrantInfo{}, problem.New(problem.GrantInvalid, "The registration grant is malformed.")
 	}
-	v, err := p.Passkeys.ByGrant(request.Context(c), in.Grant)
+	v, err := p.Passkeys.GrantByToken(request.Context(c), in.Grant)
 	return in, v, err
 }
 

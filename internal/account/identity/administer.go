@@ -182,7 +182,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 	return key, t, err
 }
 
-// mayHaveToken checks that the subject is active and that the session is the subject's. It locks the subject's row: a
+// checkTokenRequest checks that the subject is active and that the session is the subject's. It locks the subject's row: a
 // concurrent revocation or recovery either runs first and is seen here, or waits and then revokes the new token too.
 func (s *Service) checkTokenRequest(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
 	subject, err := q.Subjects().LockNoKey(ctx, scope, in.Subject.UID)

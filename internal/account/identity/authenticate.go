@@ -55,7 +55,7 @@ func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
 }
 
-// errRefused is the single response to every invalid credential. It does not say which check failed, so that a
+// errUnauthenticated is the single response to every invalid credential. It does not say which check failed, so that a
 // caller cannot learn from it which keys exist.
 func errUnauthenticated() error {
 	return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
@@ -113,7 +113,7 @@ func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Ti
 	return found, nil
 }
 
-// Holds checks in the database that the key that authenticated the caller is still valid on the same terms: not
+// StillValid checks in the database that the key that authenticated the caller is still valid on the same terms: not
 // revoked, not expired, and with the same expiry. It is for connections that outlive their request, such as event streams.
 func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	now := s.clock.Now()
@@ -178,7 +178,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	}, env, nil
 }
 
-// keep caches the result of a lookup, unless Forget was called since the lookup began: it may have read the state before
+// cacheKey caches the result of a lookup, unless Forget was called since the lookup began: it may have read the state before
 // the change that Forget reports.
 func (s *Service) cacheKey(mac string, c cached, epoch int) {
 	s.mu.Lock()

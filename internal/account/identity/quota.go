@@ -43,7 +43,7 @@ func checkCeiling(limit *int, env models.Environment, actor string) error {
 		"rate_limit is %d; the ceiling of this environment is %d. The operator of the service can raise the ceiling.", *limit, ceiling), "rate_limit_ceiling")
 }
 
-// quota returns the quota that applies to a credential, in requests an hour. A lowered ceiling applies to existing
+// effectiveLimit returns the quota that applies to a credential, in requests an hour. A lowered ceiling applies to existing
 // keys as well, except to those that the operator created.
 func effectiveLimit(limit *int, createdBy string, env models.Environment) int {
 	ceiling := Ceiling(env)

@@ -20,11 +20,11 @@ import (
 const Window = time.Hour
 
 const (
-	// leaseShareis the fraction of the limit that one reservation takes (1/100), so that many replicas can share a
+	// reservationShare is the fraction of the limit that one reservation takes (1/100), so that many replicas can share a
 	// small quota.
 	reservationShare = 100
 	reservationMax   = 500
-	// leaseLife is how long a replica holds a reservation that it does not use before it returns it.
+	// reservationLife is how long a replica holds a reservation that it does not use before it returns it.
 	reservationLife = 10 * time.Second
 )
 

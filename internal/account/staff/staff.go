@@ -34,7 +34,7 @@ const (
 	IdleLife = 30 * time.Minute
 	// SessionLife is how long a session lasts at most, in use or not.
 	SessionLife = 12 * time.Hour
-	// Fresh is how long changes are permitted after the last use of the passkey without a new
+	// ConfirmationLife is how long changes are permitted after the last use of the passkey without a new
 	// confirmation.
 	ConfirmationLife = 15 * time.Minute
 	// MaxPasskeys is the maximum number of passkeys of one person.

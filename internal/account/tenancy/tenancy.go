@@ -88,7 +88,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 			return err
 		}
 		for _, env := range []models.Environment{out.Sandbox, out.Live} {
-			if err := s.add(ctx, q, env, actor); err != nil {
+			if err := s.createEnvironment(ctx, q, env, actor); err != nil {
 				return err
 			}
 		}
@@ -97,9 +97,9 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	return out, err
 }
 
-// add creates one environment with its signing keys. Each environment has its own audit log, which begins with the creation
+// createEnvironment creates one environment with its signing keys. Each environment has its own audit log, which begins with the creation
 // of the tenant.
-func (s *Service) add(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
+func (s *Service) createEnvironment(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
 	if err := q.Environments().Create(ctx, env); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, 
 		if d.ID == id {
 			c.Account, c.Asked = d, d.Credential
 		}
-		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, Why: why(d, trail.Decisions), This: d.ID == id})
+		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, Why: cause(d, trail.Decisions), This: d.ID == id})
 	}
 	if err := r.display(ctx, scope, &c); err != nil {
 		return c, err
@@ -83,8 +83,8 @@ func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, 
 	return c, err
 }
 
-// why returns the cause of a decision in words.
-func why(d audit.Decision, chain []audit.Decision) string {
+// cause returns the cause of a decision in words.
+func cause(d audit.Decision, chain []audit.Decision) string {
 	if d.Parent == nil {
 		return "requested"
 	}

@@ -65,11 +65,24 @@ func (p Policy) permits(at netip.AddrPort) bool {
 	if p.AllowLoopback && a.IsLoopback() && a.Zone() == "" {
 		return true
 	}
-	ports := p.Ports
-	if len(ports) == 0 {
-		ports = defaultPorts
+	return slices.Contains(p.ports(), at.Port()) && (Public(a) || contains(p.Allow, a))
+}
+
+// ports returns the ports that may be called.
+func (p Policy) ports() []uint16 {
+	if len(p.Ports) == 0 {
+		return defaultPorts
 	}
-	return slices.Contains(ports, at.Port()) && (Public(a) || contains(p.Allow, a))
+	return p.Ports
+}
+
+// portNames returns the ports that may be called, such as "443 or 8443".
+func (p Policy) portNames() string {
+	var names []string
+	for _, port := range p.ports() {
+		names = append(names, strconv.Itoa(int(port)))
+	}
+	return strings.Join(names, " or ")
 }
 
 // control is the dialer's Control function. Go calls it before each connection with the resolved address; an error prevents
@@ -118,19 +131,15 @@ func (p Policy) checkHost(u *url.URL) string {
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if !p.permits(netip.AddrPortFrom(a, uint16(port))) {
-			return "url must be a public address on an allowed port."
+			return "url must be a public address on port " + p.portNames() + "."
 		}
 		return ""
 	}
 	if numeric(host) {
 		return "url must write an IP address in its usual form."
 	}
-	ports := p.Ports
-	if len(ports) == 0 {
-		ports = defaultPorts
-	}
-	if !slices.Contains(ports, uint16(port)) {
-		return "url must use an allowed port."
+	if !slices.Contains(p.ports(), uint16(port)) {
+		return "url must use port " + p.portNames() + "."
 	}
 	return ""
 }

@@ -76,7 +76,7 @@ type DeliverResult struct {
 // Two calls for one endpoint can overlap after a heartbeat timeout. Deliveries may then be sent twice, with the same
 // webhook-id, but are recorded once.
 func (d *Deliverer) Deliver(ctx context.Context, job DeliverJob, beat func()) (DeliverResult, error) {
-	r := &delivering{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan attemptDone, concurrency)}
+	r := &deliverState{Deliverer: d, job: job, breaker: job.Breaker, underWay: map[string]models.Event{}, results: make(chan finishedAttempt, concurrency)}
 	err := r.loop(ctx, beat)
 	r.drain(ctx, beat)
 	if errors.Is(err, errGone) {
@@ -91,8 +91,8 @@ func (d *Deliverer) Deliver(ctx context.Context, job DeliverJob, beat func()) (D
 // errGone ends a Deliver whose endpoint is deleted or disabled.
 var errGone = errors.New("webhook: endpoint is gone")
 
-// delivering is the state of one Deliver. Its methods run in the goroutine of Deliver; send runs in one per request.
-type delivering struct {
+// deliverState is the state of one Deliver. Its methods run in the goroutine of Deliver; send runs in one per request.
+type deliverState struct {
 	*Deliverer
 	job      DeliverJob
 	breaker  Breaker
@@ -101,22 +101,22 @@ type delivering struct {
 	loaded   time.Time
 	held     time.Time               // when the breaker was last open: older events waited for the receiver
 	underWay map[string]models.Event // the event of each delivery under way, by delivery id
-	results  chan attemptDone
+	results  chan finishedAttempt
 }
 
-// attemptDone is a finished attempt.
-type attemptDone struct {
+// finishedAttempt is a finished attempt.
+type finishedAttempt struct {
 	delivery store.DueDelivery
 	at       time.Time
 	outcome  AttemptResult
 	dropped  bool // ctx ended first: unknown whether the receiver got it
 }
 
-// early reports whether the delivery was attempted before it was due: as a probe, because nothing else was due.
-func (r attemptDone) earlyProbe() bool { return r.delivery.NextAttemptAt.After(r.at) }
+// earlyProbe reports whether the delivery was attempted before it was due: as a probe, because nothing else was due.
+func (r finishedAttempt) earlyProbe() bool { return r.delivery.NextAttemptAt.After(r.at) }
 
 // loop starts due deliveries and records results until there is a reason to return. Deliveries may still be under way then.
-func (r *delivering) loop(ctx context.Context, beat func()) error {
+func (r *deliverState) loop(ctx context.Context, beat func()) error {
 	budget := time.NewTimer(r.budget)
 	defer budget.Stop()
 	idle := time.NewTimer(r.linger)
@@ -166,7 +166,7 @@ const (
 )
 
 // refresh reads the endpoint again and marks it as being delivered to, so that the fan-out does not wake its workflow.
-func (r *delivering) refresh(ctx context.Context) error {
+func (r *deliverState) refresh(ctx context.Context) error {
 	now := r.clock.Now()
 	if !r.loaded.IsZero() && now.Sub(r.loaded) < refreshEvery {
 		return nil
@@ -192,7 +192,7 @@ func (r *delivering) refresh(ctx context.Context) error {
 }
 
 // start sends as many due deliveries as the breaker and the concurrency limit permit, and returns how many.
-func (r *delivering) start(ctx context.Context) (int, error) {
+func (r *deliverState) start(ctx context.Context) (int, error) {
 	now := r.clock.Now()
 	if r.breaker.Open {
 		r.held = now
@@ -261,19 +261,19 @@ func bodyOf(e *models.Event) ([]byte, error) {
 }
 
 // send makes one attempt and passes its result to the loop.
-func (r *delivering) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
+func (r *deliverState) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
 	o := r.sender.Send(ctx, m)
 	// An attempt that our own shutdown cut short says nothing about the receiver, unless there was a response.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
 	if r.observer != nil && !dropped {
 		r.observer.Attempted(first, at.Sub(delivery.Event.At), o)
 	}
-	r.results <- attemptDone{delivery: delivery, at: at, outcome: o, dropped: dropped}
+	r.results <- finishedAttempt{delivery: delivery, at: at, outcome: o, dropped: dropped}
 }
 
 // collect returns the first result with all others that have arrived, so that one transaction records them.
-func (r *delivering) collect(first attemptDone) []attemptDone {
-	out := []attemptDone{first}
+func (r *deliverState) collect(first finishedAttempt) []finishedAttempt {
+	out := []finishedAttempt{first}
 	for {
 		select {
 		case next := <-r.results:
@@ -286,7 +286,7 @@ func (r *delivering) collect(first attemptDone) []attemptDone {
 
 // release marks the endpoint as no longer being delivered to, and then queries once more. The order matters: an event that was
 // fanned out before the mark found the endpoint busy and did not wake its workflow, and is found by the query.
-func (r *delivering) release(ctx context.Context) (more bool, err error) {
+func (r *deliverState) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Nothing is sent before the probe, so new events need not wake the workflow.
 		_, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
@@ -301,7 +301,7 @@ func (r *delivering) release(ctx context.Context) (more bool, err error) {
 }
 
 // nextWake returns the result with the time of the next delivery or probe.
-func (r *delivering) nextWake(ctx context.Context) (DeliverResult, error) {
+func (r *deliverState) nextWake(ctx context.Context) (DeliverResult, error) {
 	next, err := r.store.Deliveries().NextDue(ctx, r.job.Endpoint)
 	if err != nil {
 		return DeliverResult{}, err
@@ -314,7 +314,7 @@ func (r *delivering) nextWake(ctx context.Context) (DeliverResult, error) {
 
 // drain waits for the requests under way and records them, even after ctx has ended because the worker stops. Their own
 // deadlines limit the wait.
-func (r *delivering) drain(ctx context.Context, beat func()) {
+func (r *deliverState) drain(ctx context.Context, beat func()) {
 	for len(r.underWay) > 0 {
 		select {
 		case res := <-r.results:
@@ -327,10 +327,10 @@ func (r *delivering) drain(ctx context.Context, beat func()) {
 
 // recordLast records a result while the process shuts down. A failure is logged only: the delivery stays pending and is sent
 // again with the same webhook-id.
-func (r *delivering) recordLast(ctx context.Context, res attemptDone) {
+func (r *deliverState) recordLast(ctx context.Context, res finishedAttempt) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := r.record(ctx, []attemptDone{res}); err != nil && !errors.Is(err, errGone) {
+	if err := r.record(ctx, []finishedAttempt{res}); err != nil && !errors.Is(err, errGone) {
 		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be repeated",
 			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
 	}

@@ -13,7 +13,7 @@ import (
 
 // record stores the results of some attempts in one transaction: the attempts, the new state of their deliveries, and the
 // consequences for the endpoint. It returns errGone if the endpoint was disabled.
-func (r *delivering) record(ctx context.Context, results []attemptDone) error {
+func (r *deliverState) record(ctx context.Context, results []finishedAttempt) error {
 	for _, res := range results {
 		delete(r.underWay, res.delivery.ID)
 	}
@@ -48,7 +48,7 @@ func (r *delivering) record(ctx context.Context, results []attemptDone) error {
 }
 
 // recordOne stores one attempt and the state and next attempt of its delivery.
-func (r *delivering) recordOne(ctx context.Context, q *store.Q, res attemptDone) error {
+func (r *deliverState) recordOne(ctx context.Context, q *store.Q, res finishedAttempt) error {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
 	switch {
@@ -72,7 +72,7 @@ func (r *delivering) recordOne(ctx context.Context, q *store.Q, res attemptDone)
 // concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and
 // hastens the pending deliveries, a 410 or DisableAfter of failures disables the endpoint. It returns the new breaker and
 // whether the endpoint is gone.
-func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker, res attemptDone) (Breaker, bool, error) {
+func (r *deliverState) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker, res finishedAttempt) (Breaker, bool, error) {
 	now := r.clock.Now()
 	b, change := b.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
@@ -82,7 +82,7 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 		if err := q.Deliveries().MakeDue(ctx, r.job.Endpoint, now); err != nil {
 			return b, false, err
 		}
-		return b, false, r.notice(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
+		return b, false, r.appendEvent(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
 	}
 	since, err := q.Endpoints().RecordFailure(ctx, r.job.Endpoint, res.at)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 		return b, true, r.disable(ctx, q, reason, since, now)
 	}
 	if change == Opened {
-		return b, false, r.notice(ctx, q, now, events.WebhookFailingData{
+		return b, false, r.appendEvent(ctx, q, now, events.WebhookFailingData{
 			Endpoint: r.job.Endpoint, Reason: res.outcome.Error, FailingSince: apitime.Time(since), Failures: &b.Failures,
 		})
 	}
@@ -104,16 +104,16 @@ func (r *delivering) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker
 }
 
 // disable disables the endpoint and records webhook.disabled, unless it is disabled already.
-func (r *delivering) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
+func (r *deliverState) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
 	disabled, err := q.Endpoints().Disable(ctx, r.job.Endpoint, reason, now)
 	if err != nil || !disabled {
 		return err
 	}
-	return r.notice(ctx, q, now, events.WebhookDisabledData{Endpoint: r.job.Endpoint, Reason: reason, FailingSince: apitime.Time(since)})
+	return r.appendEvent(ctx, q, now, events.WebhookDisabledData{Endpoint: r.job.Endpoint, Reason: reason, FailingSince: apitime.Time(since)})
 }
 
-// notice appends an event about the endpoint's health to the environment's log, and so to the environment's other endpoints.
-func (r *delivering) notice(ctx context.Context, q *store.Q, now time.Time, data events.Data) error {
+// appendEvent appends an event about the endpoint's health to the environment's log, and so to the environment's other endpoints.
+func (r *deliverState) appendEvent(ctx context.Context, q *store.Q, now time.Time, data events.Data) error {
 	return events.Append(ctx, q, events.Entry{
 		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,
 		Actor: "workflow:" + r.job.Workflow, WorkflowID: r.job.Workflow, Data: data,

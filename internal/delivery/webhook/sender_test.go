@@ -348,3 +348,13 @@ func answer(question []byte, ip net.IP) []byte {
 	out = append(out, 0xc0, 12, byte(kind>>8), byte(kind), 0, 1, 0, 0, 0, 0, 0, byte(len(data)))
 	return append(out, data...)
 }
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[string]time.Duration{
+		"": 0, "120": 2 * time.Minute, "0": 0, "-5": 0, "soon": 0, "1.5": 0, "99999999999999999999": 0,
+		noon.Add(time.Minute).Format(http.TimeFormat): time.Minute, noon.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		require.Equal(t, want, retryAfter(v, noon), "%q", v)
+	}
+}

@@ -302,7 +302,7 @@ func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device str
 	return c, nil
 }
 
-// refuseMisfits removes the sessions that are inconsistent with the others, which may be another person's.
+// removeMisfits removes the sessions that are inconsistent with the others, which may be another person's.
 func (c *collection) removeMisfits(model *scoring.Model) {
 	misfits := model.Misfits(c.sessions)
 	for i := len(misfits) - 1; i >= 0; i-- {

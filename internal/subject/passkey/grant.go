@@ -22,9 +22,9 @@ func (v GrantInfo) Scope() store.Scope {
 	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
-// ByGrant returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
+// GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
 // expired, or whose subject is erased or revoked, is the problem grant_invalid in every case.
-func (s *Service) ByGrant(ctx context.Context, token string) (GrantInfo, error) {
+func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, error) {
 	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, store.ErrNotFound) {
 		return GrantInfo{}, errGrantInvalid()

@@ -24,10 +24,10 @@ type Grant struct {
 	ExpiresAt time.Time
 }
 
-// errGrant is the single response to a grant that is unknown, used, expired or of a different subject, so that it
+// errGrantInvalid is the single response to a grant that is unknown, used, expired or of a different subject, so that it
 // reveals nothing about other grants.
 func errGrantInvalid() error {
-	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of another subject.")
+	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of a different subject.")
 }
 
 // Grant creates a grant with which the subject can register one passkey within GrantLife. It returns the problem conflict if the

@@ -128,7 +128,7 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	if err != nil {
 		return err
 	}
-	templates, err := open(ctx, q, assessor, scope, v.Session.SubjectUID)
+	templates, err := openTemplates(ctx, q, assessor, scope, v.Session.SubjectUID)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	return err
 }
 
-// open returns the subject's active templates, unsealed.
-func open(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, uid string) (scoring.Templates, error) {
+// openTemplates returns the subject's active templates, unsealed.
+func openTemplates(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, uid string) (scoring.Templates, error) {
 	rows, err := q.Templates().Active(ctx, scope, uid)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ type class struct {
 	name      string
 	field     func(r *Retention) *time.Duration
 	minimum   time.Duration
-	unlimited bool // may be kept for ever
+	unlimited bool // may be stored without limit
 }
 
 // classes lists the classes in the order of docs/retention.md.
@@ -171,7 +171,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 	}
 }
 
-// expired is the deletion of rows of a class, older than a time, in one environment.
+// removal is the deletion of rows of a class, older than a time, in one environment.
 type removal struct {
 	class  store.Expiring
 	gone   store.EnvironmentCount

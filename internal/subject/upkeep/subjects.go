@@ -30,7 +30,7 @@ func SubjectTasks(d SubjectDeps) []Task {
 // recoveries advances recoveries that are overdue by more than grace.
 func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Recoveries().Overdue(ctx, at.Add(-grace), batch)
-	return each(ids, err, func(id string) error {
+	return forEach(ids, err, func(id string) error {
 		_, err := d.Recoveries.Advance(ctx, recovery.Step{ID: id, At: at, WorkflowID: by})
 		return err
 	})
@@ -39,7 +39,7 @@ func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (i
 // erasures restarts one batch and never reports more: erasures in progress stay in the list.
 func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
-	n, _, err := each(found, err, func(e models.Erasure) error {
+	n, _, err := forEach(found, err, func(e models.Erasure) error {
 		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
 	})
 	return n, false, err

@@ -52,9 +52,9 @@ func CoreTasks(d CoreDeps) []Task {
 	}
 }
 
-// each calls do for each item of a query's result and passes the query's error through. It returns how many items it processed
+// forEach calls do for each item of a query's result and passes the query's error through. It returns how many items it processed
 // and whether there may be more.
-func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
+func forEach[T any](found []T, err error, do func(T) error) (int, bool, error) {
 	for i, f := range found {
 		if err := do(f); err != nil {
 			return i, true, err
@@ -66,7 +66,7 @@ func each[T any](found []T, err error, do func(T) error) (int, bool, error) {
 // challenges expires open challenges that are overdue by more than grace.
 func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
-	return each(ids, err, func(id string) error {
+	return forEach(ids, err, func(id string) error {
 		_, err := d.Challenges.Expire(ctx, challenge.Move{ID: id, At: at, WorkflowID: by})
 		return err
 	})
@@ -75,7 +75,7 @@ func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int,
 // holds expires pending holds that are overdue by more than grace.
 func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
-	return each(ids, err, func(id string) error {
+	return forEach(ids, err, func(id string) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
 		return err
 	})
@@ -129,7 +129,7 @@ func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Tim
 func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	actor := "workflow:" + by
 	scopes, err := d.Store.SigningKeys().RetiringSince(ctx, at, batch)
-	retired, _, err := each(scopes, err, func(s store.Scope) error {
+	retired, _, err := forEach(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Retire(ctx, s, actor)
 		return err
 	})
@@ -137,7 +137,7 @@ func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool,
 		return retired, false, err
 	}
 	scopes, err = d.Store.SigningKeys().ActiveSince(ctx, at.Add(-KeyLife), batch)
-	return each(scopes, err, func(s store.Scope) error {
+	return forEach(scopes, err, func(s store.Scope) error {
 		_, err := d.Keys.Rotate(ctx, s, actor)
 		if problem.Is(err, problem.RotationInProgress) { // the next key was just replaced and must be published first
 			return nil
