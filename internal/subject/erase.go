@@ -126,13 +126,13 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 		if err != nil {
 			return err
 		}
-		var answers int64
+		var responses int64
 		if !more { // once, at the end: it reads every stored response of the environment
-			if answers, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
+			if responses, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
 				return err
 			}
 		}
-		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": answers})
+		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "stored_responses": responses})
 	})
 	return more, err
 }
