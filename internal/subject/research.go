@@ -31,6 +31,7 @@ func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id strin
 		}
 		data := events.SubjectConsentChangedData{Consented: consented}
 		if !consented {
+			// Delete vectors even if the consent was already withdrawn; the event is recorded if there were any.
 			removed, err := s.research.Forget(ctx, q, row.EnvironmentID, row.UID)
 			if err != nil {
 				return err

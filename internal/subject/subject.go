@@ -81,6 +81,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 	if err != nil {
 		return nil, "", err
 	}
+	// One query finds the passkeys of all subjects of the page.
 	views, uids, place := make([]View, len(rows)), make([]string, len(rows)), make(map[string]int, len(rows))
 	for i, r := range rows {
 		views[i], uids[i], place[r.UID] = View{Subject: r}, r.UID, i
@@ -115,6 +116,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 			return err
 		}
 		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
+		// The event of the cause has the number of proofs, and precedes the events of the proofs.
 		proofs, err := q.Proofs().RevokeOfSubject(ctx, p.Store(), row.UID, void.Reason, now)
 		if err != nil {
 			return err

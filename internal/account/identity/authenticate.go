@@ -38,10 +38,10 @@ type Service struct {
 	clock clock.Clock
 
 	mu      sync.RWMutex
-	cache   map[string]cached // by the active key's MAC
-	epoch   int               // of the cache; a lookup that began in an earlier one is not kept
+	cache   map[string]cached // by the MAC under the active master key
+	epoch   int               // incremented by Forget; the result of a lookup from an earlier epoch is not cached
 	lookups singleflight.Group[cached]
-	gate    *admission.Gate // of lookups
+	gate    *admission.Gate // limits concurrent lookups
 }
 
 type cached struct {
@@ -87,7 +87,8 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 	return hit.principal, nil
 }
 
-// lookup finds the key in the database. Keys are stored as MACs under each master key, so all of them are searched.
+// lookup finds the key in the database. The stored MAC was made with the master key that was active when the key was issued, so
+// the MACs under all master keys are searched.
 func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Time) (cached, error) {
 	if err := s.gate.Enter(ctx, "", lookupsWait); err != nil {
 		return cached{}, problem.NewUnavailable("The service is busy and did not process the request. Retry it.", err)

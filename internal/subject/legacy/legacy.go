@@ -93,6 +93,7 @@ func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trus
 
 // End ends a session and returns its last trust. For a session that has ended, the trust has no score.
 func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Trust, error) {
+	// Read the trust first: an ended session has none.
 	before, err := s.Trust(ctx, p.Store(), id)
 	if err != nil {
 		return Trust{}, err

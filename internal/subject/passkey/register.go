@@ -121,6 +121,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		UserVerified: made.Flags.UserVerified, BackupEligible: made.Flags.BackupEligible, BackupState: made.Flags.BackupState,
 		CreatedAt: now,
 	}
+	// Use is a conditional UPDATE: it reports false if the grant was used since it was locked.
 	used, err := q.RegistrationGrants().Use(ctx, c.grant.MAC, now)
 	if err != nil {
 		return row, err

@@ -129,6 +129,7 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 	if err := events.Append(ctx, q, e); err != nil {
 		return err
 	}
+	// The event of the cause precedes the events of its effects.
 	void := subject.Void{Subject: sub, Reason: subject.ReasonRecovery, At: r.CreatedAt, Actor: p.Actor(), RequestID: p.RequestID}
 	if _, err := void.Proofs(ctx, q); err != nil {
 		return err

@@ -18,6 +18,7 @@ const retrainBatch = 100
 // versions. It returns how many it retrained and whether there are more. Until a template is retrained here, it is retrained in
 // memory each time it is read.
 func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
+	// The assessor knows the model versions that it can retrain from; templates of other versions stay as they are.
 	for _, m := range features.Modalities() {
 		known := s.assessor.Earlier(m)
 		rows, err := s.store.Templates().ByModelVersions(ctx, string(m), known, retrainBatch-done)

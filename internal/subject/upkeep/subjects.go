@@ -38,6 +38,7 @@ func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (i
 
 // erasures restarts one batch and never reports more: erasures in progress stay in the list.
 func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int, bool, error) {
+	// The outbox relay starts the workflow by the erasure's id, so one that still runs is not started twice.
 	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
 	n, _, err := forEach(found, err, func(e models.Erasure) error {
 		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
