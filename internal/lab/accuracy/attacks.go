@@ -11,13 +11,17 @@ import (
 )
 
 const (
+	// frames of each person and attack: what the service sees in half a minute of
+	// typing
 	attackFrames = 3
+	// at most; a set with more people adds time and no precision
 	attackPeople = 400
 )
 
-// runAttacks plays three frames of people and of programs typing the same texts, and counts whom the service takes for a
-// program: false flags (BPCER) and missed attacks (APCER). Where people come back on other days, it also counts how often
-// an attack is trusted as the enrolled person.
+// runAttacks plays three frames of people and of programs that type the same texts,
+// and counts whom the service takes for a program: false positives (BPCER) and
+// missed attacks (APCER, ISO/IEC 30107-3). If people come back on other days, it
+// also counts how often an attack is trusted as the enrolled person.
 func runAttacks(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -58,7 +62,8 @@ func runAttacks(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
-// attackTexts are three frames of each person, from sessions of their own where sessions are short.
+// attackTexts returns three frames of each person. Where sessions are short, each
+// frame is from a session of its own. People with fewer frames are left out.
 func attackTexts(people []typist) [][][]features.KeyEvent {
 	var out [][][]features.KeyEvent
 	for _, p := range people {
@@ -77,6 +82,8 @@ func attackTexts(people []typist) [][][]features.KeyEvent {
 	return out
 }
 
+// attackOn applies the attack to each frame of a text. The same rng state gives the
+// same attack.
 func attackOn(rng *rand.Rand, attack synthetic.Attack, text [][]features.KeyEvent) [][]features.KeyEvent {
 	var out [][]features.KeyEvent
 	for _, part := range text {
@@ -85,6 +92,7 @@ func attackOn(rng *rand.Rand, attack synthetic.Attack, text [][]features.KeyEven
 	return out
 }
 
+// extractAll extracts each part as one frame.
 func extractAll(parts [][]features.KeyEvent) []shot {
 	var out []shot
 	for _, part := range parts {
@@ -93,15 +101,18 @@ func extractAll(parts [][]features.KeyEvent) []shot {
 	return out
 }
 
+// flagged reports for each trial whether automation was detected in any frame.
 func flagged(trials [][]verdict) [][]bool {
 	return anyVerdict(trials, func(v verdict) bool { return v.automation == scoring.Detected })
 }
 
+// replayed reports for each trial whether a replay was detected in any frame.
 func replayed(trials [][]verdict) [][]bool {
 	return anyVerdict(trials, func(v verdict) bool { return v.replay == scoring.Detected })
 }
 
-// doubted says whether, after the last frame, the service does not even call the presence of a person likely.
+// doubted reports for each trial whether, after the last frame, the presence of a
+// person is rated below likely.
 func doubted(trials [][]verdict) [][]bool {
 	out := make([][]bool, len(trials))
 	for i, t := range trials {
@@ -110,6 +121,8 @@ func doubted(trials [][]verdict) [][]bool {
 	return out
 }
 
+// anyVerdict reports for each trial whether any of its verdicts is a hit. Each
+// trial is a group of its own, because each is of a different person.
 func anyVerdict(trials [][]verdict, hit func(verdict) bool) [][]bool {
 	out := make([][]bool, len(trials))
 	for i, t := range trials {
@@ -122,7 +135,9 @@ func anyVerdict(trials [][]verdict, hit func(verdict) bool) [][]bool {
 	return out
 }
 
-// reportImpersonation plays the attack with recordings of the victim's later sessions against the victim's template.
+// reportImpersonation plays the attack with recordings of the victim's later
+// sessions against the victim's template: the worst case, in which the attacker has
+// recorded the victim's own typing.
 func reportImpersonation(e *env, m *scoring.Model, set string, attack synthetic.Attack, people []typist, trained []subject) {
 	confirmed, trustedBy := make([][]bool, len(people)), make([][]bool, len(people))
 	parallel(len(people), func(i int) {
@@ -140,8 +155,9 @@ func reportImpersonation(e *env, m *scoring.Model, set string, attack synthetic.
 	e.share(f, "confirmed or likely as the victim after 5 frames", trustedBy, "")
 }
 
-// reportReplay sends enrolment frames again with jitter, after training: the template knows them. Recordings made
-// elsewhere are another matter; see the replay attack above, which the template has never seen.
+// reportReplay sends enrollment frames a second time with jitter, after training,
+// so that the template knows them. The replay attack of runAttacks is different:
+// its recordings were made elsewhere and the template has never seen them.
 func reportReplay(e *env, m *scoring.Model, set string, people []typist, trained []subject) {
 	for _, ms := range []float64{0, 1, 5, 10, 20} {
 		attack := synthetic.Replay(ms)

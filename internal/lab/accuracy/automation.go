@@ -9,8 +9,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// runAutomation plays labelled pointer sessions through the service and asks whether each was taken for a program. The
-// rules are fixed, so nothing is trained on the set's training split; both splits are shown.
+// runAutomation plays labelled pointer sessions through the service and counts how
+// often each is taken for a program. The rules are fixed, so nothing is trained on
+// the set's training split, and both splits are reported. An unlabelled set of
+// people measures false positives only, beside simulated programs.
 func runAutomation(e *env, set recordings.Set) error {
 	sessions, err := e.readPointers(set)
 	if err != nil {
@@ -39,12 +41,14 @@ func runAutomation(e *env, set recordings.Set) error {
 }
 
 const (
-	attackSessions  = 60
+	// sessions of each simulated program
+	attackSessions = 60
+	// length of such a session, in milliseconds
 	attackSessionMS = 60_000
 )
 
-// reportPointerAttacks plays a minute of each made-up program. They need no recordings; they stand beside the people who
-// must not be flagged.
+// reportPointerAttacks plays a minute of each simulated program. Simulated programs
+// need no recordings; the people of the set are the ones who must not be flagged.
 func reportPointerAttacks(e *env, set string) {
 	for k, attack := range synthetic.PointerAttacks() {
 		caught := make([][]bool, attackSessions)
@@ -56,7 +60,8 @@ func reportPointerAttacks(e *env, set string) {
 	}
 }
 
-// flaggedPointer says whether the service takes a session for a program at any time.
+// flaggedPointer reports whether the service takes a session for a program after
+// any of its frames.
 func flaggedPointer(e *env, events []features.PointerEvent) bool {
 	var frames []shot
 	for _, f := range byTime(events) {
@@ -70,6 +75,8 @@ func flaggedPointer(e *env, events []features.PointerEvent) bool {
 	return false
 }
 
+// reportAutomation reports the accuracy over sessions, the share of programs caught
+// and the share of people flagged.
 func reportAutomation(e *env, set, split string, sessions []recordings.PointerSession) {
 	caught := make([]bool, len(sessions))
 	parallel(len(sessions), func(i int) { caught[i] = flaggedPointer(e, sessions[i].Events) })

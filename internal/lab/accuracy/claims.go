@@ -8,23 +8,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// The service-level protocol.
+// The protocol at the level of the service: what a relying party sees after each
+// frame of a session.
 const (
 	claimFrames    = 10   // frames of a session that are played
 	claimFrom      = 3    // the frame from which the summary counts
-	takeOverAfter  = 5    // genuine frames before somebody else takes over
-	takeOverFrames = 5    // frames of the other
+	takeOverAfter  = 5    // genuine frames before another person takes over
+	takeOverFrames = 5    // frames of the other person
 	maxImpostors   = 3000 // sessions of others played, over all targets
 )
 
-// subject is a tested person: templates from the early sessions, later sessions as frames.
+// subject is a tested person: templates trained on the early sessions, and the
+// later sessions as frames.
 type subject struct {
 	templates scoring.Templates
 	later     [][]shot
 }
 
-// runClaims enrols on the first three sessions with the service's own training, plays later sessions of the person and of
-// others through the service's sessions, and reports the claim status after each frame.
+// runClaims enrolls on the first three sessions with the service's own training,
+// plays later sessions of the person and of others through the service's sessions,
+// and reports the claim status after each frame. It measures the whole path,
+// thresholds and rules included, where the days protocol measures scores.
 func runClaims(e *env, set recordings.Set) error {
 	people, folds, err := e.returning(set)
 	if err != nil {
@@ -39,6 +43,9 @@ func runClaims(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
+// enrolAll trains the templates of each person on the first enrolDays sessions and
+// cuts the later ones into frames. Force trains with little evidence too, so that
+// no person drops out of the measurement.
 func enrolAll(m *scoring.Model, people []typist) []subject {
 	out := make([]subject, len(people))
 	parallel(len(people), func(i int) {
@@ -55,11 +62,14 @@ func enrolAll(m *scoring.Model, people []typist) []subject {
 	return out
 }
 
-// claimCounts are the verdicts of all trials, grouped by target person.
+// claimCounts are the verdicts of all trials: by target person, trial and frame.
 type claimCounts struct {
 	genuine, impostor, takeOver [][][]verdict
 }
 
+// add plays the genuine, impostor and take-over trials of one fold. The model was
+// not learned from its subjects. Impostor trials are thinned to maxImpostors,
+// evenly over targets and impostors.
 func (c *claimCounts) add(e *env, m *scoring.Model, subjects []subject) {
 	genuine, impostor, takeOver := make([][][]verdict, len(subjects)), make([][][]verdict, len(subjects)), make([][][]verdict, len(subjects))
 	others := 0
@@ -90,7 +100,8 @@ func (c *claimCounts) add(e *env, m *scoring.Model, subjects []subject) {
 	c.genuine, c.impostor, c.takeOver = append(c.genuine, genuine...), append(c.impostor, impostor...), append(c.takeOver, takeOver...)
 }
 
-// mix is a session the owner starts and somebody else takes over.
+// mix returns a session that the owner starts and another person continues; nil if
+// either is too short.
 func mix(own, other subject, which int) []shot {
 	mine, theirs := own.later[which%len(own.later)], other.later[which%len(other.later)]
 	if len(mine) < takeOverAfter || len(theirs) < takeOverFrames {
@@ -99,6 +110,8 @@ func mix(own, other subject, which int) []shot {
 	return append(append([]shot(nil), mine[:takeOverAfter]...), theirs[:takeOverFrames]...)
 }
 
+// report adds a figure for each status after chosen frames, and a summary of the
+// frames that decisions are made on.
 func (c *claimCounts) report(e *env, set string) {
 	statuses := []scoring.Status{scoring.Confirmed, scoring.Likely, scoring.Uncertain, scoring.NotConfirmed, scoring.Insufficient}
 	for _, side := range []struct {
@@ -126,11 +139,14 @@ func (c *claimCounts) report(e *env, set string) {
 	c.reportTakeOver(e, set)
 }
 
+// abstained reports whether the service did not commit itself to either answer.
 func abstained(v verdict) bool {
 	return v.continuity == scoring.Uncertain || v.continuity == scoring.Insufficient
 }
 
-// reportTakeOver counts only sessions in which the owner was trusted when the other took over.
+// reportTakeOver reports after how many frames and seconds a take-over is noticed.
+// Only sessions in which the owner was trusted when the other person took over
+// count, since in the others there was no trust to lose.
 func (c *claimCounts) reportTakeOver(e *env, set string) {
 	f := Figure{Protocol: "claims", Set: set, Case: fmt.Sprintf("take-over after %d frames", takeOverAfter)}
 	for _, end := range []struct {
@@ -170,6 +186,8 @@ func (c *claimCounts) reportTakeOver(e *env, set string) {
 	}
 }
 
+// detection returns the index of the first verdict for which over is true; len(vs)
+// if there is none.
 func detection(vs []verdict, over func(scoring.Status) bool) int {
 	for k, v := range vs {
 		if over(v.continuity) {

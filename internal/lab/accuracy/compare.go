@@ -10,14 +10,17 @@ import (
 )
 
 // Comparison is one figure under the background in force and under a candidate.
+// AfterLow and AfterHigh are the 95 % interval of After.
 type Comparison struct {
 	Protocol, Set, Case, Metric, Unit string
 	Before, After                     Number
 	AfterLow, AfterHigh               Number
 }
 
-// Compare measures two models on the same recordings and the same people, whom neither was learned from. It is what stands
-// between learning a background and activating it. Protocols that learn a background of their own are left out.
+// Compare measures two models on the same recordings and the same people, none of
+// whom either was learned from. A candidate is activated on its result. Protocols
+// that learn a background of their own are left out, because they would not measure
+// the two models.
 func Compare(ctx context.Context, opt Options, before, after *scoring.Model) ([]Comparison, error) {
 	opt.Background, opt.Out = BackgroundEmbedded, ""
 	var reports [2]Report
@@ -37,7 +40,8 @@ func Compare(ctx context.Context, opt Options, before, after *scoring.Model) ([]
 	return out, nil
 }
 
-// runSome runs some protocols; it is an error where none of them fits.
+// runSome runs some protocols and joins their figures. It returns ErrNothing if
+// none of them fits a set.
 func runSome(ctx context.Context, opt Options, names ...string) (Report, error) {
 	var all Report
 	for _, name := range names {
@@ -54,8 +58,9 @@ func runSome(ctx context.Context, opt Options, names ...string) (Report, error) 
 	return all, nil
 }
 
-// Worse are the comparisons of what a deployment decides by (pooled error rates and false trust) in which the second is
-// worse by more than its own error bars.
+// Worse returns the comparisons in which the second model is worse by more than its
+// own error bars. Only figures that decisions depend on count: pooled error rates
+// and false trust.
 func Worse(all []Comparison) []Comparison {
 	var out []Comparison
 	for _, c := range all {

@@ -11,7 +11,9 @@ import (
 // curvePoints is how many points a curve is drawn with.
 const curvePoints = 120
 
-// tradeOff computes a DET curve from pooled scores, at false match rates even on the probit scale.
+// tradeOff computes a DET curve (Martin et al. 1997) from pooled scores, at false
+// match rates spaced evenly on the probit scale. Each point is [false match rate,
+// false non-match rate].
 func tradeOff(genuine, impostor []float64) [][2]float64 {
 	if len(genuine) == 0 || len(impostor) == 0 {
 		return nil
@@ -27,24 +29,30 @@ func tradeOff(genuine, impostor []float64) [][2]float64 {
 	return out
 }
 
+// phi is the distribution function of the standard normal distribution.
 func phi(z float64) float64 { return .5 * math.Erfc(-z/math.Sqrt2) }
 
+// probit is the inverse of phi, bounded so that rates of 0 and 1 stay on the plot.
 func probit(p float64) float64 {
 	return math.Sqrt2 * math.Erfinv(2*math.Min(math.Max(p, 3e-4), .9997)-1)
 }
 
 const (
-	svgSize, svgMargin   = 480.0, 56.0
+	// in pixels
+	svgSize, svgMargin = 480.0, 56.0
+	// range of both axes, as rates
 	axisLow, axisHigh    = 5e-4, .5
 	strokeWidth, opacity = 1.6, .9
 )
 
+// axis maps a rate to its position between 0 and 1 on a probit axis.
 func axis(p float64) float64 {
 	lo, hi := probit(axisLow), probit(axisHigh)
 	return math.Min(math.Max((probit(p)-lo)/(hi-lo), 0), 1)
 }
 
-// DET draws curves on probit axes as a self-contained SVG.
+// DET draws curves on probit axes as a self-contained SVG, without scripts or
+// references to other files.
 func DET(curves []Curve) string {
 	colours := []string{"#0b5fa5", "#c4472b", "#2d8659", "#7d4fb3", "#b37a00", "#444444"}
 	var b strings.Builder

@@ -9,11 +9,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// strangersEach is how many strangers' sessions are put among each three sessions of a person.
+// strangersEach is how many sessions of other people are put among each three
+// sessions of a person.
 const strangersEach = 3
 
-// runEnrollment puts one session of somebody else in the place of the last of three enrolment sessions, and reports how often
-// training refuses that one and no other, and how often it refuses one of three honest sessions.
+// runEnrollment replaces the last of three enrollment sessions with one of another
+// person. It reports how often training refuses that session and no other, and how
+// often it refuses one of three honest sessions.
 func runEnrollment(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -40,6 +42,8 @@ func runEnrollment(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
+// enrolMixed returns, by person, whether a session of an honest enrollment was
+// refused, and whether the other person's session, and only that one, was refused.
 func enrolMixed(m *scoring.Model, people []typist, keys int) (honest, strangers [][]bool) {
 	sessions := make([][]scoring.SessionFrames, len(people))
 	parallel(len(people), func(i int) {

@@ -11,21 +11,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// The protocol of Killourhy and Maxion 2009.
+// The protocol of Killourhy and Maxion 2009 ("Comparing anomaly-detection
+// algorithms for keystroke dynamics").
 const (
-	fixedEnrolled  = 200
-	fixedGenuine   = 200
+	// repetitions that the published protocol enrolls
+	fixedEnrolled = 200
+	// later repetitions of the target that are tested
+	fixedGenuine = 200
+	// first repetitions of each other person that are tested
 	fixedImpostors = 5
 )
 
-// writer is one person of a fixed-text set, repetitions in order.
+// writer is one person of a fixed-text set with the repetitions in order, each a
+// list of times in milliseconds.
 type writer struct {
 	name string
 	reps [][]float64
 }
 
-// runFixedText measures the detector of the legacy endpoints: hold times as reaction_times, press-press times as
-// keystroke_intervals. The scaled Manhattan detector beside it checks the harness against its published figure.
+// runFixedText measures the detector of the legacy endpoints: hold times as
+// reaction_times, press-press times as keystroke_intervals. The scaled Manhattan
+// detector beside it checks the measurement itself against a published figure.
 func runFixedText(e *env, set recordings.Set) error {
 	data, err := recordings.ReadVectors(set.Path)
 	if err != nil {
@@ -58,8 +64,9 @@ func runFixedText(e *env, set recordings.Set) error {
 	return nil
 }
 
-// fixedWithPopulation divides the people in two halves: one is the background, the other target and impostors, and the
-// other way round.
+// fixedWithPopulation divides the people into two halves: one is the background,
+// the other provides targets and impostors, and then the other way round. A target
+// is never part of the background that it is tested with.
 func fixedWithPopulation(people []writer, split splitFunc, enrolled int) ([]Person, error) {
 	if len(people) < 12 {
 		return nil, nil
@@ -92,6 +99,8 @@ func fixedWithPopulation(people []writer, split splitFunc, enrolled int) ([]Pers
 	return out, nil
 }
 
+// writers groups the rows of a set by person. People are sorted by name, so that
+// the same file always gives the same figures.
 func writers(data recordings.VectorSet) []writer {
 	at := map[string]int{}
 	var out []writer
@@ -108,10 +117,12 @@ func writers(data recordings.VectorSet) []writer {
 	return out
 }
 
-// detector learns from repetitions and returns a score, higher is more genuine.
+// detector learns from repetitions and returns a scoring function; a higher score
+// is more genuine.
 type detector func(enrolled [][]float64) func(rep []float64) float64
 
-// fixedScores enrols the repetitions just before the genuine test ones. Impostors are the first repetitions of others.
+// fixedScores enrolls the repetitions just before the genuine test ones. Impostors
+// are the first repetitions of others, who do not know the phrase well yet.
 func fixedScores(people []writer, learn detector, enrolled int) []Person {
 	out := make([]Person, len(people))
 	parallel(len(people), func(i int) {
@@ -133,6 +144,8 @@ func fixedScores(people []writer, learn detector, enrolled int) []Person {
 	return out
 }
 
+// scaledManhattan is the detector of Araujo et al. 2005: the distance to the mean
+// in units of the mean absolute deviation.
 func scaledManhattan() detector {
 	return func(enrolled [][]float64) func([]float64) float64 {
 		d := len(enrolled[0])
@@ -157,11 +170,12 @@ func scaledManhattan() detector {
 	}
 }
 
-// splitFunc divides a repetition into the two lists of the legacy endpoints.
+// splitFunc divides a repetition into the two lists that the legacy endpoints take.
 type splitFunc func(rep []float64) (holds, intervals []float64)
 
-// splitter takes hold times as reaction_times and press-press times as keystroke_intervals. Release-press columns follow
-// from the others and are left out, as a client of the legacy endpoints has no place for them.
+// splitter takes hold times as reaction_times and press-press times as
+// keystroke_intervals. Release-press columns follow from the others and are left
+// out, because the legacy endpoints do not take them.
 func splitter(names []string) splitFunc {
 	return func(rep []float64) (holds, intervals []float64) {
 		for i, name := range names {
@@ -177,6 +191,8 @@ func splitter(names []string) splitFunc {
 	}
 }
 
+// enrolPhrase enrolls repetitions one after the other, as calls of the legacy
+// endpoint would.
 func enrolPhrase(reps [][]float64, split splitFunc) (scoring.FixedText, error) {
 	var f scoring.FixedText
 	var err error
@@ -188,7 +204,8 @@ func enrolPhrase(reps [][]float64, split splitFunc) (scoring.FixedText, error) {
 	return f, nil
 }
 
-// fixedText scores with the service's detector, against a population where one is given.
+// fixedText scores with the service's detector, against a population unless it is
+// nil. It returns the first error of any goroutine.
 func fixedText(people []writer, split splitFunc, enrolled int, population *scoring.FixedPopulation) ([]Person, error) {
 	var mu sync.Mutex
 	var failed error

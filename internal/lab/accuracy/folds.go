@@ -10,13 +10,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/training"
 )
 
-// fold is a background with people it was not learned from.
+// fold is a background with the people it is tested on, none of whom it was learned
+// from.
 type fold struct {
 	bg     *scoring.Background
 	tested []int // indices of people
 }
 
-// folds chooses the background of a set and whom to test with it. learn learns one from the people of the given indices.
+// folds chooses the background of a set and the people to test with it. learn
+// returns the samples of the people with the given indices, in case a background
+// has to be learned from part of the set.
 func (e *env) folds(set recordings.Set, m features.Modality, names []string, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
 	embedded := e.opt.Model.Background(m)
 	known, err := learnedFrom(embedded, set)
@@ -34,11 +37,13 @@ func (e *env) folds(set recordings.Set, m features.Modality, names []string, lea
 	return []fold{{embedded, tested[:min(len(tested), e.opt.MaxPeople)]}}, nil
 }
 
-// fewest people a comparison may stand on.
+// fewest is the number of people a comparison needs at least: below it the
+// intervals are too wide to decide on.
 const fewest = 8
 
-// unlearned are the people that none of the models compared was learned from. Where nothing is compared, people that the
-// model knows are tested all the same, and a note says so.
+// unlearned returns the people that none of the compared models was learned from.
+// Without a comparison, people that the model knows are tested as well, and a note
+// in the report says so.
 func (e *env) unlearned(set recordings.Set, m features.Modality, names []string) ([]int, error) {
 	models := []*scoring.Model{e.opt.Model}
 	if e.opt.Against != nil {
@@ -67,8 +72,9 @@ func (e *env) unlearned(set recordings.Set, m features.Modality, names []string)
 	return tested, nil
 }
 
-// split learns on part of the people and tests on the rest. Large sets are divided once, 7 to 3; small ones crosswise in
-// two halves, so that everybody is tested.
+// split learns on part of the people and tests on the rest. Large sets are divided
+// once, 7 to 3; small ones crosswise into two halves, so that every person is
+// tested.
 func (e *env) split(set recordings.Set, m features.Modality, people int, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
 	parts := []func(i int) bool{func(i int) bool { return i%10 < 3 }}
 	if people < 300 {
@@ -89,6 +95,7 @@ func (e *env) split(set recordings.Set, m features.Modality, people int, learn f
 	return out, nil
 }
 
+// indices returns the numbers below n for which keep is true, in order.
 func indices(n int, keep func(int) bool) []int {
 	var out []int
 	for i := range n {
@@ -99,6 +106,8 @@ func indices(n int, keep func(int) bool) []int {
 	return out
 }
 
+// learnedFrom reports whether a background was learned from exactly this file. A
+// copy of it under a different name counts too.
 func learnedFrom(bg *scoring.Background, set recordings.Set) (bool, error) {
 	digest, err := recordings.Digest(set.Path)
 	if err != nil {
@@ -112,7 +121,7 @@ func learnedFrom(bg *scoring.Background, set recordings.Set) (bool, error) {
 	return false, nil
 }
 
-// keyFolds is folds for typing.
+// keyFolds is folds for keystroke sets.
 func (e *env) keyFolds(set recordings.Set, people []typist) ([]fold, error) {
 	names := make([]string, len(people))
 	for i, p := range people {

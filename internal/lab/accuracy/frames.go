@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// FramePerson is one person's stored frames under a pseudonym.
+// FramePerson is one person's stored frames. Name is a pseudonym.
 type FramePerson struct {
 	Name   string
 	Frames []features.Frame
@@ -19,9 +19,11 @@ const (
 	framesWindow = 2 // frames merged into one query
 )
 
-// CompareFrames measures two backgrounds on stored frames of people neither was learned from: half of a person's frames
-// enrol, in three parts, the other half tests, two frames at a time; everybody else is an impostor. Frames are not
-// recordings: there is no session and no day in them, so the figures compare two backgrounds and say nothing of a service.
+// CompareFrames measures two backgrounds on stored frames of people that neither
+// was learned from. Half of a person's frames enroll, in three parts; the other
+// half is tested, two frames at a time; every other person is an impostor. Stored
+// frames have no session and no day, so the figures compare two backgrounds and do
+// not predict the error rates of the service.
 func CompareFrames(before, after *scoring.Background, people []FramePerson, opt Options) ([]Comparison, error) {
 	if opt.Bootstrap <= 0 {
 		opt.Bootstrap = 200
@@ -44,6 +46,9 @@ func CompareFrames(before, after *scoring.Background, people []FramePerson, opt 
 	return out, nil
 }
 
+// frameScores scores the people under one background. People with fewer than
+// framesLeast usable frames are left out; it returns an error if fewer than fewest
+// people remain.
 func frameScores(bg *scoring.Background, people []FramePerson) ([]Person, error) {
 	var scorers []*scoring.Scorer
 	var queries [][]features.Vector
@@ -74,7 +79,8 @@ func frameScores(bg *scoring.Background, people []FramePerson) ([]Person, error)
 	return crossScores(context.Background(), scorers, queries, 1)
 }
 
-// thirds merges vectors into three parts, in turn.
+// thirds deals vectors out to three parts in turn and merges each part. Empty parts
+// are left out.
 func thirds(bg *scoring.Background, vectors []features.Vector) []features.Vector {
 	var parts [3][]features.Vector
 	for i, v := range vectors {

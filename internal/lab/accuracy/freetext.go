@@ -8,7 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// frameKeys is the length of a frame: what a collector sends after some ten seconds of typing.
+// frameKeys is the length of a frame in keys: a collector sends as many after about
+// ten seconds of typing.
 const frameKeys = 50
 
 // The gallery protocol: ten sentences to enrol from, five to test with.
@@ -17,10 +18,13 @@ const (
 	querySessions   = 5
 )
 
+// galleryPublished are the figures to compare with, by sentences enrolled.
 var galleryPublished = map[int]string{1: "TypeNet 7.56 %, target 6.5 %", 5: "TypeNet 4.80 %, target 3.0 %", 10: "TypeNet 3.73 %, target 2.2 %"}
 
-// runGallery enrols 1, 5 or 10 short sessions and tests with one other: Acien et al. 2020 (TypeNet). Impostors are one
-// query of every other person. One sitting, so no change from day to day is allowed for.
+// runGallery enrolls 1, 5 or 10 short sessions and tests with one further session,
+// as Acien et al. 2020 do (TypeNet). Impostors are one query of every other person.
+// All sessions are of one sitting, so the scorer makes no allowance for changes
+// from day to day.
 func runGallery(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -51,6 +55,8 @@ func runGallery(e *env, set recordings.Set) error {
 	return nil
 }
 
+// galleryScores scores people who enroll the first sessions of their gallery and
+// test with the sessions after it.
 func galleryScores(e *env, bg *scoring.Background, people []typist, gallery int) ([]Person, error) {
 	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for k, s := range people[i].sessions[:gallerySessions+querySessions] {
@@ -70,10 +76,12 @@ func galleryScores(e *env, bg *scoring.Background, people []typist, gallery int)
 	return crossScores(e.ctx, scorers, queries, 1)
 }
 
-// enrolDays is how many sessions are enrolled where people come back on other days.
+// enrolDays is how many sessions enroll if people come back on other days; the
+// service asks for as many.
 const enrolDays = 3
 
-// runDays enrols the first three sessions and tests windows of later ones, everybody else an impostor.
+// runDays enrolls the first three sessions and tests windows of later ones; every
+// other person is an impostor.
 func runDays(e *env, set recordings.Set) error {
 	people, folds, err := e.returning(set)
 	if err != nil {
@@ -93,7 +101,7 @@ func runDays(e *env, set recordings.Set) error {
 	return nil
 }
 
-// dayCase says how much is enrolled and how much tested.
+// dayCase is how much is enrolled and how much is tested.
 type dayCase struct {
 	sessions, enrolled int // sessions, and keys of each; 0 is all
 	tested             int // keys
@@ -113,6 +121,7 @@ func (c dayCase) String() string {
 	return fmt.Sprintf("%d %s enrolled, %d keys of later ones", c.sessions, enrolled, c.tested)
 }
 
+// dayScores scores people under one case. Tested windows do not overlap.
 func dayScores(e *env, bg *scoring.Background, people []typist, c dayCase) ([]Person, error) {
 	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for k, s := range people[i].sessions {
@@ -148,7 +157,8 @@ func (e *env) returning(set recordings.Set) ([]typist, []fold, error) {
 	return people, folds, err
 }
 
-// having keeps people with a number of sessions of a length; shorter sessions are left out.
+// having returns the people with at least so many sessions of at least so many
+// keys; shorter sessions are dropped.
 func having(people []typist, sessions, keys int) []typist {
 	var out []typist
 	for _, p := range people {
@@ -165,6 +175,8 @@ func having(people []typist, sessions, keys int) []typist {
 	return out
 }
 
+// medianKeys is the median length of a session, which distinguishes sets of
+// sentences from sets of texts.
 func medianKeys(people []typist) float64 {
 	var lengths []float64
 	for _, p := range people {
@@ -175,6 +187,7 @@ func medianKeys(people []typist) float64 {
 	return quantile(sorted(lengths), .5)
 }
 
+// pick returns the elements at the given indices.
 func pick[T any](all []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, k := range at {
@@ -183,7 +196,8 @@ func pick[T any](all []T, at []int) []T {
 	return out
 }
 
-// withDrift is a copy of a background with another allowance for the change from day to day.
+// withDrift copies a background and replaces its allowance for changes from day to
+// day.
 func withDrift(bg *scoring.Background, drift float64) (*scoring.Background, error) {
 	out := *bg
 	out.Drift, out.DriftCells = drift, nil

@@ -9,12 +9,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// fusionFrames is how many frames of typing, each followed by one of pointer use, are played.
+// fusionFrames is how many frames of typing are played, each followed by one of
+// pointer use.
 const fusionFrames = 4
 
-// runFusion pairs typists of the set with pointer users of another set below the data directory, one to one, because no
-// recordings hold both. The made-up pairs show what fusion gains if typing and pointing are independent; in living people
-// they are not quite.
+// runFusion pairs each typist of the set with a pointer user of another set in the
+// data folder, because no recordings contain both. Simulated pairs show what fusion
+// gains if typing and pointing are independent; in real people they are not
+// entirely.
 func runFusion(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -44,7 +46,8 @@ func runFusion(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
-// otherMovers reads the first pointer set with people who come back.
+// otherMovers reads the first pointer set whose people come back for a second
+// session.
 func (e *env) otherMovers() ([]mover, error) {
 	sets, err := recordings.Find(e.opt.Data)
 	if err != nil {
@@ -65,7 +68,8 @@ func (e *env) otherMovers() ([]mover, error) {
 	return nil, errUnfit
 }
 
-// foreignPointer learns a pointer background from the people not paired.
+// foreignPointer learns a pointer background from the people who are not paired;
+// with too few of them it returns the model's own.
 func (e *env) foreignPointer(hands []mover, paired []int) (*scoring.Background, error) {
 	used := map[int]bool{}
 	for _, i := range paired {
@@ -78,6 +82,8 @@ func (e *env) foreignPointer(hands []mover, paired []int) (*scoring.Background, 
 	return learnPointer(pick(hands, rest))
 }
 
+// fuse measures typing alone and typing with a pointer on the same people, so that
+// the difference is the effect of fusion.
 func (e *env) fuse(m *scoring.Model, set string, people []typist, hands []mover) {
 	subjects := enrolAll(m, people)
 	paired := make([]subject, len(subjects))
@@ -103,7 +109,8 @@ func (e *env) fuse(m *scoring.Model, set string, people []typist, hands []mover)
 	}
 }
 
-// addPointer is the subject with a pointer template, and a frame of pointer use after each frame of typing.
+// addPointer returns the subject with a pointer template and with a frame of
+// pointer use after each frame of typing.
 func addPointer(m *scoring.Model, s subject, hand mover) subject {
 	var enrolled scoring.SessionFrames
 	for _, part := range byTime(hand.train[0]) {
@@ -123,6 +130,8 @@ func addPointer(m *scoring.Model, s subject, hand mover) subject {
 	return out
 }
 
+// reportFusion reports trust and false trust after two and after all frames of
+// typing. perFrame is how many frames are played for one of typing.
 func reportFusion(e *env, set, name string, perFrame int, genuine, impostor [][][]verdict) {
 	for _, frame := range []int{2, fusionFrames} {
 		at := frame * perFrame

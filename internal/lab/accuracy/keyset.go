@@ -10,12 +10,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/training"
 )
 
-// typist is one recorded person: sessions in order of time, each a list of presses.
+// typist is one recorded person: sessions in order of time, each a list of key
+// presses.
 type typist struct {
 	name     string
 	sessions [][]features.KeyEvent
 }
 
+// typists groups sessions by person and sorts both by name, so that the same file
+// always gives the same figures.
 func typists(sessions []recordings.KeySession) []typist {
 	at := map[string]int{}
 	var out []typist
@@ -38,7 +41,8 @@ func typists(sessions []recordings.KeySession) []typist {
 	return out
 }
 
-// byID sorts session names as numbers where they are numbers.
+// byID sorts session names, as numbers if they are numbers. swap swaps the sessions
+// along with their names.
 type byID struct {
 	ids  []string
 	swap func(a, b int)
@@ -51,6 +55,8 @@ func (s byID) Swap(a, b int) {
 	s.swap(a, b)
 }
 
+// lessID compares two names, as numbers if both are numbers: session 10 comes after
+// session 9.
 func lessID(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -60,8 +66,8 @@ func lessID(a, b string) bool {
 	return a < b
 }
 
-// cut divides presses into frames of a number of keys; a rest shorter than half a frame is dropped, and presses that
-// fill less than two frames stay together.
+// cut divides presses into frames of a number of keys. A remainder shorter than
+// half a frame is dropped, and presses for less than two frames stay together.
 func cut(events []features.KeyEvent, keys int) [][]features.KeyEvent {
 	if len(events) < 2*keys {
 		return [][]features.KeyEvent{events}
@@ -76,12 +82,14 @@ func cut(events []features.KeyEvent, keys int) [][]features.KeyEvent {
 	return out
 }
 
-// weighed extracts a frame as a collector does and weighs its counts as the service does.
+// weighed extracts a frame as a collector does and weighs its counts as the service
+// does.
 func weighed(bg *scoring.Background, events []features.KeyEvent) features.Vector {
 	block, _ := features.ExtractKeystroke(events)
 	return bg.Weigh(block)
 }
 
+// mergedFrames cuts a session into frames and merges them into one vector.
 func mergedFrames(bg *scoring.Background, events []features.KeyEvent, keys int) features.Vector {
 	var frames []features.Vector
 	for _, part := range cut(events, keys) {
@@ -90,7 +98,8 @@ func mergedFrames(bg *scoring.Background, events []features.KeyEvent, keys int) 
 	return bg.Merge(frames...)
 }
 
-// keySamples are frames of people for background learning.
+// keySamples makes training samples with exact counts from each frame of each
+// person.
 func keySamples(people []typist, keys int) []training.Sample {
 	var out []training.Sample
 	for _, p := range people {

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/training"
 )
 
-// LearnOptions say what to learn a background from.
+// LearnOptions configure what a background is learned from.
 type LearnOptions struct {
 	Files    []string // recording files of one modality
 	Modality features.Modality
@@ -19,11 +19,12 @@ type LearnOptions struct {
 	Card     scoring.Card // data, licence, population, share held back; people, frames and sources are filled in
 }
 
-// ErrModality is returned for a modality without recordings to learn from.
+// ErrModality is returned for a modality that cannot be learned from recordings.
 var ErrModality = errors.New("accuracy: a background can be learned for keystroke or pointer")
 
-// LearnBackground learns a background from recording files, extracting frames as a collector does. The same files give
-// the same background.
+// LearnBackground learns a background from recording files, extracting frames as a
+// collector does. The same files give the same background. People that the card
+// holds back are left out. It returns training.ErrTooFew if too few people remain.
 func LearnBackground(ctx context.Context, opt LearnOptions) (*scoring.Background, error) {
 	settings := training.DefaultOptions(opt.Modality)
 	settings.Card = opt.Card
@@ -55,6 +56,7 @@ func LearnBackground(ctx context.Context, opt LearnOptions) (*scoring.Background
 	return training.Learn(samples, settings)
 }
 
+// samplesOf reads a recording file as training samples.
 func samplesOf(path string, m features.Modality) ([]training.Sample, error) {
 	switch m {
 	case features.Keystroke:
@@ -67,8 +69,9 @@ func samplesOf(path string, m features.Modality) ([]training.Sample, error) {
 	return nil, fmt.Errorf("%w, not %q", ErrModality, m)
 }
 
-// LearnFrames learns a background from stored frames of people who consented, leaving out those held back. What frames
-// cannot tell (the variance of single events, the worth of bins) is the base's.
+// LearnFrames learns a background from stored frames of people who consented,
+// without those held back. The base provides what stored frames do not contain: the
+// variance of single events and the effective counts of bins.
 func LearnFrames(people []FramePerson, base *scoring.Background, opt LearnOptions) (*scoring.Background, error) {
 	settings := training.DefaultOptions(opt.Modality)
 	settings.Card, settings.Base, settings.Version = opt.Card, base, opt.Version

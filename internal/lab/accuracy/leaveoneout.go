@@ -9,9 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// runLeaveOneOut is the protocol of Monaco and Tappert 2018: every session in turn is the query, the others enrol; each
-// query is scored by everybody's model and the scores are min-max normalised over the models. The normalisation looks at
-// all models at once, which a service cannot; it is here for comparison only.
+// runLeaveOneOut is the protocol of Monaco and Tappert 2018: every session in turn
+// is the query and the others enroll; each query is scored by the model of every
+// person, and the scores are min-max normalised over the models. The normalisation
+// uses all models at once, which a service cannot do, so the figures serve for
+// comparison only.
 func runLeaveOneOut(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -56,7 +58,7 @@ func runLeaveOneOut(e *env, set recordings.Set) error {
 	return nil
 }
 
-// phrase says whether everybody types the same keys in every session.
+// phrase reports whether every person types the same keys in every session.
 func phrase(people []typist) bool {
 	want := people[0].sessions[0]
 	if len(want) > 60 {
@@ -80,6 +82,8 @@ func phrase(people []typist) bool {
 // scoreFunc scores the query of a person's left-out session against another person's model without that session.
 type scoreFunc func(model, query, session int) (float64, error)
 
+// normalised scores each session of each person against each model, and normalises
+// the scores of a query over the models to 0 to 1.
 func normalised(people, sessions int, score scoreFunc) ([]Person, error) {
 	out := make([]Person, people)
 	for s := range sessions {
@@ -106,6 +110,8 @@ func normalised(people, sessions int, score scoreFunc) ([]Person, error) {
 	return out, nil
 }
 
+// phraseScores scores with the detector for fixed texts. Models are built once for
+// each person and left-out session.
 func phraseScores(people []typist, sessions int) scoreFunc {
 	type key struct{ model, session int }
 	models := map[key]func(a, b []float64) (float64, error){}
@@ -131,7 +137,8 @@ func phraseScores(people []typist, sessions int) scoreFunc {
 	}
 }
 
-// phraseTimes are holds and press-press times, within the limits of the legacy endpoints.
+// phraseTimes returns hold times and press-press times in milliseconds, within the
+// limits of the legacy endpoints.
 func phraseTimes(events []features.KeyEvent) (holds, intervals []float64) {
 	limit := func(v float64) float64 { return math.Min(math.Max(v, 0), scoring.FixedMaxMS) }
 	for i, ev := range events {
@@ -143,6 +150,8 @@ func phraseTimes(events []features.KeyEvent) (holds, intervals []float64) {
 	return holds, intervals
 }
 
+// sessionScores scores with the detector for free text, one scorer for each person
+// and left-out session.
 func sessionScores(bg *scoring.Background, people []typist, sessions int) (scoreFunc, error) {
 	vectors := make([][]features.Vector, len(people))
 	scorers := make([][]*scoring.Scorer, len(people))

@@ -6,14 +6,15 @@ import (
 	"sort"
 )
 
-// Person holds the scores of one tested person as the target: of the person's own attempts and of others'. Higher means
-// more genuine.
+// Person has the scores of one tested person as the target: of the person's own
+// attempts and of those of others. A higher score is more genuine.
 type Person struct {
 	Genuine, Impostor []float64
 }
 
-// EER is the error rate where false match and false non-match are equal, interpolated between neighbouring points of the
-// ROC. NaN where either list is empty.
+// EER is the error rate at which false match and false non-match are equal,
+// interpolated between neighbouring points of the ROC. It is NaN if either list is
+// empty.
 func EER(genuine, impostor []float64) float64 {
 	if len(genuine) == 0 || len(impostor) == 0 {
 		return math.NaN()
@@ -31,6 +32,8 @@ func EER(genuine, impostor []float64) float64 {
 	return cross(lastRej, lastAcc, 1, 0)
 }
 
+// cross interpolates the rate at which rejection and acceptance are equal between
+// two neighbouring points.
 func cross(r0, a0, r1, a1 float64) float64 {
 	d0, d1 := r0-a0, r1-a1
 	if d1 <= d0 {
@@ -40,12 +43,14 @@ func cross(r0, a0, r1, a1 float64) float64 {
 	return r0 + w*(r1-r0)
 }
 
+// sorted returns a sorted copy.
 func sorted(v []float64) []float64 {
 	out := append([]float64(nil), v...)
 	sort.Float64s(out)
 	return out
 }
 
+// thresholds returns every distinct score in ascending order.
 func thresholds(a, b []float64) []float64 {
 	all := make([]float64, 0, len(a)+len(b))
 	all = append(append(all, a...), b...)
@@ -59,7 +64,8 @@ func thresholds(a, b []float64) []float64 {
 	return out
 }
 
-// AUC is the probability that a genuine score is above an impostor's, ties counting half.
+// AUC is the probability that a genuine score is above an impostor's; ties count
+// half. It is NaN if either list is empty.
 func AUC(genuine, impostor []float64) float64 {
 	if len(genuine) == 0 || len(impostor) == 0 {
 		return math.NaN()
@@ -72,7 +78,8 @@ func AUC(genuine, impostor []float64) float64 {
 	return float64(sum) / 2 / float64(len(i)) / float64(len(genuine))
 }
 
-// FNMRAt is the share of genuine scores lost at the threshold that lets an impostor share of fmr pass.
+// FNMRAt is the share of genuine scores rejected at the threshold that lets a share
+// of fmr of the impostors pass.
 func FNMRAt(genuine, impostor []float64, fmr float64) float64 {
 	if len(genuine) == 0 || len(impostor) == 0 {
 		return math.NaN()
@@ -87,6 +94,8 @@ func FNMRAt(genuine, impostor []float64, fmr float64) float64 {
 	return float64(lost) / float64(len(genuine))
 }
 
+// quantile interpolates the quantile q (0 to 1) of a sorted list, which must not be
+// empty.
 func quantile(s []float64, q float64) float64 {
 	at := q * float64(len(s)-1)
 	lo := int(at)
@@ -96,6 +105,7 @@ func quantile(s []float64, q float64) float64 {
 	return s[lo] + (at-float64(lo))*(s[lo+1]-s[lo])
 }
 
+// mean is the mean of the values that are numbers; NaN if there are none.
 func mean(v []float64) float64 {
 	sum, n := 0.0, 0
 	for _, x := range v {
@@ -109,6 +119,7 @@ func mean(v []float64) float64 {
 	return sum / float64(n)
 }
 
+// pool joins the scores of all people, for figures under one threshold.
 func pool(people []Person) (genuine, impostor []float64) {
 	for _, p := range people {
 		genuine, impostor = append(genuine, p.Genuine...), append(impostor, p.Impostor...)
@@ -116,7 +127,7 @@ func pool(people []Person) (genuine, impostor []float64) {
 	return genuine, impostor
 }
 
-// perPerson applies a figure of merit to each person with scores of both kinds.
+// perPerson applies a statistic to each person with scores of both kinds.
 func perPerson(people []Person, f func(g, i []float64) float64) []float64 {
 	var out []float64
 	for _, p := range people {
@@ -127,7 +138,9 @@ func perPerson(people []Person, f func(g, i []float64) float64) []float64 {
 	return out
 }
 
-// interval is the 95 % bootstrap interval of a statistic over people.
+// interval is the 95 % bootstrap interval of a statistic. People are drawn, not
+// scores, because the scores of one person depend on each other. It is NaN with
+// fewer than two people.
 func interval[T any](items []T, resamples int, seed uint64, stat func([]T) float64) (lo, hi float64) {
 	if len(items) < 2 || resamples < 2 {
 		return math.NaN(), math.NaN()

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// Honest mixed work: frames typed, a while of reading, frames typed again.
+// Honest mixed work: frames typed, a time of reading, frames typed again.
 const (
 	mixedBefore = 3
 	mixedAfter  = 2
@@ -18,8 +18,9 @@ const (
 // readings are how long people read, in seconds.
 var readings = []float64{30, 60, 120, 300}
 
-// runMixed lets people type, read and type again, and reports what trust they lose by reading: meanwhile, and once they have
-// typed again. The same typing without the reading is played beside, because trust comes and goes without it too.
+// runMixed lets people type, read and type again, and reports the trust they lose
+// by reading: during it, and once they have typed again. The same typing without
+// reading is the control, because trust varies without it too.
 func runMixed(e *env, set recordings.Set) error {
 	all, err := e.workers(set)
 	if err != nil {
@@ -50,13 +51,15 @@ func runMixed(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
-// mixedWork is what the service says of one session: before reading, at its end, after each frame typed since, and after the
-// same frames without the reading.
+// mixedWork has the status of one session before reading, at the end of reading,
+// after each frame typed since, and after the same frames without reading.
 type mixedWork struct {
 	before, read   scoring.Status
 	again, control [mixedAfter]scoring.Status
 }
 
+// mixed plays one session with reading and one without. With pointer, half of the
+// frames of reading are of the person's own mouse and the rest are of scrolling.
 func (w worker) mixed(typing []shot, seconds float64, pointer bool, rng *rand.Rand) mixedWork {
 	templates, own := w.typing, []shot(nil)
 	if pointer {
@@ -80,6 +83,8 @@ func (w worker) mixed(typing []shot, seconds float64, pointer bool, rng *rand.Ra
 	return out
 }
 
+// reportMixed reports losses among the sessions that had the trust in question
+// before reading.
 func reportMixed(e *env, f Figure, trials [][]mixedWork) {
 	count := func(had func(scoring.Status) bool, lost func(mixedWork) bool) [][]bool {
 		out := make([][]bool, len(trials))

@@ -11,18 +11,23 @@ import (
 )
 
 const (
-	pointerFrameMS   = 15_000
-	pointerBlock     = 128
+	// length of a frame, as the collector cuts it
+	pointerFrameMS = 15_000
+	// moves in a block of the published protocol
+	pointerBlock = 128
+	// frames with fewer events are dropped
 	pointerMinEvents = 20
 )
 
-// mover is one person with a pointer: training and test events.
+// mover is one person with a pointer: events to train with and events to test with,
+// by session.
 type mover struct {
 	name        string
 	train, test [][]features.PointerEvent // sessions
 }
 
 // movers takes the longer of two sessions for training, or the first half of more.
+// People with one session are left out.
 func movers(sessions []recordings.PointerSession) []mover {
 	by := map[string][][]features.PointerEvent{}
 	for _, s := range sessions {
@@ -44,6 +49,7 @@ func movers(sessions []recordings.PointerSession) []mover {
 	return out
 }
 
+// span is the time from the first to the last event, in milliseconds.
 func span(events []features.PointerEvent) float64 {
 	if len(events) == 0 {
 		return 0
@@ -65,7 +71,7 @@ func byTime(events []features.PointerEvent) [][]features.PointerEvent {
 	return longEnough(out)
 }
 
-// byMoves cuts events into blocks of 128 moves, the published unit.
+// byMoves cuts events into blocks of 128 moves, the unit of the published figures.
 func byMoves(events []features.PointerEvent) [][]features.PointerEvent {
 	out := [][]features.PointerEvent{nil}
 	moves := 0
@@ -81,6 +87,7 @@ func byMoves(events []features.PointerEvent) [][]features.PointerEvent {
 	return longEnough(out)
 }
 
+// longEnough drops frames with fewer than pointerMinEvents events.
 func longEnough(frames [][]features.PointerEvent) [][]features.PointerEvent {
 	var out [][]features.PointerEvent
 	for _, f := range frames {
@@ -91,10 +98,11 @@ func longEnough(frames [][]features.PointerEvent) [][]features.PointerEvent {
 	return out
 }
 
+// cutter cuts a session into frames.
 type cutter func([]features.PointerEvent) [][]features.PointerEvent
 
-// runPointer trains on one session and tests on another: frames of 15 s, alone and four merged, and the published blocks
-// of 128 events.
+// runPointer trains on one session and tests on another: frames of 15 s, alone and
+// four merged, and the published blocks of 128 moves.
 func runPointer(e *env, set recordings.Set) error {
 	sessions, err := e.readPointers(set)
 	if err != nil {
@@ -133,6 +141,7 @@ func runPointer(e *env, set recordings.Set) error {
 	return nil
 }
 
+// pointerFolds is folds for pointer sets.
 func (e *env) pointerFolds(set recordings.Set, people []mover, cut cutter) ([]fold, error) {
 	names := make([]string, len(people))
 	for i, p := range people {
@@ -143,13 +152,15 @@ func (e *env) pointerFolds(set recordings.Set, people []mover, cut cutter) ([]fo
 	})
 }
 
-// learnPointer learns a background of frames of 15 s.
+// learnPointer learns a background from frames of 15 s.
 func learnPointer(people []mover) (*scoring.Background, error) {
 	opt := training.DefaultOptions(features.Pointer)
 	opt.MinPeople = 10
 	return training.Learn(pointerSamples(people, byTime), opt)
 }
 
+// pointerSamples makes training samples with exact counts from each frame of each
+// person.
 func pointerSamples(people []mover, cut cutter) []training.Sample {
 	var out []training.Sample
 	for _, p := range people {
@@ -162,6 +173,8 @@ func pointerSamples(people []mover, cut cutter) []training.Sample {
 	return out
 }
 
+// pointerScores scores people whose queries are merged from so many neighbouring
+// frames. Queries overlap.
 func pointerScores(e *env, bg *scoring.Background, people []mover, cut cutter, merged int) ([]Person, error) {
 	scorers, queries, err := scorersOf(bg, len(people), func(i int) (enrolled, tested []features.Vector) {
 		for _, s := range people[i].train {
@@ -181,6 +194,7 @@ func pointerScores(e *env, bg *scoring.Background, people []mover, cut cutter, m
 	return crossScores(e.ctx, scorers, queries, allQueries)
 }
 
+// pointerVectors extracts and weighs frames as the service does.
 func pointerVectors(bg *scoring.Background, frames [][]features.PointerEvent) []features.Vector {
 	out := make([]features.Vector, len(frames))
 	for i, f := range frames {

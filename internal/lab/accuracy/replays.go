@@ -31,12 +31,14 @@ var copies = []copyAttack{
 }
 
 const (
+	// people of a set that are played, at most
 	replayPeople  = 60
 	replayTargets = 3 // sessions of a person that are sent again
 )
 
-// runReplays gives the service everything a person typed, session by session, and counts the sessions in which it takes the
-// person for a replay; then it sends sessions again, as copies.
+// runReplays sends everything a person typed, session by session, and counts the
+// sessions in which the service detects a replay of the person's own typing; each
+// one is a false positive. Then it sends sessions a second time, as copies.
 func runReplays(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -91,8 +93,9 @@ func (c copyAttack) report(e *env, set string, people []typist) {
 	e.share(f, "caught in the session", whole, "")
 }
 
-// playKnown plays a session against what is known of its person and returns what is known then, and after how many keys a replay
-// was detected; 0 is never.
+// playKnown plays a session against the stored passages of its person. It returns
+// the passages stored afterwards, and after how many keys a replay was detected; 0
+// if none was.
 func playKnown(m *scoring.Model, known scoring.Passages, events []features.KeyEvent, keys int) (scoring.Passages, int) {
 	s, at := scoring.NewState(scoring.Desktop), trialStart
 	detected, typed := 0, 0
@@ -110,7 +113,8 @@ func playKnown(m *scoring.Model, known scoring.Passages, events []features.KeyEv
 	return known, detected
 }
 
-// jitteredKeys is a copy of a recording in which every press and every release is off by some milliseconds.
+// jitteredKeys copies a recording and moves every press and release by a normal
+// error with a standard deviation of ms milliseconds. The copy is sorted by press.
 func jitteredKeys(rng *rand.Rand, keys []features.KeyEvent, ms float64) []features.KeyEvent {
 	out := make([]features.KeyEvent, len(keys))
 	for i, k := range keys {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Number is a figure that may be missing: JSON has no NaN.
+// Number is a figure that may be missing. JSON has no NaN.
 type Number float64
 
 // MarshalJSON writes null for a missing number.
@@ -21,6 +21,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // Figure is one measured number with its 95 % bootstrap interval over people.
+// Shares are fractions with the unit %.
 type Figure struct {
 	Protocol string `json:"protocol"`
 	Set      string `json:"set"`
@@ -34,7 +35,8 @@ type Figure struct {
 	Note     string `json:"note,omitempty"` // a published figure or a target to compare with
 }
 
-// Curve is a detection error trade-off: false non-match rate at each false match rate.
+// Curve is a detection error trade-off: the false non-match rate at each false
+// match rate.
 type Curve struct {
 	Protocol string       `json:"protocol"`
 	Set      string       `json:"set"`
@@ -42,7 +44,7 @@ type Curve struct {
 	Points   [][2]float64 `json:"points"` // [false match rate, false non-match rate]
 }
 
-// Report is everything one run measured.
+// Report is everything that one measurement found.
 type Report struct {
 	ModelVersion  string   `json:"model_version"`
 	RuleVersion   string   `json:"rule_version"`
@@ -53,7 +55,8 @@ type Report struct {
 	Notes         []string `json:"notes"`
 }
 
-// Find returns the first figure of a protocol whose set, case and metric contain the given parts.
+// Find returns the first figure of a protocol whose set, case and metric contain
+// the given parts.
 func (r Report) Find(protocol, set, kase, metric string) (Figure, bool) {
 	for _, f := range r.Figures {
 		if f.Protocol == protocol && strings.Contains(f.Set, set) && strings.Contains(f.Case, kase) && strings.Contains(f.Metric, metric) {
@@ -63,7 +66,7 @@ func (r Report) Find(protocol, set, kase, metric string) (Figure, bool) {
 	return Figure{}, false
 }
 
-// Markdown is the report as tables, one a protocol and set.
+// Markdown formats the report as tables, one for each protocol and set.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Measured accuracy\n\nModel `%s`, rules `%s`, features `%s`. Brackets are 95 %% bootstrap intervals over people.\n",
@@ -85,6 +88,7 @@ func (r Report) Markdown() string {
 	return b.String()
 }
 
+// format formats a value of the figure with its unit; a missing value is a hyphen.
 func (f Figure) format(v Number) string {
 	x := float64(v)
 	switch {
@@ -98,6 +102,7 @@ func (f Figure) format(v Number) string {
 	return fmt.Sprintf("%.2f %s", x, f.Unit)
 }
 
+// interval formats the interval in brackets; it is empty if there is none.
 func (f Figure) interval() string {
 	if math.IsNaN(float64(f.Low)) {
 		return ""
@@ -105,7 +110,8 @@ func (f Figure) interval() string {
 	return fmt.Sprintf("[%s, %s]", strings.TrimSuffix(f.format(f.Low), " %"), strings.TrimSuffix(f.format(f.High), " %"))
 }
 
-// Write writes accuracy.md, accuracy.json and one SVG a curve family into a directory, making it where it is missing.
+// Write writes accuracy.md, accuracy.json and one SVG for each protocol and set
+// into a folder, and creates the folder if it is missing.
 func (r Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("accuracy: %w", err)
@@ -131,6 +137,7 @@ func (r Report) Write(dir string) error {
 	return nil
 }
 
+// slug makes a file name of a title.
 func slug(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -15,22 +15,23 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// Options steer a run. Only Data is required.
+// Options configure a measurement. Only Data is required.
 type Options struct {
 	Data       string // directory searched for recording sets
 	Protocol   string // one of Protocols, or "all" or "" for each that fits a set
-	Out        string // directory Report.Write is called with; nothing is written where it is empty
+	Out        string // folder for Report.Write; empty writes nothing
 	Background string // BackgroundAuto, BackgroundEmbedded or BackgroundSplit
 	MaxPeople  int    // most people tested as targets; 0 is 400
 	Bootstrap  int    // resamples of the error bars; 0 is 200
 	Seed       uint64
-	Model      *scoring.Model // what is measured; nil is scoring.Default()
-	Against    *scoring.Model // measured on the same people elsewhere: whom it was learned from is left out here too
-	Log        func(string)   // progress, one line a step; may be nil
+	Model      *scoring.Model // the model to measure; nil is scoring.Default()
+	Against    *scoring.Model // model to compare with; people that it was learned from are left out too
+	Log        func(string)   // receives one line for each step; may be nil
 }
 
-// Where the background of a measurement comes from. Auto takes the embedded one unless it was learned from the very
-// file measured on; then, as with split, people of the set are divided and the background is learned from those not
+// Sources of the background of a measurement. Auto is the embedded one unless it
+// was learned from the very file that is measured; then, as with split, the people
+// of the set are divided and the background is learned from those who are not
 // tested.
 const (
 	BackgroundAuto     = "auto"
@@ -38,15 +39,17 @@ const (
 	BackgroundSplit    = "split"
 )
 
-// ErrNothing is returned where no set below the directory fits the protocol asked for.
+// ErrNothing is returned if no set in the folder fits the protocol.
 var ErrNothing = errors.New("accuracy: no recording set fits")
 
+// protocol is one way to measure sets of one kind.
 type protocol struct {
 	name string
 	kind recordings.Kind
 	run  func(*env, recordings.Set) error
 }
 
+// protocols lists the protocols in the order in which they are reported.
 func protocols() []protocol {
 	return []protocol{
 		{"gallery", recordings.Keystrokes, runGallery},
@@ -66,7 +69,7 @@ func protocols() []protocol {
 	}
 }
 
-// Protocols lists the names Options.Protocol takes besides "all".
+// Protocols returns the names that Options.Protocol takes besides "all".
 func Protocols() []string {
 	var out []string
 	for _, p := range protocols() {
@@ -75,10 +78,13 @@ func Protocols() []string {
 	return out
 }
 
-// errUnfit is returned by a protocol that cannot be run on a set, for example for want of sessions.
+// errUnfit is returned by a protocol that cannot be run on a set, for example
+// because people have too few sessions.
 var errUnfit = errors.New("accuracy: the set does not fit the protocol")
 
-// Run measures every recording set below opt.Data under every protocol that fits, or the one asked for.
+// Run measures every recording set in opt.Data under every protocol that fits, or
+// under the chosen one. A set that cannot be read is noted and does not keep the
+// others from being measured; Run then returns the report and an error.
 func Run(ctx context.Context, opt Options) (Report, error) {
 	e, err := newEnv(ctx, opt)
 	if err != nil {
@@ -113,7 +119,7 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 				measured++
 				continue
 			}
-			break // what cannot be read is no better under another protocol
+			break // a set that cannot be read fails under every protocol
 		}
 		if len(unfit) > 0 {
 			e.note("%s: does not fit %s: too few people, or too few sessions or keys of each", set.Name, strings.Join(unfit, ", "))
@@ -135,7 +141,8 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 	return e.report, errors.Join(unread...)
 }
 
-// env is what protocols share: options, the report being written, and sets already read.
+// env is shared by the protocols: options, the report in progress, and sets already
+// read.
 type env struct {
 	ctx      context.Context
 	opt      Options
@@ -144,6 +151,7 @@ type env struct {
 	pointers map[string][]recordings.PointerSession
 }
 
+// newEnv checks the options and fills in defaults.
 func newEnv(ctx context.Context, opt Options) (*env, error) {
 	if opt.Protocol == "" {
 		opt.Protocol = "all"
@@ -176,10 +184,13 @@ func newEnv(ctx context.Context, opt Options) (*env, error) {
 	return e, nil
 }
 
+// forget drops the sets that were read. Run calls it after each set, because
+// recordings take much memory.
 func (e *env) forget() {
 	e.typists, e.pointers = map[string][]typist{}, map[string][]recordings.PointerSession{}
 }
 
+// readTypists reads a keystroke set, once for all protocols.
 func (e *env) readTypists(set recordings.Set) ([]typist, error) {
 	if got, ok := e.typists[set.Path]; ok {
 		return got, nil
@@ -192,6 +203,7 @@ func (e *env) readTypists(set recordings.Set) ([]typist, error) {
 	return e.typists[set.Path], nil
 }
 
+// readPointers reads a pointer set, once for all protocols.
 func (e *env) readPointers(set recordings.Set) ([]recordings.PointerSession, error) {
 	if got, ok := e.pointers[set.Path]; ok {
 		return got, nil
@@ -206,6 +218,7 @@ func (e *env) readPointers(set recordings.Set) ([]recordings.PointerSession, err
 
 func (e *env) logf(format string, args ...any) { e.opt.Log(fmt.Sprintf(format, args...)) }
 
+// note adds a remark to the report unless it is there already.
 func (e *env) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	if !slices.Contains(e.report.Notes, n) {
@@ -213,7 +226,8 @@ func (e *env) note(format string, args ...any) {
 	}
 }
 
-// verification reports the usual figures of genuine and impostor scores, and the DET curve.
+// verification adds the usual figures of genuine and impostor scores, and the DET
+// curve.
 func (e *env) verification(f Figure, people []Person, compare string) {
 	g, i := pool(people)
 	f.Sample = fmt.Sprintf("%d people, %d genuine, %d impostor", len(people), len(g), len(i))
@@ -234,7 +248,8 @@ func (e *env) verification(f Figure, people []Person, compare string) {
 	e.logf("%s on %s, %s: EER per user %.2f %%, pooled %.2f %%", f.Protocol, f.Set, f.Case, 100*mean(each), 100*EER(g, i))
 }
 
-// share reports a proportion with its interval over groups of trials, one group a person.
+// share adds a proportion with its interval. groups has the trials of each person,
+// because trials of one person depend on each other.
 func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
 	stat := func(groups [][]bool) float64 {
 		yes, all := 0, 0
@@ -262,6 +277,7 @@ func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
 	e.logf("%s on %s, %s: %s %.2f %%", f.Protocol, f.Set, f.Case, metric, 100*float64(f.Value))
 }
 
+// plain adds a number without an interval.
 func (e *env) plain(f Figure, metric, unit string, value float64, note string) {
 	f.Metric, f.Unit, f.Note, f.Value = metric, unit, note, Number(value)
 	f.Low, f.High = Number(math.NaN()), Number(math.NaN())
@@ -269,7 +285,8 @@ func (e *env) plain(f Figure, metric, unit string, value float64, note string) {
 	e.logf("%s on %s, %s: %s %.3f %s", f.Protocol, f.Set, f.Case, metric, value, unit)
 }
 
-// parallel calls f for 0..n-1 on every core.
+// parallel calls f for each number below n, on every core, and returns when all
+// calls have. f must be safe for concurrent use.
 func parallel(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)

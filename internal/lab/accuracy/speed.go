@@ -8,7 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// runSpeed times the service's own calls on recorded frames: one frame into a session, and training.
+// runSpeed times the service's own calls on recorded frames: adding one frame to a
+// session and assessing it, and training a template.
 func runSpeed(e *env, set recordings.Set) error {
 	people, err := e.readTypists(set)
 	if err != nil {
@@ -37,12 +38,12 @@ func runSpeed(e *env, set recordings.Set) error {
 	return failed
 }
 
-// tries is how often each call is timed. The shortest is reported, because these figures say what the code costs: a mean on
-// a shared machine says what its neighbours do. It is no promise of what a busy machine takes; the benchmarks of
-// internal/behavior/scoring give means.
+// tries is how often each call is timed. The shortest time is reported, because it
+// shows the cost of the code; a mean on a shared machine depends on the other
+// processes. The benchmarks of internal/behavior/scoring report means.
 const tries = 60
 
-// quietest is the shortest of many times that f takes, in milliseconds: what it costs where nothing else wants the core.
+// quietest is the shortest of many times that f takes, in milliseconds.
 func quietest(f func()) float64 {
 	best := math.Inf(1)
 	for range tries {

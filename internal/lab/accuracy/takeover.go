@@ -9,16 +9,17 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// strangerSeconds is how long the stranger is watched.
+// strangerSeconds is how long the other person uses the session.
 const strangerSeconds = 240
 
-// silence is one way to use a session without typing in it.
+// silence is one way to use a session without typing.
 type silence struct {
 	name    string
-	pointer bool // the owner's pointer is enrolled, and was used before
+	pointer bool // the owner's pointer is enrolled and was used before the take-over
 	frames  func(w worker, rng *rand.Rand) []shot
 }
 
+// silences lists the ways; those with a mouse need pointer recordings (hands).
 func silences(hands bool) []silence {
 	scroll := func(_ worker, rng *rand.Rand) []shot {
 		return several(strangerSeconds, func() shot { return scrolling(rng) })
@@ -37,8 +38,8 @@ func silences(hands bool) []silence {
 	return out
 }
 
-// runTakeOver lets the owner type five frames and somebody else go on without a key press, in each way there is. Only
-// sessions in which the owner was trusted count.
+// runTakeOver lets the owner type five frames and another person continue without a
+// key press, in each way. Only sessions in which the owner was trusted count.
 func runTakeOver(e *env, set recordings.Set) error {
 	all, err := e.workers(set)
 	if err != nil {
@@ -59,12 +60,15 @@ func runTakeOver(e *env, set recordings.Set) error {
 	return e.ctx.Err()
 }
 
-// takeOver is what the service says at the end of the owner's part, and of the stranger's by the second.
+// takeOver has the status at the end of the owner's part, and the verdicts of the
+// other person's part.
 type takeOver struct {
 	before scoring.Status
 	after  []verdict // seconds count from the take-over
 }
 
+// takenOver plays one session that is taken over. Its verdicts count seconds from
+// the take-over.
 func (w worker) takenOver(way silence, typing []shot, rng *rand.Rand) takeOver {
 	templates := w.typing
 	var frames []shot
@@ -86,12 +90,15 @@ func (w worker) takenOver(way silence, typing []shot, rng *rand.Rand) takeOver {
 	return t
 }
 
-// still reports whether what the service says is such once so many seconds have passed, then or at any time after.
+// still reports whether the status is a hit at any time from so many seconds after
+// the take-over on.
 func (t takeOver) still(hit func(scoring.Status) bool, seconds float64) bool {
 	const rounding = .5
 	return slices.ContainsFunc(t.after, func(v verdict) bool { return v.seconds >= seconds-rounding && hit(v.continuity) })
 }
 
+// reportSilence reports for how long a session stays confirmed, or trusted, after
+// the take-over.
 func reportSilence(e *env, f Figure, trials [][]takeOver) {
 	count := func(hit func(scoring.Status) bool, seconds float64) [][]bool {
 		out := make([][]bool, len(trials))

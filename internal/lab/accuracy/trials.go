@@ -8,16 +8,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// trialStart is an arbitrary fixed time: rules see only differences.
+// trialStart is an arbitrary fixed time. The rules depend on differences of times
+// only.
 var trialStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// shot is one frame with how long it took.
+// shot is one frame with the seconds that it took.
 type shot struct {
 	frame   features.Frame
 	seconds float64
 }
 
-// shots cuts a session into frames and extracts them as a collector does.
+// shots cuts a session into at most so many frames and extracts them as a collector
+// does.
 func shots(events []features.KeyEvent, keys, most int) []shot {
 	var out []shot
 	for _, part := range cut(events, keys) {
@@ -39,13 +41,13 @@ func sessionOf(events []features.KeyEvent, most int) scoring.SessionFrames {
 	return s
 }
 
-// verdict is what the service says after a frame.
+// verdict has the statuses that the service reports after a frame.
 type verdict struct {
 	continuity, automation, replay, presence scoring.Status
 	seconds                                  float64 // since the first frame began
 }
 
-// play feeds frames to a session of the service and notes what it says after each.
+// play feeds frames to a session of the service and returns the verdict after each.
 func play(m *scoring.Model, ts scoring.Templates, frames []shot) []verdict {
 	s, at := scoring.NewState(scoring.Desktop), trialStart
 	out := make([]verdict, 0, len(frames))
@@ -60,4 +62,5 @@ func play(m *scoring.Model, ts scoring.Templates, frames []shot) []verdict {
 	return out
 }
 
+// trusted reports whether the status is confirmed or likely.
 func trusted(s scoring.Status) bool { return s == scoring.Confirmed || s == scoring.Likely }

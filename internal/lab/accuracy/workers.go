@@ -10,24 +10,28 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 )
 
-// worker is a made-up user of an application: a typist of one set who holds the mouse of somebody of another, because no
-// recordings hold both, and a stranger's hand beside.
+// worker is a simulated user of an application: a typist of one set with the mouse
+// of a person of another set, because no recordings contain both. other is the
+// mouse of the person who takes over.
 type worker struct {
 	model    *scoring.Model
 	typing   scoring.Templates
 	pointing scoring.Templates // empty without pointer recordings
 	later    [][]shot          // typing of later sessions
-	own      []shot            // the mouse in later use, no frame twice
-	other    []shot            // the stranger's
+	own      []shot            // the worker's mouse in later use; no frame is used twice
+	other    []shot            // the mouse of the person who takes over
 }
 
-// Sittings of short texts are grouped: so many texts stand for one session of enrolment.
+// Short texts of one sitting are grouped: textsPerSession texts form one session of
+// enrollment.
 const (
 	textsPerSession = 3
 	shortText       = 3 * frameKeys
 )
 
-// workers are the people of a typing set, enrolled on their first three sessions.
+// workers are the people of a keystroke set, enrolled on their first three
+// sessions. If too few people come back on other days, sets of many short texts
+// serve as well.
 func (e *env) workers(set recordings.Set) ([]worker, error) {
 	all, err := e.readTypists(set)
 	if err != nil {
@@ -62,7 +66,8 @@ func (e *env) workers(set recordings.Set) ([]worker, error) {
 	return out, nil
 }
 
-// enrolTexts enrols people who typed many short texts at one sitting: each text is a frame.
+// enrolTexts enrolls people who typed many short texts at one sitting: each text is
+// a frame.
 func enrolTexts(m *scoring.Model, people []typist) []subject {
 	out := make([]subject, len(people))
 	parallel(len(people), func(i int) {
@@ -86,8 +91,9 @@ func enrolTexts(m *scoring.Model, people []typist) []subject {
 	return out
 }
 
-// withHands makes n workers with hands and without typing. Half of the hands at least are left to learn the background of
-// pointer use from; the others are used in turn.
+// withHands creates n workers with a mouse and without typing. At least half of the
+// pointer users are left to learn the pointer background from; the others are used
+// in turn.
 func (e *env) withHands(keys *scoring.Background, hands []mover, n int) ([]worker, error) {
 	out := make([]worker, n)
 	used := indices(min(n, len(hands)/2), func(int) bool { return true })
@@ -108,7 +114,8 @@ func (e *env) withHands(keys *scoring.Background, hands []mover, n int) ([]worke
 	return out, nil
 }
 
-// hold enrols the worker's pointer on the first recording and keeps the second for later use.
+// hold trains the worker's pointer template on the first recording and stores the
+// second for later use.
 func (w *worker) hold(own, other mover) {
 	var s scoring.SessionFrames
 	for _, part := range byTime(own.train[0]) {
@@ -119,6 +126,7 @@ func (w *worker) hold(own, other mover) {
 	w.other = append(moves(byTime(other.train[0])), moves(byTime(other.test[0]))...)
 }
 
+// moves extracts a frame from each part of a pointer recording.
 func moves(parts [][]features.PointerEvent) []shot {
 	var out []shot
 	for _, part := range parts {
@@ -127,11 +135,13 @@ func moves(parts [][]features.PointerEvent) []shot {
 	return out
 }
 
-// silentSeconds is how long a made-up frame without typing lasts: when a collector cuts one.
+// silentSeconds is the length of a simulated frame without typing: the interval at
+// which a collector closes one.
 const silentSeconds = 20
 
-// scrolling is a frame of somebody who reads: strokes of the wheel with pauses. No recordings of it are at hand; the scorer
-// looks at none of its cells.
+// scrolling is a frame of a person who reads: strokes of the wheel with pauses.
+// There are no recordings of scrolling; the scorer does not use the cells of
+// scrolling.
 func scrolling(rng *rand.Rand) shot {
 	var events []features.ScrollEvent
 	for t := 300.0; t < silentSeconds*1000; t += 1500 + 2500*rng.Float64() {
@@ -142,7 +152,8 @@ func scrolling(rng *rand.Rand) shot {
 	return shot{features.Extract(features.Raw{Scroll: events}), silentSeconds}
 }
 
-// pasting is a frame of somebody who fills a form from the clipboard: control and V, four times.
+// pasting is a frame of a person who fills in a form from the clipboard: control
+// and V, four times.
 func pasting(rng *rand.Rand) shot {
 	var keys []features.KeyEvent
 	for t := 1000.0; t < silentSeconds*1000; t += 5000 {
@@ -153,7 +164,7 @@ func pasting(rng *rand.Rand) shot {
 	return shot{features.Extract(features.Raw{Keys: keys}), silentSeconds}
 }
 
-// several are made-up frames that last at least so many seconds.
+// several creates frames until they last at least so many seconds.
 func several(seconds float64, one func() shot) []shot {
 	var out []shot
 	for total := 0.0; total < seconds; {
@@ -163,6 +174,7 @@ func several(seconds float64, one func() shot) []shot {
 	return out
 }
 
+// lasting is the sum of the frames' seconds.
 func lasting(frames []shot) float64 {
 	total := 0.0
 	for _, f := range frames {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is the format of a recording set, told from its file name.
+// Kind is the format of a recording set, which the file name determines.
 type Kind string
 
 // The formats: *.keystrokes.csv.gz, *.pointer.csv.gz, *.vectors.csv.gz.
@@ -25,7 +25,7 @@ type Set struct {
 	Kind Kind
 }
 
-// Find lists the recording sets below a directory, by name.
+// Find lists the recording sets in a folder and its subfolders, sorted by path.
 func Find(dir string) ([]Set, error) {
 	var out []Set
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -17,20 +17,24 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// ErrFormat is returned for a file that is not of the format its name says.
+// ErrFormat is returned for a file whose content does not have the format of its
+// name.
 var ErrFormat = errors.New("recordings: unexpected format")
 
-// maxBytes bounds what one file may unpack to.
+// maxBytes bounds the unpacked size of one file: a small archive must not fill the
+// disk or the memory.
 const maxBytes = 4 << 30
 
-// KeySession is one session of typing of one person.
+// KeySession is one session of typing of one person. Label and Split are set in
+// automation sets only.
 type KeySession struct {
 	Label, Split  string // of automation sets
 	User, Session string
 	Events        []features.KeyEvent
 }
 
-// PointerSession is one session of pointer use of one person or script.
+// PointerSession is one session of pointer use of one person or program. Label is
+// human, bot or empty.
 type PointerSession struct {
 	Label, Split  string
 	User, Session string
@@ -50,7 +54,8 @@ type VectorSet struct {
 	Rows     []VectorRow
 }
 
-// Digest is the hex SHA-256 of a file, to tell a set a background was learned from.
+// Digest is the hex SHA-256 of a file. A model card names the files that a
+// background was learned from by it.
 func Digest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,7 +69,9 @@ func Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// rows calls each for every record of a gzip CSV file, with the columns named in the header, among which must be needs.
+// rows calls each for every record of a gzip CSV file. header maps column names to
+// positions and has at least the columns of needs. The record is valid until the
+// call returns.
 func rows(path string, needs []string, each func(header map[string]int, record []string) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,6 +85,7 @@ func rows(path string, needs []string, each func(header map[string]int, record [
 	return readCSV(path, io.LimitReader(zip, maxBytes), needs, each)
 }
 
+// readCSV is rows for an unpacked file. Its errors name the line.
 func readCSV(path string, from io.Reader, needs []string, each func(header map[string]int, record []string) error) error {
 	r := csv.NewReader(from)
 	r.ReuseRecord = true
@@ -108,6 +116,7 @@ func readCSV(path string, from io.Reader, needs []string, each func(header map[s
 	}
 }
 
+// column returns the value of a column; empty if the file does not have the column.
 func column(header map[string]int, record []string, name string) string {
 	if i, ok := header[name]; ok && i < len(record) {
 		return record[i]
@@ -115,6 +124,7 @@ func column(header map[string]int, record []string, name string) string {
 	return ""
 }
 
+// number parses the value of a column.
 func number(header map[string]int, record []string, name string) (float64, error) {
 	v, err := strconv.ParseFloat(column(header, record, name), 64)
 	if err != nil {
@@ -123,10 +133,13 @@ func number(header map[string]int, record []string, name string) (float64, error
 	return v, nil
 }
 
+// clone copies a string, because the CSV reader reuses its buffer for the next
+// record.
 func clone(s string) string { return string([]byte(s)) }
 
-// ReadKeystrokes reads user,session,key,press_ms,release_ms. Sessions come in the order of the file, events in order of
-// press.
+// ReadKeystrokes reads the columns user,session,key,press_ms,release_ms. Sessions
+// are in the order of the file, events in the order of their press. Errors wrap
+// ErrFormat.
 func ReadKeystrokes(path string) ([]KeySession, error) {
 	var out []KeySession
 	at := map[[3]string]int{}
@@ -155,12 +168,14 @@ func ReadKeystrokes(path string) ([]KeySession, error) {
 	return out, err
 }
 
+// pointerKinds are the values of the column event.
 var pointerKinds = map[string]features.PointerKind{
 	"move": features.PointerMove, "drag": features.PointerDrag, "press": features.PointerPress, "release": features.PointerRelease,
 }
 
-// ReadPointer reads [label,split,]user,session,t_ms,event,button,x,y. Sessions come in the order of the file, events in
-// order of time.
+// ReadPointer reads the columns [label,split,]user,session,t_ms,event,button,x,y.
+// Sessions are in the order of the file, events in the order of time. Errors wrap
+// ErrFormat.
 func ReadPointer(path string) ([]PointerSession, error) {
 	var out []PointerSession
 	at := map[[4]string]int{}
@@ -195,7 +210,8 @@ func ReadPointer(path string) ([]PointerSession, error) {
 	return out, err
 }
 
-// ReadVectors reads user,session,rep and one column a feature, in ms. Rows come in the order of the file.
+// ReadVectors reads the columns user,session,rep and one for each feature, in
+// milliseconds. Rows are in the order of the file. Errors wrap ErrFormat.
 func ReadVectors(path string) (VectorSet, error) {
 	var out VectorSet
 	var columns []int
@@ -221,6 +237,8 @@ func ReadVectors(path string) (VectorSet, error) {
 	return out, err
 }
 
+// featureColumns returns the positions and names of the columns that are features,
+// in the order of the file.
 func featureColumns(h map[string]int, n int) ([]int, []string) {
 	names := make([]string, n)
 	for name, i := range h {

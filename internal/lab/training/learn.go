@@ -13,14 +13,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// Sample is one frame of one person with exact counts, means and sums of squares (features.Exact*).
+// Sample is one frame of one person with exact counts, means and sums of squares
+// (features.Exact*). Person is a name or a pseudonym; only equality matters.
 type Sample struct {
 	Person string
 	Events int // presses or pointer events of the frame
 	Cells  features.Exact
 }
 
-// Options steer learning. The zero value is not usable; start from DefaultOptions.
+// Options configure learning. The zero value is not usable; start from
+// DefaultOptions.
 type Options struct {
 	Version       string
 	Modality      features.Modality
@@ -35,7 +37,7 @@ type Options struct {
 	Base *scoring.Background
 }
 
-// DefaultOptions are the settings the published figures were measured with.
+// DefaultOptions are the settings that the published figures were measured with.
 func DefaultOptions(m features.Modality) Options {
 	o := Options{Version: "cs-bg-" + string(m) + "-local", Modality: m, ShrinkBetween: .1, ShrinkWithin: .2, Drift: .1, Tail: 100, MinPeople: 20}
 	if m == features.Pointer {
@@ -44,7 +46,7 @@ func DefaultOptions(m features.Modality) Options {
 	return o
 }
 
-// ErrTooFew is returned where there are too few people to learn from.
+// ErrTooFew is returned if there are fewer people than Options.MinPeople.
 var ErrTooFew = errors.New("background: too few people")
 
 // Fixed constants of the estimator.
@@ -55,9 +57,11 @@ const (
 	eigenFloor  = .02 // smallest eigenvalue of a correlation matrix
 )
 
-// Learn estimates a background from frames of many people by pairwise weighted products: different frames of one person
-// share what tells the person from the population (B); what is left within a frame, less the noise of finite counts, is
-// how a person's frames differ (W).
+// Learn estimates a background from frames of many people by pairwise weighted
+// products. Different frames of one person share what distinguishes the person from
+// the population (B). What remains within a frame, less the noise of finite counts,
+// is how a person's frames differ (W). The same samples in the same order give the
+// same numbers.
 func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 	dim := features.Dim(opt.Modality)
 	people := index(samples)
@@ -93,8 +97,9 @@ func Learn(samples []Sample, opt Options) (*scoring.Background, error) {
 	return bg, bg.Prepare()
 }
 
-// driftOf is how much the cells of a kind change from day to day, beside Drift. Rhythm (press to press, release to press) is
-// steadiest; how much holds vary, and rates, which go with what is written, change most.
+// driftOf is how much the cells of a kind change from day to day, as a factor of
+// Drift. Rhythm (press to press, release to press) is steadiest; the spread of
+// holds, and rates, which depend on the text, change most.
 func driftOf(cell string) float64 {
 	switch kind, _, _ := strings.Cut(cell, ":"); kind {
 	case "h", "ps":
@@ -106,6 +111,7 @@ func driftOf(cell string) float64 {
 	}
 }
 
+// index numbers the people in the order of their names.
 func index(samples []Sample) map[string]int {
 	names := map[string]int{}
 	for _, s := range samples {
@@ -122,7 +128,8 @@ func index(samples []Sample) map[string]int {
 	return names
 }
 
-// roundAll keeps five significant digits: what is estimated is not known better, and files stay small.
+// roundAll rounds to five significant digits: the estimates are not more precise,
+// and files stay small.
 func roundAll(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -134,6 +141,8 @@ func roundAll(v []float64) []float64 {
 	return out
 }
 
+// estimator has the state of learning. Vectors and matrices are indexed by cell
+// unless their comment says otherwise.
 type estimator struct {
 	samples []Sample
 	people  map[string]int
@@ -147,7 +156,8 @@ type estimator struct {
 	personWeights   *mat.Dense // weight of each cell by person
 }
 
-// eventVariance pools the variance of events within frames, cell by cell, with a small prior at the median cell.
+// eventVariance pools the variance of events within frames, cell by cell, with a
+// small prior at the median cell.
 func (e *estimator) eventVariance() {
 	ss, dof := make([]float64, e.dim), make([]float64, e.dim)
 	for _, s := range e.samples {
@@ -176,6 +186,8 @@ func (e *estimator) eventVariance() {
 	}
 }
 
+// borrowVariance takes the variance of events from a base, for samples without sums
+// of squares.
 func (e *estimator) borrowVariance(base *scoring.Background) error {
 	if base.Dim() != e.dim {
 		return fmt.Errorf("%w: the base has %d cells of %d", scoring.ErrBackground, base.Dim(), e.dim)
@@ -188,7 +200,8 @@ func (e *estimator) borrowVariance(base *scoring.Background) error {
 	return nil
 }
 
-// round estimates mu, B and W with weights n/(n+kappa), then renews kappa from what it found.
+// round estimates mu, B and W with weights n/(n+kappa), then updates kappa from the
+// estimates.
 func (e *estimator) round() {
 	e.mean()
 	frames, people := len(e.samples), len(e.people)
@@ -230,6 +243,7 @@ func (e *estimator) round() {
 	e.renew()
 }
 
+// mean estimates the weighted mean of each cell over all frames.
 func (e *estimator) mean() {
 	sum, weights := make([]float64, e.dim), make([]float64, e.dim)
 	for _, s := range e.samples {
@@ -249,6 +263,8 @@ func (e *estimator) mean() {
 	}
 }
 
+// renew takes the diagonals of B and W, bounded from below, and updates kappa: the
+// ratio of the noise of one event to what distinguishes frames.
 func (e *estimator) renew() {
 	e.bDiag, e.wDiag = make([]float64, e.dim), make([]float64, e.dim)
 	for i := range e.dim {
@@ -270,20 +286,22 @@ func (e *estimator) pairPeople() *mat.Dense {
 	return out
 }
 
+// gram is the product of the transpose of m and m.
 func gram(m *mat.Dense) *mat.Dense {
 	var out mat.Dense
 	out.Mul(m.T(), m)
 	return &out
 }
 
+// scaled is a copy of m with each value multiplied.
 func scaled(m *mat.Dense, by float64) *mat.Dense {
 	var out mat.Dense
 	out.Scale(by, m)
 	return &out
 }
 
-// repair turns pairwise estimates into a covariance: correlations damped where few people stand behind them, shrunk, and
-// made positive definite.
+// repair makes a covariance of pairwise estimates: correlations are damped if few
+// people support them, shrunk towards independence, and made positive definite.
 func (e *estimator) repair(raw *mat.Dense, diag []float64, support *mat.Dense, shrink float64) []float64 {
 	corr := mat.NewSymDense(e.dim, nil)
 	for i := range e.dim {
@@ -318,6 +336,7 @@ func (e *estimator) repair(raw *mat.Dense, diag []float64, support *mat.Dense, s
 	return out
 }
 
+// diagonal is the matrix with the given diagonal, by rows.
 func diagonal(diag []float64) []float64 {
 	out := make([]float64, len(diag)*len(diag))
 	for i, v := range diag {
@@ -326,7 +345,7 @@ func diagonal(diag []float64) []float64 {
 	return out
 }
 
-// frameEvents is the mean number of events of the frames.
+// frameEvents is the mean number of events in a frame, to one decimal.
 func (e *estimator) frameEvents() float64 {
 	total := 0
 	for _, s := range e.samples {
@@ -335,8 +354,9 @@ func (e *estimator) frameEvents() float64 {
 	return math.Round(10*float64(total)/float64(len(e.samples))) / 10
 }
 
-// effectiveCounts is what the bins of counts are worth, cell by cell: the harmonic mean of the exact counts in the bin,
-// because noise goes with one over the count.
+// effectiveCounts is the count that each bin stands for, cell by cell: the harmonic
+// mean of the exact counts in the bin, because noise is proportional to one over
+// the count. A base provides its own.
 func (e *estimator) effectiveCounts(base *scoring.Background) (few, many []float64, events float64) {
 	if base != nil {
 		return base.Few, base.Many, base.FrameEvents

@@ -5,8 +5,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// FromFrame makes a sample of a stored frame, for learning from research frames whose subjects consented. person is a
-// pseudonym. It reports false where the frame has nothing of the base's modality. Use it with Options.Base set.
+// FromFrame makes a sample of a stored frame, for learning from research frames
+// whose subjects consented. person is a pseudonym. It reports false if the frame
+// has nothing of the base's modality. Use it with Options.Base set.
 func FromFrame(base *scoring.Background, person string, f features.Frame) (Sample, bool) {
 	block, ok := f.Block(base.Modality)
 	if !ok || block.Cells.Filled() == 0 {
