@@ -111,20 +111,22 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"made-up decision", `insert into authorizations select (jsonb_populate_record(a, jsonb_build_object('id', 'azn_mallory_` + w.ID + `', 'nonce', 'm', 'idempotency_key', 'm'))).*
 			from authorizations a where id = '` + s.allowed + "'", audit.Unsupported, "", "azn_mallory_" + w.ID},
 	} {
-		tag, err := shared.Store.Pool().Exec(t.Context(), c.sql)
-		require.NoError(t, err, c.name)
-		require.NotZero(t, tag.RowsAffected(), "%s: the tampering must change something", c.name)
-		result := w.verified(t)
-		require.Greater(t, len(result.Findings), seen, "%s adds a finding", c.name)
-		seen = len(result.Findings)
-		require.Condition(t, func() bool {
-			for _, f := range result.Findings {
-				if f.Kind == c.kind && f.Field == c.field && (c.target == "" || f.Target == c.target) {
-					return true
+		t.Run(c.name, func(t *testing.T) {
+			tag, err := shared.Store.Pool().Exec(t.Context(), c.sql)
+			require.NoError(t, err, c.name)
+			require.NotZero(t, tag.RowsAffected(), "%s: the tampering must change something", c.name)
+			result := w.verified(t)
+			require.Greater(t, len(result.Findings), seen, "%s adds a finding", c.name)
+			seen = len(result.Findings)
+			require.Condition(t, func() bool {
+				for _, f := range result.Findings {
+					if f.Kind == c.kind && f.Field == c.field && (c.target == "" || f.Target == c.target) {
+						return true
+					}
 				}
-			}
-			return false
-		}, "%s: want %s %s of %s, found %+v", c.name, c.kind, c.field, c.target, result.Findings)
+				return false
+			}, "%s: want %s %s of %s, found %+v", c.name, c.kind, c.field, c.target, result.Findings)
+		})
 	}
 
 	trail, err := audit.TrailOf(t.Context(), shared.Store, w.scope(), s.held, nil)

@@ -53,21 +53,23 @@ func TestClientTokenIsLimitedToItsPurposes(t *testing.T) {
 		"score alone":     {[]string{"score"}, "enroll"},
 		"enroll alone":    {[]string{"enroll"}, "score"},
 	} {
-		narrow := object{}
-		if c.purposes != nil {
-			narrow["purposes"] = c.purposes
-		}
-		page := w.page(t, subject, narrow)
-		for n, purpose := range []string{"score", "enroll"} {
-			body := evidence(ada, purpose, time.Now().Add(-time.Minute), n)
-			body["frame_id"] = unique()
-			a := page.post(t, "/api/v1/sessions/"+session+"/evidence", body)
-			if purpose == c.refused {
-				a.problem(403, "purpose_not_granted")
-			} else {
-				require.Equal(t, 200, a.status, "%s, %s: %s", name, purpose, a.body)
+		t.Run(name, func(t *testing.T) {
+			narrow := object{}
+			if c.purposes != nil {
+				narrow["purposes"] = c.purposes
 			}
-		}
+			page := w.page(t, subject, narrow)
+			for n, purpose := range []string{"score", "enroll"} {
+				body := evidence(ada, purpose, time.Now().Add(-time.Minute), n)
+				body["frame_id"] = unique()
+				a := page.post(t, "/api/v1/sessions/"+session+"/evidence", body)
+				if purpose == c.refused {
+					a.problem(403, "purpose_not_granted")
+				} else {
+					require.Equal(t, 200, a.status, "%s, %s: %s", name, purpose, a.body)
+				}
+			}
+		})
 	}
 	for name, bad := range map[string]any{"empty": []string{}, "unknown": []string{"spy"}, "twice": []string{"score", "score"}, "null": nil} {
 		a := w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": pageOrigin, "purposes": bad})

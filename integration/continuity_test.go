@@ -100,7 +100,7 @@ func (d *typingSession) authorize(t *testing.T, action string) response {
 // freshness the policy allows.
 func TestContinuityDecaysWithoutTyping(t *testing.T) {
 	t.Parallel()
-	d := newTypingSession(t, "ada who walks away")
+	d := newTypingSession(t, "ada who leaves the desk")
 	policy := func(minimum string, more object) string {
 		base := object{"claims": object{"operator_continuity": minimum}, "coverage_min": "partial", "freshness_max_ms": 3_600_000}
 		_, key := d.action(t, "enforce", with(base, more))

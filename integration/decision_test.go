@@ -56,7 +56,7 @@ func TestAuthorizeObeysTheActionMode(t *testing.T) {
 	_, tested := w.action(t, "test", allowing)
 	require.Nil(t, w.authorize(t, subject, tested, "allow").value("proof"), "mode test gives no proof")
 	_, shadowed := w.action(t, "shadow", challenging)
-	require.Nil(t, w.authorize(t, subject, shadowed, "challenge").value("challenge"), "mode shadow bothers nobody")
+	require.Nil(t, w.authorize(t, subject, shadowed, "challenge").value("challenge"), "mode shadow creates no challenge")
 	_, held := w.action(t, "shadow", holding)
 	w.authorize(t, subject, held, "hold")
 	require.Empty(t, w.Server.get(t, "/api/v1/reviews?status=pending").is(200).list())

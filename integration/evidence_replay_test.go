@@ -52,9 +52,11 @@ func TestReplayOfCapturedEvidenceIsDetected(t *testing.T) {
 		{"in another person's session", r.open(t, other), extracted(captured), "replay_other_session"},
 		{"an enrollment frame with jitter", r.open(t, subject), extracted(jittered(enrolling, 1)), "replay_near_duplicate"},
 	} {
-		again := r.send(t, c.session, "score", c.frame)
-		require.Contains(t, again.value("reason_codes"), c.code, c.name)
-		require.Equal(t, "detected", r.claim(t, c.session, "evidence_replay"), c.name)
+		t.Run(c.name, func(t *testing.T) {
+			again := r.send(t, c.session, "score", c.frame)
+			require.Contains(t, again.value("reason_codes"), c.code, c.name)
+			require.Equal(t, "detected", r.claim(t, c.session, "evidence_replay"), c.name)
+		})
 	}
 }
 

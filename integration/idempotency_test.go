@@ -43,10 +43,10 @@ func TestAuthorizeRejectsStaleAndMismatchedRequests(t *testing.T) {
 	body = request(subject, action)
 	body["mandate_ref"] = "mandate"
 	require.NotEmpty(t, w.Server.post(t, "/api/v1/authorize", body).faults())
-	body = request("nobody", action)
+	body = request("unknown-subject", action)
 	w.Server.post(t, "/api/v1/authorize", body).problem(404, "not_found")
 	body = request(subject, action)
-	body["audience"] = "somebody-else"
+	body["audience"] = "another-audience"
 	w.Server.post(t, "/api/v1/authorize", body).problem(403, "audience_not_allowed")
 	require.Zero(t, count(t, "select count(*) from authorizations where environment_id = $1", w.ID))
 }

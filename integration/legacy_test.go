@@ -121,7 +121,7 @@ func TestLegacyTrustLearnsWithoutATemplate(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	session := w.startLegacy(t, "user-"+unique())
-	require.Equal(t, "LEARNING", w.ingestLegacy(t, session, legacyFrames(typist("anybody"), "score", 5)))
+	require.Equal(t, "LEARNING", w.ingestLegacy(t, session, legacyFrames(typist("any typist"), "score", 5)))
 	require.InDelta(t, 0.5, w.Server.get(t, "/v2/trust/"+session).is(200).value("score"), 0, "the score is neutral without a template")
 }
 
@@ -129,7 +129,7 @@ func TestLegacyIngestDeduplicatesAndRejectsContent(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	session := w.startLegacy(t, "user-"+unique())
-	frames := legacyFrames(typist("somebody"), "score", 2)
+	frames := legacyFrames(typist("a typist"), "score", 2)
 	w.ingestLegacy(t, session, frames)
 	w.ingestLegacy(t, session, frames)
 	windows := w.Server.get(t, "/api/v1/sessions/"+session+"/status").is(200).value("evidence_windows")

@@ -48,7 +48,7 @@ func TestSessionLifecycle(t *testing.T) {
 	require.Len(t, listed, 2)
 	require.Equal(t, other, listed[0]["id"], "newest first")
 	require.Len(t, w.Server.get(t, "/api/v1/sessions?subject="+subject+"&status=active").is(200).list(), 1)
-	require.Empty(t, w.Server.get(t, "/api/v1/sessions?subject=nobody").is(200).list())
+	require.Empty(t, w.Server.get(t, "/api/v1/sessions?subject=unknown").is(200).list())
 }
 
 func TestSessionExpiresWhenIdle(t *testing.T) {
@@ -66,7 +66,7 @@ func TestSessionRequiresAnActiveSubject(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	subject := w.subject(t)
-	w.Server.post(t, "/api/v1/sessions", object{"subject": "nobody"}).problem(404, "not_found")
+	w.Server.post(t, "/api/v1/sessions", object{"subject": "unknown-subject"}).problem(404, "not_found")
 	w.Server.post(t, "/api/v1/subjects/"+subject+"/revoke", nil).is(200)
 	w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).problem(409, "subject_revoked")
 	w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example.com"}).problem(409, "subject_revoked")

@@ -37,5 +37,5 @@ func TestTemplateAdaptationAndRollback(t *testing.T) {
 	require.Equal(t, "active", back.string("status"))
 	require.Equal(t, "retired", w.Server.get(t, path).is(200).list()[0]["status"])
 	w.Server.post(t, path+"/rollback", object{"modality": "keystroke", "device_class": "desktop", "version": 2}).problem(409, "no_earlier_template")
-	w.Server.get(t, "/api/v1/subjects/nobody/templates").problem(404, "not_found")
+	w.Server.get(t, "/api/v1/subjects/unknown-subject/templates").problem(404, "not_found")
 }

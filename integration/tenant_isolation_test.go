@@ -24,7 +24,7 @@ type resources struct {
 
 // unknownIDs are well-formed ids that do not exist.
 var unknownIDs = map[string]string{
-	"{action_id}": "act_01jqx3k5v8e2sbyk0c4m7t9wzd", "{version}": "1", "{subject_id}": "person-nobody", "{session_id}": "ses_01jqx3k5v8e2sbyk0c4m7t9wzd",
+	"{action_id}": "act_01jqx3k5v8e2sbyk0c4m7t9wzd", "{version}": "1", "{subject_id}": "person-unknown", "{session_id}": "ses_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{authorization_id}": "azn_01jqx3k5v8e2sbyk0c4m7t9wzd", "{challenge_id}": "chl_01jqx3k5v8e2sbyk0c4m7t9wzd", "{jti}": "prf_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{passkey_id}": "psk_01jqx3k5v8e2sbyk0c4m7t9wzd", "{evaluation_id}": "evl_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{endpoint_id}": "whe_01jqx3k5v8e2sbyk0c4m7t9wzd", "{credential_id}": "crd_01jqx3k5v8e2sbyk0c4m7t9wzd",
@@ -90,11 +90,11 @@ func TestEveryRouteIsolatesTenants(t *testing.T) {
 		for who, w := range map[string]world{"another tenant": others.Sandbox, "the live environment": mine.Live} {
 			foreign, absent := fill(op.Path, own.ids), fill(op.Path, unknownIDs)
 			require.NotContains(t, foreign, "//", "resources lack one of %v", names)
-			requireSameAsAbsent(t, w, op, foreign, absent, body, who)
+			requireSameAsAbsent(t, w, pathPair{op, foreign, absent, body}, who)
 		}
 		if len(names) > 1 && names[1] != "{version}" { // a record of the owner below one of the caller
-			requireSameAsAbsent(t, others.Sandbox, op, fill(op.Path, replaced(theirs.ids, names[1], own.ids[names[1]])),
-				fill(op.Path, replaced(theirs.ids, names[1], unknownIDs[names[1]])), body, "another tenant, below its own record")
+			requireSameAsAbsent(t, others.Sandbox, pathPair{op, fill(op.Path, replaced(theirs.ids, names[1], own.ids[names[1]])),
+				fill(op.Path, replaced(theirs.ids, names[1], unknownIDs[names[1]])), body}, "another tenant, below its own record")
 		}
 	}
 	require.Greater(t, walked, 50, "the contract's routes were requested")
@@ -105,11 +105,19 @@ func TestEveryRouteIsolatesTenants(t *testing.T) {
 	own.spare.get(t, "/api/v1/credential").is(200)
 }
 
+// pathPair is an operation with a path to a foreign record and one to an unknown record.
+type pathPair struct {
+	op              openapi.Operation
+	foreign, absent string
+	body            any
+}
+
 // requireSameAsAbsent requires identical responses for the foreign and the absent path.
-func requireSameAsAbsent(t *testing.T, w world, op openapi.Operation, foreign, absent string, body any, who string) {
+func requireSameAsAbsent(t *testing.T, w world, p pathPair, who string) {
 	t.Helper()
+	op, foreign, absent := p.op, p.foreign, p.absent
 	c := w.Admin.with("X-Request-Id", "same").with("Origin", "http://localhost:8080")
-	f, a := c.do(t, op.Method, foreign, body), c.do(t, op.Method, absent, body)
+	f, a := c.do(t, op.Method, foreign, p.body), c.do(t, op.Method, absent, p.body)
 	if op.ID == "getProofStatus" { // returns a status for any id, and repeats the id
 		require.Equal(t, "unknown", f.string("status"))
 		f.body = bytes.ReplaceAll(f.body, []byte(path.Base(path.Dir(foreign))), []byte(path.Base(path.Dir(absent))))
@@ -144,9 +152,9 @@ func TestBodiesAndListsIsolateTenants(t *testing.T) {
 			path            string
 			foreign, absent object
 		}{
-			"a session for a subject": {"/api/v1/sessions", object{"subject": subject}, object{"subject": "person-nobody"}},
-			"a client token":          {"/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example"}, object{"subject": "person-nobody", "origin": "https://app.example"}},
-			"a decision on a subject": {"/api/v1/authorize", request(subject, theirs.asked), request("person-nobody", theirs.asked)},
+			"a session for a subject": {"/api/v1/sessions", object{"subject": subject}, object{"subject": "person-unknown"}},
+			"a client token":          {"/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example"}, object{"subject": "person-unknown", "origin": "https://app.example"}},
+			"a decision on a subject": {"/api/v1/authorize", request(subject, theirs.asked), request("person-unknown", theirs.asked)},
 			"a decision on an action": {"/api/v1/authorize", request(local, own.asked), request(local, "no.such_action")},
 			"an enrolment's session": {"/api/v1/subjects/" + local + "/enrollments/complete", object{"session": session},
 				object{"session": unknownIDs["{session_id}"]}},

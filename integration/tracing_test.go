@@ -32,7 +32,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 	server := caller{base: base, key: w.Server.key}.with("traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
 	server.get(t, "/api/v1/subjects/"+subject).is(200)
-	server.get(t, "/api/v1/subjects/nobody-canary").is(404)
+	server.get(t, "/api/v1/subjects/unknown-canary").is(404)
 
 	names := map[string]int{}
 	for _, span := range spans.GetSpans() {
@@ -41,7 +41,7 @@ func TestTraceFollowsARequest(t *testing.T) {
 		}
 		names[strings.SplitN(span.Name, " ", 2)[0]]++
 		for _, a := range span.Attributes {
-			for _, canary := range []string{subject, "nobody-canary", w.Server.key} {
+			for _, canary := range []string{subject, "unknown-canary", w.Server.key} {
 				require.NotContains(t, a.Value.String(), canary, "%s of %s", a.Key, span.Name)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 // processEnv holds the configuration of a worker process that a test starts in order to kill it, as JSON.
 const processEnv = "COUNTERSIGN_TEST_WORKER"
 
-// processConfig is what a worker process connects to and which records it works on.
+// processConfig configures a worker process: its connections and the records it works on.
 type processConfig struct {
 	Database, Address, Namespace, Master string
 	Scope                                store.Scope
@@ -50,7 +50,7 @@ func (b *bundle) process(t *testing.T, test string, afterCommit bool) (*exec.Cmd
 	return cmd, out
 }
 
-// connection is what a worker process has opened.
+// connection holds the open connections of a worker process.
 type connection struct {
 	processConfig
 	keys     *keyring.Keyring

@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// outcome is what one caller of a race received.
+// outcome is the response to one caller of a race.
 type outcome struct {
 	wanted string // the requested status
 	got    string // the returned status; empty if refused
@@ -64,7 +64,7 @@ func requireTruthful(t *testing.T, told []outcome, status string, codes ...probl
 	}
 }
 
-// waitForDeadline waits until the record's deadline is 30 ms away.
+// waitForDeadline waits until 30 ms before the record's deadline.
 func (b *bundle) waitForDeadline(t *testing.T, due, id string) {
 	t.Helper()
 	b.eventually(t, 1, "select count(*) from "+due+" <= clock_timestamp() + interval '30 milliseconds'", id)

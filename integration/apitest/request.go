@@ -23,7 +23,7 @@ const Audience = "payments"
 // patience bounds one HTTP request; a loaded machine may need it.
 const patience = 60 * time.Second
 
-// Client sends the requests of all tests. It follows no redirect, so that a test can check where one leads.
+// Client sends the requests of all tests. It follows no redirect, so that a test can check its target.
 var Client = &http.Client{
 	Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

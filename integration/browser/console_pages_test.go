@@ -169,6 +169,6 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.waitForStream()
 	b.press("/")
 	b.until(`document.activeElement.id === "f-subject"`)
-	b.press("nobody\r")
+	b.press("unknown\r")
 	b.see("Nothing waits for a review")
 }

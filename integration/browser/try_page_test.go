@@ -197,7 +197,7 @@ func TestTryPageIsolatesVisitors(t *testing.T) {
 	}
 	value, _, _ := strings.Cut(cookie, ";")
 	id, _, _ := strings.Cut(strings.TrimPrefix(value, "try="), ".")
-	for _, forged := range []string{"", "try=" + id, "try=" + id + ".AAAA", "try=try-somebody." + strings.SplitN(value, ".", 2)[1]} {
+	for _, forged := range []string{"", "try=" + id, "try=" + id + ".AAAA", "try=try-forged." + strings.SplitN(value, ".", 2)[1]} {
 		header := map[string]string{"Sec-Fetch-Site": "same-origin", "Cookie": forged}
 		for _, path := range []string{"/try/token", "/try/session", "/try/pay", "/try/forget"} {
 			require.Equal(t, 401, post(path, "{}", header).Status, "%s with %q", path, forged)
