@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -114,7 +115,7 @@ func (p RelyingParty) CreateSubject(t testing.TB) string {
 func AuthorizeRequest(subject, action string) Object {
 	return Object{
 		"subject": subject, "action": action, "resource": Object{"type": "resource", "id": "payment-" + Unique()},
-		"audience": Audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
+		"audience": Audience, "requested_at": clock.System().Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
 	}
 }
 
@@ -152,7 +153,7 @@ type Observation struct {
 func (p RelyingParty) ObserveSession(t testing.TB, subject string, o Observation) string {
 	t.Helper()
 	id := p.CreateSession(t, subject)
-	start := time.Now().Add(-time.Duration(o.Frames) * Frame)
+	start := clock.System().Now().Add(-time.Duration(o.Frames) * Frame)
 	for n := range o.Frames {
 		body := decoded[countersign.FeatureFrameRequest](t, Evidence(o.Typist, o.Keys, o.Purpose, start, n))
 		p.Call(t, func(c *countersign.Client) error {
@@ -176,7 +177,7 @@ func (p RelyingParty) Enroll(t testing.TB, who *synthetic.Typist, keys int) stri
 		p.Call(t, func(c *countersign.Client) error {
 			done, err := c.CompleteEnrollment(t.Context(), subject, countersign.EnrollmentComplete{Session: last})
 			if err == nil {
-				status = string(done.Status)
+				status = done.Status
 			}
 			return err
 		})

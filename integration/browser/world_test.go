@@ -72,10 +72,6 @@ func (w world) post(t testing.TB, path string, body any) response {
 	return w.do(t, http.MethodPost, path, body)
 }
 
-func (w world) patch(t testing.TB, path string, body any) response {
-	return w.do(t, http.MethodPatch, path, body)
-}
-
 // do sends a request to the API with the environment's key.
 func (w world) do(t testing.TB, method, path string, body any) response {
 	t.Helper()
