@@ -13,8 +13,8 @@
 //   - q.atCommit runs a statement in the round trip of the commit.
 //
 // GORM and SQL use the same connection, and so the same transaction and the same order: a Q has one conn, which is either
-// the pool (poolConn) or a transaction (txConn). A transaction sends its BEGIN with its first statement and its COMMIT with
-// the last, so that a transaction of one statement costs two round trips and not three.
+// the pool (poolConn) or a transaction (txConn). A transaction sends BEGIN with its first statement and
+// COMMIT with those of atCommit, so that one statement takes two round trips and not three, or one with atCommit.
 //
 // The queries are grouped by aggregate: q.Holds().Resolve resolves a hold. An aggregate is a Q under another name; one made
 // inside a transaction runs inside it.

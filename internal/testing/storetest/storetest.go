@@ -1,5 +1,7 @@
 // Package storetest returns a store on a database of its own (see internal/testing/testenv) and inserts the rows that most
 // tests of the store begin with. It has no assertions about the product. Only tests may import it.
+//
+// It inserts through the store, row by row. A test that needs a decision with its challenge or hold uses package fixture.
 package storetest
 
 import (
@@ -15,7 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// New returns a store on a fresh, migrated database that is dropped when the test ends.
+// New returns a store on a new, migrated database that is dropped when the test ends. It is testenv.Store under the name that
+// tests of the store use.
 func New(t testing.TB) *store.Store {
 	t.Helper()
 	return testenv.Store(t)

@@ -52,6 +52,7 @@ func CheckOrder(ctx context.Context, url string) error {
 		if err := rows.Scan(&e.tx, &e.environment, &e.id, &e.at, &e.kind); err != nil {
 			return err
 		}
+		// The rows are sorted by environment and transaction: each transaction is checked by itself.
 		if e.tx != before.tx || e.environment != before.environment {
 			before, earlier = entry{}, nil
 		}

@@ -1,6 +1,12 @@
 // Package testenv creates Postgres databases for tests: one for each caller, migrated and empty, dropped when the test ends.
 // The server is the one in COUNTERSIGN_TEST_DATABASE_URL, whose user must be allowed to create databases, or a private server
 // without durability that ends with the test process. Only tests may import it.
+//
+// A database is a copy of a template that is migrated once for each set of migrations: copying is much faster than
+// migrating. make test starts one server for all packages, and their processes share its template.
+//
+// When a test ends, its events are checked: each must conform to the schema of its type and be written after its cause. So
+// every test that makes the product write events also tests them. A test that alters events uses TamperedStore.
 package testenv
 
 import (
@@ -43,6 +49,7 @@ func TamperedStore(t testing.TB) *store.Store {
 	return open(t, dropAfter(t, New))
 }
 
+// open opens a store that is closed when the test ends, before its database is dropped.
 func open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	st, err := store.Open(context.WithoutCancel(t.Context()), url, store.Options{})
@@ -82,6 +89,7 @@ func New(ctx context.Context) (url string, drop func(), err error) {
 	return create(ctx, name)
 }
 
+// dropAfter creates a database that is dropped when the test ends.
 func dropAfter(t testing.TB, create func(context.Context) (string, func(), error)) string {
 	t.Helper()
 	url, drop, err := create(t.Context())
@@ -115,6 +123,7 @@ func execute(ctx context.Context, server, statement string) error {
 	return err
 }
 
+// withDatabase returns the URL of another database on the server.
 func withDatabase(server, name string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -124,11 +133,13 @@ func withDatabase(server, name string) string {
 	return u.String()
 }
 
+// The server and the template are made once for a test process, by the first test that needs them.
 var (
 	server   = sync.OnceValues(startServer)
 	template = sync.OnceValues(makeTemplate)
 )
 
+// startServer returns the URL in ServerEnv, or starts a private server. Nothing stops it: it ends with the test process.
 func startServer() (string, error) {
 	if given := os.Getenv(ServerEnv); given != "" {
 		return given, nil

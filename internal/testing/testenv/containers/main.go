@@ -97,6 +97,8 @@ func checkEngine(ctx context.Context) (err error) {
 	return nil
 }
 
+// start starts a container of the image, or of the one in the environment variable env, with a port of it exposed. If it fails
+// after the container was created, it returns the container with the error.
 func start(ctx context.Context, env, image, port string, o ...testcontainers.ContainerCustomizer) (*testcontainers.DockerContainer, error) {
 	if other := os.Getenv(env); other != "" {
 		image = other
@@ -109,6 +111,7 @@ func start(ctx context.Context, env, image, port string, o ...testcontainers.Con
 	return c, nil
 }
 
+// end removes a container; nil is none.
 func end(c *testcontainers.DockerContainer) {
 	if c == nil {
 		return
@@ -118,6 +121,8 @@ func end(c *testcontainers.DockerContainer) {
 	}
 }
 
+// execute runs the program with further environment variables and returns its exit code. If ctx ends it is interrupted and has
+// a minute to clean up.
 func execute(ctx context.Context, program []string, env ...string) (int, error) {
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...) // #nosec G204 G702 -- the program that the Makefile names
 	cmd.Env = append(os.Environ(), env...)

@@ -32,10 +32,11 @@ const (
 // temporalWithin bounds the start of the Temporal server, schema included.
 const temporalWithin = 2 * time.Minute
 
+// options are the flags of the command.
 type options struct {
-	gotestsum, devstack string
-	format              string
-	modules             []string
+	gotestsum, devstack string   // paths of the tools
+	format              string   // of gotestsum
+	modules             []string // folders, in the order of their tests
 	args                []string // for go test
 }
 
@@ -69,7 +70,7 @@ func run(ctx context.Context, o options) (int, error) {
 		return 1, err
 	}
 	env, down, err := servers(ctx, o, dir)
-	defer down()
+	defer down() // also after an error: one of the servers may have started
 	if err != nil {
 		return 1, err
 	}
@@ -115,6 +116,7 @@ func servers(ctx context.Context, o options, dir string) (env []string, down fun
 	return append(env, temporalEnv+"="+address), down, nil
 }
 
+// startTemporal starts devstack on the database, waits until it is ready and returns its address and a function that stops it.
 func startTemporal(ctx context.Context, binary, database, dir string) (address string, stop func(), err error) {
 	ready := filepath.Join(dir, "temporal.json")
 	p, err := subprocess.Start(subprocess.Spec{
@@ -158,6 +160,7 @@ func test(ctx context.Context, o options, module string, env []string) int {
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// An interrupt lets gotestsum print the summary of the tests that have run.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	err = cmd.Run()
@@ -173,4 +176,5 @@ func test(ctx context.Context, o options, module string, env []string) int {
 	}
 }
 
+// logf prints a line to standard error: standard output is that of the tests.
 func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "make test: "+format+"\n", args...) }

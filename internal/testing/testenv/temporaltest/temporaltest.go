@@ -1,6 +1,10 @@
 // Package temporaltest creates Temporal namespaces for tests: one for each caller, with the product's search attributes. The
 // server is the one in COUNTERSIGN_TEST_TEMPORAL_ADDRESS, or a devstack that ends with the test process. Only tests may
 // import it.
+//
+// A namespace isolates the workflows of a test from those of others and is not removed: the server is temporary. Registering
+// one is slow, because every service of the server has to learn of it: the tests of a package share one if they can (New in
+// TestMain).
 package temporaltest
 
 import (
@@ -39,9 +43,9 @@ var SearchAttributes = []string{
 }
 
 const (
-	startWithin    = 2 * time.Minute
-	registerWithin = time.Minute
-	pollEvery      = 20 * time.Millisecond
+	startWithin    = 2 * time.Minute       // bounds the start of devstack, with its databases
+	registerWithin = time.Minute           // bounds New, on a loaded machine
+	pollEvery      = 20 * time.Millisecond // time between two attempts of until
 )
 
 // Address returns the host:port of the server, which it starts if none is given.
@@ -52,6 +56,7 @@ func Address(t testing.TB) string {
 	return address
 }
 
+// server returns the address of the one server that all tests of a process share.
 var server = sync.OnceValues(start)
 
 // Namespace registers a new namespace and returns the server's address and the namespace's name, once it can be used.
@@ -78,6 +83,8 @@ func New(ctx context.Context) (address, namespace string, err error) {
 	return address, namespace, register(ctx, c, namespace)
 }
 
+// register creates a namespace with the search attributes and waits until it can be queried by them. The retention is the
+// shortest that Temporal accepts.
 func register(ctx context.Context, c client.Client, namespace string) error {
 	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
@@ -98,6 +105,7 @@ func register(ctx context.Context, c client.Client, namespace string) error {
 	}); err != nil {
 		return err
 	}
+	// A query that names the attributes fails until the visibility store knows them.
 	return until(ctx, func() error {
 		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Query: "CountersignKind = 'none' and CountersignState = 'none'",
@@ -123,6 +131,7 @@ func until(ctx context.Context, f func() error) error {
 	}
 }
 
+// start returns the address in AddressEnv, or starts the devstack binary of the repository on the Postgres of testenv.
 func start() (string, error) {
 	if given := os.Getenv(AddressEnv); given != "" {
 		return given, nil
@@ -141,6 +150,8 @@ func start() (string, error) {
 	return startDevstack(ctx, binary, database)
 }
 
+// startDevstack starts a server with databases of its own, named by the process id, and returns its address. The server ends
+// with this process (--parent-pid).
 func startDevstack(ctx context.Context, binary, databaseURL string) (string, error) {
 	dir, err := os.MkdirTemp("", "countersign-temporaltest-")
 	if err != nil {
