@@ -13,7 +13,7 @@ type Subject struct {
 	AdaptationFrozen bool
 	ResearchConsent  bool
 	ClaimCapUntil    *time.Time // after a recovery without anchor, claims are capped at likely until then
-	// EnrollmentAskedAt is when the next enrollment was granted; nil after an enrollment or a recovery.
+	// EnrollmentAskedAt is when the next enrollment was requested explicitly; nil after an enrollment or a recovery.
 	EnrollmentAskedAt *time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
@@ -160,8 +160,8 @@ type ResearchConsent struct {
 	RecordedAt    time.Time
 }
 
-// ResearchVector is a pseudonymised vector for training a background. Its id is random and CreatedAt is a day, so that it
-// cannot be matched with a frame by time.
+// ResearchVector is a pseudonymised vector for training a background. Neither its id nor CreatedAt, which is a day, reveals
+// the time of its frame.
 type ResearchVector struct {
 	ID            string `gorm:"primaryKey"`
 	EnvironmentID string

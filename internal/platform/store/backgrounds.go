@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Backgrounds stores the backgrounds of the scorer: the models of how people type in general.
+// Backgrounds stores the backgrounds of the scorer: the models of how people in general behave.
 type Backgrounds struct{ *Q }
 
 // Backgrounds returns the queries of the aggregate.

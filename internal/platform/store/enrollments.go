@@ -24,7 +24,7 @@ func (q Enrollments) ByID(ctx context.Context, id string) (models.Enrollment, er
 	return orNotFound(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
 }
 
-// Get returns the subject's newest enrollment that was completed in the session.
+// Get returns the subject's newest enrollment that was requested with the session as its last.
 func (q Enrollments) Get(ctx context.Context, s Scope, subjectUID, session string) (models.Enrollment, error) {
 	var row models.Enrollment
 	return orNotFound(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and subject_uid = ? and session_id = ?",
@@ -78,7 +78,8 @@ const enrollFrames = 1000
 
 // enrollFloor is the time at or before which the frames of a subject do not count for an enrollment: the latest of the
 // last completed enrollment, the end of every recovery's cool-down and, if the environment requires a grant for
-// enrolling, the time of the grant. Without the required grant it is infinity, and no frame counts.
+// enrolling, the time just before the enrollment was requested explicitly. If it was not, that is infinity and no frame
+// counts.
 const enrollFloor = `coalesce(greatest(
 	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
 	(select max(ready_at) from recoveries r where r.subject_uid = @uid),

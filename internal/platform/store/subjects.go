@@ -132,7 +132,8 @@ func (q Subjects) SetEnrollment(ctx context.Context, s Scope, uid string, state 
 	return err
 }
 
-// RequestEnrollment records the time when the subject's next enrollment was granted; an earlier time is not replaced.
+// RequestEnrollment records when the subject's next enrollment was requested explicitly: by a server key, or by a client
+// token that lists the purpose enroll. An earlier time is not replaced.
 func (q Subjects) RequestEnrollment(ctx context.Context, s Scope, uid string, at time.Time) error {
 	_, err := q.exec(ctx, `update subjects set enrollment_asked_at = $4
 		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
@@ -149,7 +150,7 @@ func (q Subjects) ClearEnrollmentRequest(ctx context.Context, s Scope, uid strin
 // EnrollmentTerms are the conditions under which a frame may enroll a subject.
 type EnrollmentTerms struct {
 	GrantRequired bool       // the environment requires a grant for each enrollment
-	AskedAt       *time.Time // when the next enrollment was granted; nil if it was not
+	AskedAt       *time.Time // when the next enrollment was requested explicitly; nil if it was not
 	ReadyAt       *time.Time // when the cool-down of the subject's last recovery ends
 }
 
