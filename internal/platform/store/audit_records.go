@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// WithoutTimeout lifts the statement timeout until the transaction ends: an audit reads a whole environment, and no request
-// waits for it.
+// DisableTimeout lifts the statement timeout until the transaction ends. An audit reads a whole environment, and no
+// request waits for it.
 func (q Audit) DisableTimeout(ctx context.Context) error {
 	_, err := q.exec(ctx, "select set_config('statement_timeout', '0', true)")
 	return err
