@@ -1,6 +1,7 @@
-// Package gate bounds how many requests are under way at once, and gives each tenant a share: however many requests one tenant
-// makes, a request of another finds a place. It knows no HTTP and no credentials: a tenant is any string. What it remembers is
-// bounded by the requests that are under way or wait.
+// Package admission limits the requests served at once and shares the capacity fairly among tenants. However many requests one
+// tenant sends, requests of the others are admitted.
+//
+// It may not know HTTP or credentials: a tenant is any string. Its memory is bounded by the requests admitted or waiting.
 package admission
 
 import (
@@ -11,13 +12,16 @@ import (
 	"time"
 )
 
-// ErrShare is returned to a tenant that has its share of what may wait, and ErrFull if no place became free in time.
+// Errors of Enter.
 var (
-	ErrShare = errors.New("gate: the tenant's share of the queue is used up")
-	ErrFull  = errors.New("gate: no place became free in time")
+	// ErrShare refuses a request at once: the tenant has used up its share of the queue.
+	ErrShare = errors.New("admission: the tenant's share of the queue is used up")
+	// ErrFull refuses a request that waited for as long as it may.
+	ErrFull = errors.New("admission: no place became free in time")
 )
 
-// Gate lets so many in at once.
+// Gate is a semaphore with a queue per tenant. Places that become free go to the waiting tenants in turn, one each, so a long
+// queue of one tenant delays no other. It is safe for concurrent use.
 type Gate struct {
 	places int // at once, of all tenants
 	each   int // at once, of one tenant
@@ -29,18 +33,21 @@ type Gate struct {
 	turns   []*tenant          // those with a request waiting; the first is served next
 }
 
+// tenant is a tenant with a request inside or waiting.
 type tenant struct {
 	name    string
 	inside  int
 	waiting []chan struct{} // closed when the place is given
 }
 
-// New makes a gate with so many places, of which one tenant has each at most; queue more may wait.
+// New returns a gate that admits places requests at once, at most each of one tenant. Up to queue requests may wait; every
+// tenant may have at least one waiting, so the queue can exceed its limit by the number of tenants.
 func New(places, each, queue int) *Gate {
 	return &Gate{places: places, each: each, queue: queue, tenants: map[string]*tenant{}}
 }
 
-// Enter takes a place for the tenant, waiting up to patience and no longer than ctx. After nil the caller has to Leave.
+// Enter takes a place for the tenant. It waits up to patience and no longer than ctx, and returns ErrShare or ErrFull if it gets
+// no place. After nil the caller must call Leave.
 func (g *Gate) Enter(ctx context.Context, name string, patience time.Duration) error {
 	turn, err := g.ask(name)
 	if turn == nil {
@@ -57,10 +64,11 @@ func (g *Gate) Enter(ctx context.Context, name string, patience time.Duration) e
 	if g.giveUp(name, turn) {
 		return ErrFull
 	}
-	return nil // the place was given meanwhile
+	return nil // the place was given at the last moment
 }
 
-// ask takes a place or one in the queue. Without an error and without a channel the place is taken.
+// ask takes a place, or a position in the queue: then it returns a channel that is closed when the place is given. It returns
+// nil and no error if the place was taken at once.
 func (g *Gate) ask(name string) (chan struct{}, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +83,7 @@ func (g *Gate) ask(name string) (chan struct{}, error) {
 		return nil, nil
 	}
 	if len(t.waiting) >= max(g.queue/len(g.tenants), 1) {
-		return nil, ErrShare // t has somebody inside or waiting: it is not forgotten
+		return nil, ErrShare // t has a request inside or waiting, so it stays in the map
 	}
 	turn := make(chan struct{})
 	if t.waiting = append(t.waiting, turn); len(t.waiting) == 1 {
@@ -84,7 +92,7 @@ func (g *Gate) ask(name string) (chan struct{}, error) {
 	return turn, nil
 }
 
-// giveUp leaves the queue. It reports false if the place has been given.
+// giveUp leaves the queue. It reports false if the place was given in the meantime; the caller then owns it.
 func (g *Gate) giveUp(name string, turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,7 +123,8 @@ func (g *Gate) Leave(name string) {
 	g.forget(t)
 }
 
-// admit gives a place to the next tenant that has not all it may have, and puts it behind the others.
+// admit gives a place to the next waiting tenant that is below its limit, and moves that tenant to the end of the turns. It
+// reports false if no tenant can be admitted. The caller holds the lock.
 func (g *Gate) admit() bool {
 	i := slices.IndexFunc(g.turns, func(t *tenant) bool { return t.inside < g.each })
 	if i < 0 {
@@ -133,6 +142,7 @@ func (g *Gate) admit() bool {
 	return true
 }
 
+// forget removes a tenant without requests. The caller holds the lock.
 func (g *Gate) forget(t *tenant) {
 	if t.inside == 0 && len(t.waiting) == 0 {
 		delete(g.tenants, t.name)

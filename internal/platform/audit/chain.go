@@ -9,10 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// domain separates these hashes from every other use of SHA-256 and names the version of the recipe (docs/audit.md).
+// domain separates these hashes from every other use of SHA-256 and versions the set of hashed fields (docs/audit.md).
 const domain = "countersign/audit/1"
 
-// Genesis is what the first link of an environment's chain follows.
+// Genesis returns the hash that the first link of an environment's chain follows. It depends on the environment, so that a
+// chain cannot be presented as that of another environment.
 func Genesis(environment string) []byte {
 	h := newFields()
 	h.text("countersign/audit/genesis")
@@ -20,7 +21,8 @@ func Genesis(environment string) []byte {
 	return h.sum()
 }
 
-// Hash is the link of an event: SHA-256 over length-prefixed fields, so that no two lists of fields share their bytes.
+// Hash returns the hash of a link: SHA-256 over length-prefixed fields, so that no two lists of fields share their bytes. Seq
+// numbers the links of an environment from 1. The link covers the event's digest and not its personal data, which may be erased.
 // Seq counts the links of the environment from 1.
 func Hash(previous []byte, seq int64, e models.Event) []byte {
 	h := newFields()
@@ -40,9 +42,10 @@ func Hash(previous []byte, seq int64, e models.Event) []byte {
 	return h.sum()
 }
 
-// Text writes a hash as the API and the CLI show it.
+// Text formats a hash as the API and the CLI show it: "sha256:" and 64 lower-case hexadecimal digits.
 func Text(hash []byte) string { return "sha256:" + hex.EncodeToString(hash) }
 
+// fields hashes values with their lengths.
 type fields struct{ hash.Hash }
 
 func newFields() fields { return fields{sha256.New()} }
@@ -64,7 +67,7 @@ func (f fields) number(v int64) {
 	f.bytes(n[:])
 }
 
-// optional tells a missing value from an empty one.
+// optional distinguishes a missing value from an empty one.
 func (f fields) optional(s *string) {
 	if s == nil {
 		f.text("-")

@@ -12,14 +12,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// account is what the log says of a decision: the entry of each move that was made, nil for none.
+// account holds the entries of a decision by what they record: for each transition the entry that made it, nil if it was not made.
 type account struct {
 	decided, requested, opened, settled, resolved, consumed, revoked *models.Event
 	outcome                                                          string
 	reviewers                                                        []string
 }
 
-// settlements and resolutions are the entries that end a challenge or a hold, and the state that each leaves.
+// settlements and resolutions map the entries that end a challenge or a hold to the state that each leaves.
 var (
 	settlements = map[events.Type]models.ChallengeStatus{
 		events.ChallengeCompleted: models.ChallengeCompleted, events.ChallengeCancelled: models.ChallengeCancelled,
@@ -30,6 +30,7 @@ var (
 	}
 )
 
+// accountOf collects the entries of a decision. If several entries of one kind exist, the last one counts.
 func accountOf(d store.DecisionRecord) account {
 	a := account{decided: &d.Decided}
 	for i := range d.Events {
@@ -63,7 +64,8 @@ func accountOf(d store.DecisionRecord) account {
 	return a
 }
 
-// Contradictions holds what is stored of a decision, its challenge, hold, reviews, proof and outcome against the log.
+// Contradictions compares the stored decision, its challenge, hold, reviews, proof and outcome with the log, and returns every
+// difference. Fields past their retention are not compared.
 func Contradictions(d store.DecisionRecord) []Finding {
 	if d.Authorization == nil {
 		return nil
@@ -77,6 +79,7 @@ func Contradictions(d store.DecisionRecord) []Finding {
 	return c.findings
 }
 
+// decision compares the fields of the authorization, then the digest that covers the rest of it.
 func (c *comparison) decision(d store.DecisionRecord, log account) {
 	a := *d.Authorization
 	c.same("decision", text(log.decided.Decision), a.Decision)
@@ -97,7 +100,7 @@ func (c *comparison) decision(d store.DecisionRecord, log account) {
 	c.same("trace_id", f.text("trace_id"), a.TraceID)
 	c.same("outcome", log.outcome, text(a.Outcome))
 	if len(c.findings) > 0 || !f.has("record_digest") {
-		return // the digest would only repeat what was found, or was not yet written
+		return // the digest would only repeat the findings, or is missing in entries of earlier versions
 	}
 	if log := f.text("record_digest"); log != recordOf(d) {
 		c.add(Contradicted, "record_digest", log, recordOf(d),
@@ -110,12 +113,13 @@ func recordOf(d store.DecisionRecord) string {
 	return events.Record{Authorization: *d.Authorization, Proof: d.Proof, Findings: findingsOf(*d.Authorization)}.Digest()
 }
 
+// findingsOf reads the claims and the explanation back in the order in which the decision hashed them.
 func findingsOf(a models.Authorization) []string {
 	var profile struct {
 		Claims []struct{ Claim, Status string } `json:"claims"`
 	}
 	var explanation []struct{ Requirement, Wanted, Found, Effect string }
-	// What cannot be read has no findings, and so another digest.
+	// Unreadable documents yield no findings, and therefore a different digest.
 	_ = json.Unmarshal(a.Assurance, &profile)
 	_ = json.Unmarshal(a.Explanation, &explanation)
 	var out []string
@@ -128,6 +132,7 @@ func findingsOf(a models.Authorization) []string {
 	return out
 }
 
+// challenge requires that a stored challenge was opened by the log, and that its state is the one that the log left it in.
 func (c *comparison) challenge(row *models.Challenge, log account) {
 	switch {
 	case row == nil && log.requested == nil:
@@ -162,6 +167,7 @@ func (c *comparison) challenge(row *models.Challenge, log account) {
 	}
 }
 
+// hold does the same for a hold, and requires a log entry of every stored review.
 func (c *comparison) hold(d store.DecisionRecord, log account) {
 	row := d.Hold
 	switch {
@@ -190,11 +196,12 @@ func (c *comparison) hold(d store.DecisionRecord, log account) {
 	}
 	for _, r := range d.Reviews {
 		if !slices.Contains(log.reviewers, r.Reviewer) {
-			c.add(Unsupported, "review", "", r.Reviewer, "a review is stored that no entry of the log tells of")
+			c.add(Unsupported, "review", "", r.Reviewer, "a review is stored without an entry in the log")
 		}
 	}
 }
 
+// proof requires that the decision's entry names the stored proof, and that its status is the one in the log.
 func (c *comparison) proof(row *models.Proof, log account) {
 	if f := factsOf(log.decided); f != nil {
 		switch issued := f.text("proof_id"); {
@@ -230,7 +237,7 @@ func text(s *string) string {
 	return *s
 }
 
-// listed is a list as facts.text shows one.
+// listed formats a list like facts.text, for comparison.
 func listed(words []string) string {
 	raw, _ := json.Marshal(append([]string{}, words...))
 	return string(raw)

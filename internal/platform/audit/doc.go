@@ -1,7 +1,8 @@
-// Package audit makes the event log tamper-evident: a hash chain per environment over every entry, a sealer that extends
-// it, a walk that finds what was altered, removed, inserted or reordered, a head signed by the environment's key, and
-// the two ways a compliance team reads it (JSON Lines, and the trail of one authorization).
+// Package audit makes the event log tamper-evident. A hash chain per environment covers every entry: Sealer extends it, Verifier
+// finds entries that were altered, removed, inserted or reordered, and the environment's signing key signs its head. Verifier
+// also compares the stored decisions, subjects and templates with the log. An auditor reads the log as JSON Lines (Export) or as
+// the trail of one authorization (TrailOf).
 //
-// The package may not write events and may not change or remove a link. A link covers the salted digest of an event's
-// personal part and not that part itself, so that erasing a subject leaves the chain whole.
+// The package may not change or remove a link, and appends no event but the re-anchoring after a restore. A link covers the
+// salted digest of an event's personal part and not the part itself, so the chain stays valid when a subject is erased.
 package audit

@@ -24,11 +24,11 @@ type Entry struct {
 	Hash         string  `json:"hash"`
 }
 
-// targets are the fields of an event's data that name what was changed, the most telling first.
+// targets are the fields of an event's data that identify the changed resource, the most specific first.
 var targets = []string{"target", "challenge", "proof_id", "passkey", "enrollment", "recovery", "erasure", "evaluation", "endpoint",
 	"session", "credential", "policy_version"}
 
-// View shows a link with its event.
+// View converts a link and its event to the API's form.
 func View(l store.AuditLink) (Entry, error) {
 	e := l.Event
 	data, err := events.Payload(*e)
@@ -42,6 +42,7 @@ func View(l store.AuditLink) (Entry, error) {
 	}, nil
 }
 
+// target returns the id of the changed resource; nil if the data names none.
 func target(data map[string]any) *string {
 	for _, name := range append(targets, "authorization", "subject", "action") {
 		if v := word(data, name); v != nil {
@@ -51,6 +52,7 @@ func target(data map[string]any) *string {
 	return nil
 }
 
+// word returns a field that is a string; nil otherwise.
 func word(data map[string]any, name string) *string {
 	s, ok := data[name].(string)
 	if !ok {
@@ -59,11 +61,11 @@ func word(data map[string]any, name string) *string {
 	return &s
 }
 
-// Line is one line of the JSON Lines export: the entry, and with it everything that a stranger needs to compute its hash
-// and digest again by docs/audit.md.
+// Line is one line of the JSON Lines export: the entry, and everything needed to compute its hash and digest again without
+// access to the database, by the procedure in docs/audit.md.
 type Line struct {
 	Entry
-	AtMicros      int64           `json:"at_micros"` // Unix microseconds: what the hash covers
+	AtMicros      int64           `json:"at_micros"` // Unix microseconds: the value that the hash covers
 	Environment   string          `json:"environment"`
 	Subject       *string         `json:"subject"`
 	SubjectUID    *string         `json:"subject_uid"`
@@ -71,7 +73,7 @@ type Line struct {
 	Authorization *string         `json:"authorization"`
 	Decision      *string         `json:"decision"`
 	Data          json.RawMessage `json:"data"`
-	Salt          []byte          `json:"salt"` // base64; null where the data was erased
+	Salt          []byte          `json:"salt"` // base64; null if the data was erased
 	Digest        []byte          `json:"digest"`
 	ErasedAt      *string         `json:"erased_at"`
 	SealedAt      string          `json:"sealed_at"`

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// erasures holds what was erased against the log, both ways: an erasure that is stored as completed has its entry, an entry
-// that completes an erasure is stored with the same counts, and nothing lost its personal part but by an erasure or by
-// retention that the log has.
+// erasures compares erasures with the log in both directions: every completed erasure has its entry, every entry of a
+// completed erasure is stored with the same counts, and personal data is missing only because of an erasure or a retention run
+// that the log records.
 func (r *reconciliation) erasures(ctx context.Context) error {
 	unproven, err := r.q.Audit().UnprovenErasures(ctx, r.scope, maxFindings)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *reconciliation) erasures(ctx context.Context) error {
 	return r.erased(ctx)
 }
 
-// erased looks for entries that were made to look erased.
+// erased finds entries whose personal data was removed without an erasure or a retention run.
 func (r *reconciliation) erased(ctx context.Context) error {
 	ids, err := r.q.Audit().UnprovenErased(ctx, r.scope, maxFindings)
 	if err != nil {

@@ -15,12 +15,13 @@ type Range struct {
 	Until *time.Time // exclusive
 }
 
+// holds reports whether the time is within the range.
 func (r Range) holds(at time.Time) bool {
 	return (r.Since == nil || !at.Before(*r.Since)) && (r.Until == nil || at.Before(*r.Until))
 }
 
-// Export writes an environment's sealed entries as JSON Lines in the order of the chain and answers how many. An entry
-// that is gone is left out; Verify tells of it.
+// Export writes an environment's sealed entries as JSON Lines in the order of the chain and returns their number. It omits
+// entries that are missing from the database; Verify reports those.
 func Export(ctx context.Context, st *store.Store, s store.Scope, r Range, w io.Writer) (int64, error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -11,11 +11,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// HeadType is the typ header of a signed head, so that a proof can never pass for one.
+// HeadType is the typ header of a signed head. It keeps a proof from being accepted as a head.
 const HeadType = "audit-head+jwt"
 
-// Head is the newest link of a chain, signed by the environment's key. Signature is a compact JWS whose payload has the
-// other four fields.
+// Head is the newest link of a chain, signed with the environment's key. Signature is a compact JWS whose payload has the
+// other four fields. A head stored outside the service shows later that the chain was not rewritten as a whole.
 type Head struct {
 	Environment string `json:"environment"`
 	Sequence    int64  `json:"sequence"`
@@ -24,13 +24,13 @@ type Head struct {
 	Signature   string `json:"signature,omitempty"`
 }
 
-// Signer signs with the active key of an environment and checks what any of its published keys signed.
+// Signer signs with the active key of an environment and verifies signatures of any of its published keys.
 type Signer interface {
 	SignDocument(ctx context.Context, s store.Scope, typ string, payload []byte) (compact string, err error)
 	VerifyDocument(ctx context.Context, s store.Scope, typ, compact string) (payload []byte, err error)
 }
 
-// SignedHead reads and signs an environment's head. An environment with nothing sealed has the head 0, its genesis.
+// SignedHead reads and signs an environment's head. If nothing is sealed yet, the head has sequence 0 and the genesis hash.
 func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c clock.Clock) (Head, error) {
 	row, err := q.Audit().Head(ctx, s)
 	if errors.Is(err, store.ErrNotFound) {
@@ -47,7 +47,7 @@ func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c
 	return h, err
 }
 
-// CheckHead checks the signature of a head exported earlier and that it says what the head says.
+// CheckHead verifies the signature of a head exported earlier, and that the signed payload equals its fields.
 func CheckHead(ctx context.Context, s store.Scope, signer Signer, h Head) error {
 	payload, err := signer.VerifyDocument(ctx, s, HeadType, h.Signature)
 	if err != nil {

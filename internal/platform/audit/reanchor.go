@@ -15,11 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// AnchorType is the typ header of a signed anchor, so that a head can never pass for one.
+// AnchorType is the typ header of a signed anchor. It keeps a head from being accepted as an anchor.
 const AnchorType = "audit-reanchor+jwt"
 
-// Anchor is what a re-anchoring says of an environment: the last link before it. Its signature is a compact JWS whose
-// payload has these fields.
+// Anchor names the last link of an environment before a re-anchoring. Its signature is a compact JWS whose payload has these
+// fields.
 type Anchor struct {
 	Environment string `json:"environment"`
 	Sequence    int64  `json:"sequence"`
@@ -28,14 +28,14 @@ type Anchor struct {
 	Reason      string `json:"reason"`
 }
 
-// Restore is a re-anchoring that the chain has.
+// Restore is a re-anchoring found in a chain.
 type Restore struct {
 	At       string `json:"at"`
 	Actor    string `json:"actor"`
 	Reason   string `json:"reason"`
 	Sequence int64  `json:"sequence"` // the last link before it
 	Adopted  int64  `json:"adopted"`  // entries written between the restore and the re-anchoring
-	Signed   bool   `json:"signed"`   // the signature was checked and holds
+	Signed   bool   `json:"signed"`   // the signature was verified
 }
 
 // Errors of Reanchor.
@@ -45,7 +45,7 @@ var (
 	ErrMoved       = errors.New("audit: entries were sealed meanwhile; stop the service and run it again")
 )
 
-// restoredSince reports whether an environment's log must be re-anchored, and how many entries wait for it.
+// restoredSince reports whether an environment's log must be re-anchored, and the number of entries that wait for it.
 func restoredSince(ctx context.Context, q *store.Q, s store.Scope, head store.AuditHead) (restored bool, late int64, err error) {
 	c, err := q.Audit().LogClock(ctx)
 	if err != nil {
@@ -59,18 +59,18 @@ func restoredSince(ctx context.Context, q *store.Q, s store.Scope, head store.Au
 	return ahead || late > 0, late, err
 }
 
-// Reanchoring lets the log go on behind a restore from a dump.
+// Reanchoring continues the log after the database was restored from a dump. A restore resets Postgres's transaction ids, which
+// order the log: without re-anchoring, new entries would sort before old ones and would never be sealed.
 type Reanchoring struct {
 	Verifier Verifier // with its Signer
 	Clock    clock.Clock
 	Actor    string
 	Reason   string
-	Accept   bool // re-anchor in spite of findings, which then stay findings
+	Accept   bool // re-anchor despite findings, which remain findings afterwards
 }
 
-// Run verifies every environment of the database by its chain's own links, moves the order of the log behind what was
-// restored, and appends to each environment a signed entry that names the last link before it. It returns what verify says
-// of each.
+// Run verifies every environment of the database, moves the order of new entries behind the restored ones, and appends to each
+// environment a signed entry that names the last link before it. It returns the verification result of each environment.
 func (r Reanchoring) Run(ctx context.Context) ([]Result, error) {
 	st := r.Verifier.Store
 	scopes, err := st.Environments().All(ctx)
@@ -107,7 +107,7 @@ type signedAnchor struct {
 	signature string
 }
 
-// anchors are signed ahead of the transaction that locks the log: an environment's first signing key is itself an entry.
+// anchors signs the anchors before the transaction that locks the log: an environment's first signing key adds an entry itself.
 func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results []Result) ([]signedAnchor, error) {
 	out := make([]signedAnchor, len(scopes))
 	at := apitime.Time(r.Clock.Now())
@@ -124,6 +124,7 @@ func (r Reanchoring) anchors(ctx context.Context, scopes []store.Scope, results 
 	return out, nil
 }
 
+// shift moves the log's order in one transaction, and fails with ErrMoved if a head changed since it was signed.
 func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope, anchors []signedAnchor) error {
 	if err := q.Audit().DisableTimeout(ctx); err != nil {
 		return err
@@ -152,11 +153,11 @@ func (r Reanchoring) shift(ctx context.Context, q *store.Q, scopes []store.Scope
 	return q.Notify(ctx, store.ChannelEvents, store.Reanchored)
 }
 
-// anchored holds a re-anchoring against the chain and against its signature.
-func (w *walk) anchored(ctx context.Context, q *store.Q, e models.Event) error {
+// anchored compares a re-anchoring with the chain and verifies its signature.
+func (w *traversal) anchored(ctx context.Context, q *store.Q, e models.Event) error {
 	f := factsOf(&e)
 	if f == nil {
-		return nil // past its retention; its place and digest hold
+		return nil // past its retention; its position and digest were verified
 	}
 	a := Anchor{Environment: w.scope.Environment, Hash: f.text("hash"), At: f.text("at"), Reason: f.text("reason")}
 	out := Restore{At: apitime.Time(e.At), Actor: e.Actor, Reason: a.Reason}
@@ -175,7 +176,7 @@ func (w *walk) anchored(ctx context.Context, q *store.Q, e models.Event) error {
 	}
 	if w.signer != nil {
 		payload, err := w.signer.VerifyDocument(ctx, w.scope, AnchorType, f.text("signature"))
-		wanted, _ := json.Marshal(a) // has only texts and a number
+		wanted, _ := json.Marshal(a) // cannot fail: strings and one number
 		if out.Signed = err == nil && bytes.Equal(payload, wanted); !out.Signed {
 			w.find(Altered, a.Sequence, e.ID, fmt.Sprintf("the re-anchoring of %s is not signed by a key of the environment", out.At))
 		}

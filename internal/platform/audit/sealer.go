@@ -10,18 +10,18 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// sealBatch bounds how many events one transaction seals.
+// sealBatch limits the events sealed in one transaction.
 const sealBatch = 1000
 
-// Sealer extends the chains. Any number of them may run: an environment's head is locked by one at a time.
+// Sealer extends the chains. Any number of sealers may run; each environment's head is locked by one at a time.
 type Sealer struct {
 	Store *store.Store
 	Clock clock.Clock
 	Log   *slog.Logger
-	Every time.Duration // pause between rounds; default one second
+	Every time.Duration // pause between rounds; default 1 s
 }
 
-// Run seals what was logged until ctx ends.
+// Run seals new events until ctx ends.
 func (s *Sealer) Run(ctx context.Context) {
 	every := s.Every
 	if every <= 0 {
@@ -44,14 +44,14 @@ func (s *Sealer) Run(ctx context.Context) {
 	}
 }
 
-// stuckEvery is after how many rounds a sealer looks whether the log can be sealed at all.
+// stuckEvery is the number of rounds after which a sealer checks whether the log can be sealed at all.
 const stuckEvery = 60
 
-// warnOfRestore says in the service's log that nothing can be sealed until the log is re-anchored.
+// warnOfRestore logs that nothing can be sealed until the log is re-anchored.
 func (s *Sealer) warnOfRestore(ctx context.Context) {
 	c, err := s.Store.Audit().LogClock(ctx)
 	if err != nil {
-		return // sealing fails too, and says so
+		return // sealing fails for the same reason and logs it
 	}
 	if last, err := s.Store.Audit().LastTxID(ctx); err == nil && last >= c.Next {
 		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
@@ -59,7 +59,7 @@ func (s *Sealer) warnOfRestore(ctx context.Context) {
 	}
 }
 
-// SealAll seals everything that can be sealed now, in every environment, and answers how many events that were.
+// SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed.
 func (s *Sealer) SealAll(ctx context.Context) (int, error) {
 	environments, err := s.Store.Audit().UnsealedEnvironments(ctx)
 	if err != nil {
@@ -81,7 +81,8 @@ func (s *Sealer) SealAll(ctx context.Context) (int, error) {
 	return total, nil
 }
 
-// Seal links at most one batch of an environment's events to its chain. It answers 0 where another sealer is at work.
+// Seal links at most one batch of an environment's events to its chain and returns their number. It returns 0 if another sealer
+// holds the lock.
 func (s *Sealer) Seal(ctx context.Context, environment string) (sealed int, err error) {
 	err = s.Store.Write(ctx, func(q *store.Q) error {
 		head, mine, err := q.Audit().LockHead(ctx, environment, Genesis(environment))
@@ -99,7 +100,7 @@ func (s *Sealer) Seal(ctx context.Context, environment string) (sealed int, err 
 	return sealed, err
 }
 
-// link chains rows onto the head, which moves to the last of them.
+// link chains rows onto the head and moves the head to the last of them.
 func link(head *store.AuditHead, rows []models.Event, at time.Time) []store.AuditLink {
 	links := make([]store.AuditLink, len(rows))
 	for i, e := range rows {

@@ -10,14 +10,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// The kinds of finding about what is stored, as opposed to the log itself.
+// The kinds of finding about stored data, as opposed to the log itself.
 const (
-	Contradicted Kind = "contradicted" // what is stored is not what the log says
-	Unsupported  Kind = "unsupported"  // something is stored that no entry of the log made
-	Missing      Kind = "missing"      // an entry tells of something that is gone, and no entry of its removal
+	Contradicted Kind = "contradicted" // stored data differs from the log
+	Unsupported  Kind = "unsupported"  // stored data without an entry in the log
+	Missing      Kind = "missing"      // data named by an entry is missing, without an entry of its removal
 )
 
-// State counts what was compared with the log.
+// State counts the resources compared with the log.
 type State struct {
 	Decisions  int64 `json:"decisions"`
 	Challenges int64 `json:"challenges"`
@@ -27,26 +27,27 @@ type State struct {
 	Templates  int64 `json:"templates"`
 	Passkeys   int64 `json:"passkeys"`
 	Erasures   int64 `json:"erasures"`
-	Removed    int64 `json:"removed"` // decisions that an erasure or retention removed, as the log says
+	Removed    int64 `json:"removed"` // decisions that an erasure or retention removed, according to the log
 }
 
-// statePage is how many decisions or subjects are read at once; with what hangs on each it bounds the memory of an audit.
+// statePage is the number of decisions or subjects read at once. It bounds the memory of an audit.
 const statePage = 200
 
-// shortestRetention of decisions and of entries that can be set (internal/subject/upkeep).
+// shortestRetention is the shortest retention that can be configured for decisions and for entries (internal/subject/upkeep).
 const shortestRetention = 30 * 24 * time.Hour
 
-// reconciliation compares what is stored in one environment with its log, on one snapshot.
+// reconciliation compares the stored data of one environment with its log, in one snapshot.
 type reconciliation struct {
 	q        *store.Q
 	scope    store.Scope
 	state    State
 	findings []Finding
 	progress func(step string, done int64)
-	retained time.Time // decisions from before it may be gone
-	silent   time.Time // entries from before it may have lost their personal part
+	retained time.Time // older decisions may have been removed
+	silent   time.Time // older entries may have lost their personal data
 }
 
+// full reports whether the limit of findings is reached.
 func (r *reconciliation) full() bool { return len(r.findings) >= maxFindings }
 
 func (r *reconciliation) found(f Finding) {
@@ -55,6 +56,7 @@ func (r *reconciliation) found(f Finding) {
 	}
 }
 
+// run compares decisions first, then subjects, erasures and erased entries; it stops when the findings are full.
 func (r *reconciliation) run(ctx context.Context) error {
 	var err error
 	if r.retained, err = r.q.Audit().RetainedFrom(ctx, r.scope, store.ExpiringAuthorizations, shortestRetention); err != nil {
@@ -71,7 +73,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 	return nil
 }
 
-// decisions holds every decision in the log against what is stored of it, a page at a time.
+// decisions compares every decision of the log with its stored rows, a page at a time.
 func (r *reconciliation) decisions(ctx context.Context) error {
 	var after store.RowPosition
 	for !r.full() {
@@ -92,6 +94,7 @@ func (r *reconciliation) decisions(ctx context.Context) error {
 	return nil
 }
 
+// page compares one page of decisions; those missing because of an erasure or retention are counted as removed.
 func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) error {
 	var uids []string
 	var times []time.Time
@@ -132,6 +135,7 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 	return nil
 }
 
+// compare adds the contradictions of one decision and counts the rows compared.
 func (r *reconciliation) compare(d store.DecisionRecord) {
 	if d.Challenge != nil {
 		r.state.Challenges++
@@ -147,15 +151,16 @@ func (r *reconciliation) compare(d store.DecisionRecord) {
 	}
 }
 
+// unlogged finds stored decisions without an entry in the log.
 func (r *reconciliation) unlogged(ctx context.Context) error {
 	ids, err := r.q.Audit().UnloggedDecisions(ctx, r.scope, maxFindings)
 	for _, id := range ids {
-		r.found(Finding{Kind: Unsupported, Target: id, Detail: "the decision is stored and no entry of the log tells of it"})
+		r.found(Finding{Kind: Unsupported, Target: id, Detail: "the decision is stored without an entry in the log"})
 	}
 	return err
 }
 
-// comparison gathers what differs between what is stored of one thing and what the log says of it.
+// comparison collects the differences between one stored resource and the log.
 type comparison struct {
 	target   string
 	event    string
@@ -166,7 +171,7 @@ func (c *comparison) add(k Kind, field, wanted, found, detail string) {
 	c.findings = append(c.findings, Finding{Kind: k, Event: c.event, Target: c.target, Field: field, Wanted: wanted, Found: found, Detail: detail})
 }
 
-// same requires a stored value to be the logged one.
+// same adds a finding if the stored value differs from the logged one.
 func (c *comparison) same(field, wanted, found string) {
 	if wanted != found {
 		c.add(Contradicted, field, wanted, found, fmt.Sprintf("%s: the log says %s, stored is %s", field, quoted(wanted), quoted(found)))
@@ -183,18 +188,19 @@ func quoted(s string) string {
 // facts is the data of an entry; nil if it is erased.
 type facts map[string]any
 
+// factsOf decodes the data of an entry; nil for no entry, erased data or unreadable data.
 func factsOf(e *models.Event) facts {
 	if e == nil || e.Data == nil {
 		return nil
 	}
 	var out facts
 	if json.Unmarshal(e.Data, &out) != nil {
-		return nil // the walk of the chain says that the entry was altered
+		return nil // the check of the chain reports the entry as altered
 	}
 	return out
 }
 
-// text is a field as it is compared: a string as it is, anything else as JSON, nothing for a field that is not there.
+// text returns a field for comparison: a string unchanged, anything else as JSON, "" for a missing field.
 func (f facts) text(name string) string {
 	switch v := f[name].(type) {
 	case nil:
@@ -207,7 +213,7 @@ func (f facts) text(name string) string {
 	}
 }
 
-// words is a list of texts; never nil.
+// words returns a list of strings; never nil.
 func (f facts) words(name string) []string {
 	list, _ := f[name].([]any)
 	out := make([]string, len(list))

@@ -137,7 +137,7 @@ func TestTrailShowsContradictionsAndWhatExpired(t *testing.T) {
 	last := trail.Decisions[2]
 	require.Equal(t, "expired", last.Proof.Status, "an active proof whose time is over has expired")
 	require.NotEmpty(t, last.Contradictions)
-	require.Equal(t, audit.Unsupported, last.Contradictions[0].Kind, "no entry of the log tells of these decisions")
+	require.Equal(t, audit.Unsupported, last.Contradictions[0].Kind, "these decisions have no entry in the log")
 }
 
 // BenchmarkVerifyState measures the comparison of what is stored with the log, and the memory that it needs: one iteration

@@ -11,14 +11,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// subjectTypes are the entries that say how a subject, its templates and its passkeys stand.
+// subjectTypes are the entries that record the state of a subject, its templates and its passkeys.
 var subjectTypes = []string{
 	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
 	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
 	string(events.TemplateReset), string(events.PasskeyRegistered), string(events.PasskeyRevoked),
 }
 
-// subjects holds every stored subject against the log, a page at a time, then looks for those that are gone.
+// subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
 func (r *reconciliation) subjects(ctx context.Context) error {
 	var after store.RowPosition
 	for !r.full() {
@@ -31,7 +31,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 			r.state.Templates += int64(len(s.Templates))
 			r.state.Passkeys += int64(len(s.Passkeys))
 			if s.Subject.CreatedAt.Before(r.silent) || s.Subject.Status == models.SubjectErasing {
-				continue // its first entries are past their retention, or its rows go before its entries
+				continue // its first entries are past their retention, or an erasure has removed its rows already
 			}
 			for _, f := range subjectContradictions(s) {
 				r.found(f)
@@ -51,7 +51,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 	return err
 }
 
-// subjectContradictions holds a subject against its entries.
+// subjectContradictions compares a subject with its entries.
 func subjectContradictions(s store.SubjectRecord) []Finding {
 	c := &comparison{target: s.Subject.UID}
 	log := subjectAccount{passkeys: map[string]bool{}}
@@ -71,7 +71,7 @@ func subjectContradictions(s store.SubjectRecord) []Finding {
 	return c.findings
 }
 
-// subjectAccount is what the log says of a subject.
+// subjectAccount is the state of a subject according to the log.
 type subjectAccount struct {
 	created           *models.Event
 	revoked           bool
@@ -80,16 +80,16 @@ type subjectAccount struct {
 	passkeys          map[string]bool // true once revoked
 }
 
-// templateMove is an entry that put a version of a template in force, or none. The version is named by its own id, or by
-// the enrollment that learned it. A move without modality is a reset of all.
+// templateMove is an entry that activated a version of a template, or deactivated all. The version is named by its own id, or by
+// the enrollment that trained it. A move without modality is a reset of all templates.
 type templateMove struct {
 	source     string
 	modalities []string
-	device     string // empty in entries of enrollments that did not say so
+	device     string // empty in enrollment entries of earlier versions
 }
 
-// about reports whether the move is about the templates of the row's kind. Unsure is one that may be: its entry does not say
-// the device class.
+// about reports whether the move concerns the templates of the row's kind. It is unsure if the entry does not name the device
+// class.
 func (m templateMove) about(t models.Template) (concerned, unsure bool) {
 	if m.modalities == nil || m.names(t) {
 		return true, false
@@ -100,10 +100,12 @@ func (m templateMove) about(t models.Template) (concerned, unsure bool) {
 	return m.device == t.DeviceClass, m.device == ""
 }
 
+// names reports whether the move activated this very version.
 func (m templateMove) names(t models.Template) bool {
 	return m.source == t.ID || t.Origin == models.OriginEnrollment && m.source == t.OriginRef
 }
 
+// status returns the subject's status according to its last entry.
 func (a *subjectAccount) status() string {
 	if a.revoked {
 		return string(models.SubjectRevoked)
@@ -111,6 +113,7 @@ func (a *subjectAccount) status() string {
 	return string(models.SubjectActive)
 }
 
+// apply updates the account with one entry.
 func (a *subjectAccount) apply(e *models.Event) {
 	f := factsOf(e)
 	switch events.Type(e.Type) {
@@ -135,8 +138,8 @@ func (a *subjectAccount) apply(e *models.Event) {
 	}
 }
 
-// templates requires of every version a source in the log, and of the version in force that it is the last one that the log
-// put in force. Versions that are no longer in force may be gone: retention and newer versions remove them.
+// templates requires an entry in the log for every stored version, and that the active version is the last one that the log
+// activated. Inactive versions may be missing: retention and newer versions remove them.
 func (c *comparison) templates(rows []models.Template, log []templateMove) {
 	for _, t := range rows {
 		if !slices.ContainsFunc(log, func(m templateMove) bool { return m.names(t) }) {
@@ -149,7 +152,7 @@ func (c *comparison) templates(rows []models.Template, log []templateMove) {
 	}
 }
 
-// lastMove is the last entry about the templates of the row's kind. It is not sure if an entry behind it may be about them.
+// lastMove returns the last entry about the templates of the row's kind. It is not sure if a later entry may concern them.
 func lastMove(log []templateMove, t models.Template) (last templateMove, sure bool) {
 	sure = true
 	for _, m := range log {
@@ -162,6 +165,7 @@ func lastMove(log []templateMove, t models.Template) (last templateMove, sure bo
 	return last, sure
 }
 
+// inForce compares the active version with the last move.
 func (c *comparison) inForce(t models.Template, last templateMove) {
 	switch active := t.Status == models.TemplateActive; {
 	case active && !last.names(t):
@@ -171,6 +175,7 @@ func (c *comparison) inForce(t models.Template, last templateMove) {
 	}
 }
 
+// passkeys requires an entry for every stored passkey, and the status that the log records.
 func (c *comparison) passkeys(rows []models.Passkey, log map[string]bool) {
 	stored := map[string]bool{}
 	for _, p := range rows {

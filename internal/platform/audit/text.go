@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// WriteText writes the account for a person to read.
+// WriteText writes the trail as plain text for a person to read.
 func (t Trail) WriteText(w io.Writer) error {
 	p := &printer{w: w}
 	subject := t.Subject
@@ -48,7 +48,7 @@ func (t Trail) WriteText(w io.Writer) error {
 	return p.err
 }
 
-// contradictions prints, ahead of all else, where what is stored is not what the log says.
+// contradictions prints first the differences between stored data and the log.
 func (p *printer) contradictions(decisions []Decision) {
 	title := "CONTRADICTION: what is stored is not what the audit log says"
 	for _, d := range decisions {
@@ -63,11 +63,11 @@ func (p *printer) contradictions(decisions []Decision) {
 	}
 }
 
-// printer keeps the first error, so that the account can be written without a check at every line.
+// printer stores the first write error, so that the calls need no check each.
 type printer struct {
 	w      io.Writer
 	err    error
-	policy string // content hash of the text that was printed last
+	policy string // content hash of the policy printed last
 }
 
 func (p *printer) line(indent int, format string, args ...any) {
@@ -77,6 +77,7 @@ func (p *printer) line(indent int, format string, args ...any) {
 	}
 }
 
+// decision prints one decision with its policy, evidence, challenge, hold, proof and outcome.
 func (p *printer) decision(n int, d Decision) {
 	p.line(0, "%d. Decided %s at %s (%s)", n, strings.ToUpper(d.Decision), d.At, d.ID)
 	p.line(1, "mode %s, asked by %s for audience %s", d.Mode, d.Credential, d.Audience)
@@ -109,7 +110,7 @@ func (p *printer) decision(n int, d Decision) {
 	}
 }
 
-// short tells a decision and what became of it in a few words.
+// short prints a decision and its consequences in a few words.
 func (p *printer) short(d Decision) {
 	p.line(1, "%s  %s: %s", d.At, strings.ToUpper(d.Decision), list(d.ReasonCodes))
 	if c := d.Challenge; c != nil {
@@ -126,7 +127,7 @@ func (p *printer) short(d Decision) {
 	}
 }
 
-// requirements prints the policy's text, once for decisions in a row that were made under the same.
+// requirements prints the policy's text, once for consecutive decisions under the same policy.
 func (p *printer) requirements(v Policy) {
 	if p.policy == v.ContentHash {
 		p.line(2, "its text is above")
@@ -143,7 +144,7 @@ func (p *printer) requirements(v Policy) {
 	}
 }
 
-// explanation prints a line a requirement, those that failed marked. One written by another version is shown as it is.
+// explanation prints one line per requirement and marks those that failed. A format of another version is printed as stored.
 func (p *printer) explanation(raw json.RawMessage) {
 	var checks []struct {
 		Requirement, Wanted, Found, Effect string
@@ -208,6 +209,7 @@ func (p *printer) proof(f Proof) {
 	}
 }
 
+// json prints a document indented; it is printed as stored if it is not JSON.
 func (p *printer) json(indent int, raw json.RawMessage) {
 	var out bytes.Buffer
 	prefix := strings.Repeat("  ", indent)

@@ -13,19 +13,19 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Trail is the account of one authorization: what was decided, on what evidence, under which policy text, who resolved it
-// and when, and what became of the proof.
+// Trail is the record of one authorization: the decisions, their evidence and policy texts, who resolved them and when, and
+// the fate of the proof.
 type Trail struct {
 	Environment   string            `json:"environment"`
-	Authorization string            `json:"authorization"` // the one that was asked for
-	Subject       string            `json:"subject"`       // empty where it was erased
+	Authorization string            `json:"authorization"` // the requested one
+	Subject       string            `json:"subject"`       // empty if it was erased
 	Action        string            `json:"action"`
-	Decisions     []Decision        `json:"decisions"` // the chain it belongs to, the first one first
+	Decisions     []Decision        `json:"decisions"` // the chain of follow-up decisions that it belongs to, oldest first
 	Log           []LogLine         `json:"log"`
 	Workflows     []WorkflowHistory `json:"workflows"`
 }
 
-// Decision is one decision of the chain with all that hangs on it.
+// Decision is one decision of the chain with the rows that belong to it.
 type Decision struct {
 	ID             string          `json:"id"`
 	Parent         *string         `json:"parent"`
@@ -47,10 +47,10 @@ type Decision struct {
 	Proof          *Proof          `json:"proof"`
 	Outcome        *string         `json:"outcome"`
 	OutcomeAt      *string         `json:"outcome_reported_at"`
-	Contradictions []Finding       `json:"contradictions"` // where what is stored is not what the log says
+	Contradictions []Finding       `json:"contradictions"` // differences between stored data and the log
 }
 
-// Evidence sums up the assurance profile of a decision.
+// Evidence summarizes the assurance profile of a decision.
 type Evidence struct {
 	Session      *string  `json:"session"`
 	Coverage     string   `json:"coverage"`
@@ -71,7 +71,7 @@ type Claim struct {
 	ReasonCodes []string `json:"reason_codes"`
 }
 
-// Policy is the contract a decision was made under.
+// Policy is the policy version that the decision was made under.
 type Policy struct {
 	Version      int             `json:"version"`
 	ContentHash  string          `json:"content_hash"`
@@ -80,11 +80,11 @@ type Policy struct {
 	ActivatedBy  *string         `json:"activated_by"`
 }
 
-// Challenge is the step-up that a decision asked for.
+// Challenge is the step-up that the decision required.
 type Challenge struct {
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
-	Display   json.RawMessage `json:"display"` // what the person was shown
+	Display   json.RawMessage `json:"display"` // the text that the person was shown
 	ExpiresAt string          `json:"expires_at"`
 	SettledAt *string         `json:"settled_at"`
 	Method    *string         `json:"method"`
@@ -93,7 +93,7 @@ type Challenge struct {
 	Child     *string         `json:"child_authorization"`
 }
 
-// Hold is the review that a decision asked for.
+// Hold is the review that the decision required.
 type Hold struct {
 	Status     string   `json:"status"`
 	OpenedAt   string   `json:"opened_at"`
@@ -105,7 +105,7 @@ type Hold struct {
 	Reviews    []Review `json:"reviews"`
 }
 
-// Review is what one reviewer said.
+// Review is one reviewer's resolution.
 type Review struct {
 	Reviewer   string  `json:"reviewer"`
 	Resolution string  `json:"resolution"`
@@ -113,7 +113,7 @@ type Review struct {
 	NoteDigest *string `json:"note_digest"`
 }
 
-// Proof is the fate of a proof; its compact form is never shown.
+// Proof is the state of a proof; its compact form is never shown.
 type Proof struct {
 	ID            string  `json:"id"`
 	Status        string  `json:"status"`
@@ -134,31 +134,31 @@ type LogLine struct {
 	Actor     string  `json:"actor"`
 	RequestID *string `json:"request_id"`
 	Workflow  *string `json:"workflow_id"`
-	Sequence  int64   `json:"sequence"` // of its link in the chain; 0 for one that is not sealed yet
+	Sequence  int64   `json:"sequence"` // of its link in the chain; 0 if it is not sealed yet
 }
 
-// WorkflowHistory is what a run's history shows of the chain.
+// WorkflowHistory is the Temporal history of a workflow run that belongs to the chain.
 type WorkflowHistory struct {
 	ID     string         `json:"id"`
 	Run    string         `json:"run"`
-	Status string         `json:"status"` // "unknown" where the history is past its retention
+	Status string         `json:"status"` // "unknown" if the history is past its retention
 	Lines  []HistoryEvent `json:"events"`
 }
 
-// HistoryEvent is one event of a run.
+// HistoryEvent is one event of a workflow run.
 type HistoryEvent struct {
 	At     string `json:"at"`
 	Type   string `json:"type"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// Histories reads workflow histories. It answers a run that is unknown with the status "unknown".
+// Histories reads workflow histories. A run that is unknown to Temporal is returned with the status "unknown".
 type Histories interface {
 	Histories(ctx context.Context, challenges, holds []string) ([]WorkflowHistory, error)
 }
 
-// TrailOf puts the account of an authorization together, as of now, and holds it against the log. Histories may be nil: then
-// it is Postgres's account alone.
+// TrailOf assembles the trail of an authorization as of now and compares it with the log. Histories may be nil: the trail then
+// has no workflow histories. It returns store.ErrNotFound for an authorization outside the scope.
 func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h Histories) (Trail, error) {
 	t := Trail{Environment: s.Environment, Authorization: id, Workflows: []WorkflowHistory{}}
 	now, err := st.Time(ctx)
@@ -195,6 +195,7 @@ func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h H
 	return t, err
 }
 
+// histories reads the workflow runs of the chain's challenges and holds.
 func histories(ctx context.Context, h Histories, decisions []Decision) ([]WorkflowHistory, error) {
 	var challenges, holds []string
 	for _, d := range decisions {
@@ -211,22 +212,22 @@ func histories(ctx context.Context, h Histories, decisions []Decision) ([]Workfl
 	return h.Histories(ctx, challenges, holds)
 }
 
-// contradictions holds what is stored of one decision against the log.
+// contradictions compares one stored decision with the log.
 func contradictions(ctx context.Context, q *store.Q, s store.Scope, id string) ([]Finding, error) {
 	d, err := q.Audit().RecordOf(ctx, s, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return []Finding{{Kind: Unsupported, Target: id, Detail: "the decision is stored and no entry of the log tells of it"}}, nil
+		return []Finding{{Kind: Unsupported, Target: id, Detail: "the decision is stored without an entry in the log"}}, nil
 	}
 	return append([]Finding{}, Contradictions(d)...), err
 }
 
-// sealedLog is what the chain says of some entries.
+// sealedLog holds the chain's record of some entries.
 type sealedLog struct {
-	sequence map[string]int64 // by entry; those that are not sealed yet are not in it
+	sequence map[string]int64 // by event id; absent for entries not sealed yet
 	findings []Finding
 }
 
-// checkLog holds entries against their links: an entry that was altered is no witness.
+// checkLog compares entries with their links. An altered entry is reported and proves nothing.
 func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Event) (sealedLog, error) {
 	out := sealedLog{sequence: map[string]int64{}}
 	links, err := q.Audit().LinksOf(ctx, s, rows)
@@ -271,7 +272,7 @@ func decisionOf(a models.Authorization, rows store.Trail, now time.Time) Decisio
 
 func evidenceOf(a models.Authorization) Evidence {
 	e := Evidence{Coverage: a.Coverage, Insufficient: a.Insufficient}
-	// A profile written by another version is shown as far as it is understood.
+	// A profile written by another version is shown as far as it can be decoded.
 	_ = json.Unmarshal(a.Assurance, &e)
 	e.Session = a.SessionID
 	return e
@@ -287,7 +288,7 @@ func policyOf(a models.Authorization, versions []models.PolicyVersion) Policy {
 	return p
 }
 
-// asOf is a state at a time: one that still waits is expired once its time is over, whether or not a timer said so.
+// asOf returns a state as of now: one that still waits is expired once its time is over, even if its timer has not fired.
 func asOf(status, waiting string, until, now time.Time) string {
 	if status == waiting && !now.Before(until) {
 		return "expired"
@@ -313,7 +314,7 @@ func document(raw models.JSON) json.RawMessage {
 	return json.RawMessage(raw)
 }
 
-// describe is the catalogue's sentence for a type.
+// describe returns the catalogue's description of a type.
 func describe(t string) string {
 	d, _ := events.Lookup(events.Type(t))
 	return d.Description

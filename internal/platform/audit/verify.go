@@ -11,21 +11,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Kind says what is wrong at one place of the chain.
+// Kind classifies a finding.
 type Kind string
 
 // The kinds of finding.
 const (
-	Altered   Kind = "altered"   // an entry is not what was sealed
-	Removed   Kind = "removed"   // a link or an entry is gone
-	Inserted  Kind = "inserted"  // an entry stands before the head and was never sealed
-	Reordered Kind = "reordered" // links do not follow each other
+	Altered   Kind = "altered"   // an entry differs from its sealed digest
+	Removed   Kind = "removed"   // a link or an entry is missing
+	Inserted  Kind = "inserted"  // an entry precedes the head and was never sealed
+	Reordered Kind = "reordered" // links are not in sequence
 	Truncated Kind = "truncated" // the chain ends before its head, or before a head exported earlier
 	Restored  Kind = "restored"  // the database was restored from a dump, and its log was not re-anchored
 )
 
-// Finding is one fault and where it is. Sequence is the number of the link, 0 if there is none. A fault of what is stored
-// names it, the field, what the log says and what is stored.
+// Finding is one fault and its position. Sequence is the number of the link, 0 if there is none. A fault of stored data names
+// the resource (Target), the field, the logged value (Wanted) and the stored value (Found).
 type Finding struct {
 	Kind     Kind   `json:"kind"`
 	Sequence int64  `json:"sequence"`
@@ -37,47 +37,48 @@ type Finding struct {
 	Detail   string `json:"detail"`
 }
 
-// Result is what a walk of a chain found.
+// Result is the result of verifying one environment.
 type Result struct {
 	Environment string    `json:"environment"`
-	Entries     int64     `json:"entries"` // links walked
-	Erased      int64     `json:"erased"`  // entries whose personal part was erased; their place and digest hold
+	Entries     int64     `json:"entries"` // links verified
+	Erased      int64     `json:"erased"`  // entries whose personal part was erased; their position and digest were verified
 	Waiting     int64     `json:"waiting"` // entries not sealed yet
 	Sequence    int64     `json:"sequence"`
 	Hash        string    `json:"hash"`
-	State       State     `json:"state"`    // what was compared with the log
+	State       State     `json:"state"`    // the stored data compared with the log
 	Restored    []Restore `json:"restored"` // re-anchorings after a restore, in order
 	Findings    []Finding `json:"findings"`
 }
 
-// Intact reports whether nothing is wrong.
+// Intact reports whether there are no findings.
 func (r Result) Intact() bool { return len(r.Findings) == 0 }
 
 const (
 	walkBatch   = 2000
-	maxFindings = 100 // after so many the rest tells nothing new
+	maxFindings = 100 // verification stops reporting after so many
 )
 
-// Verifier verifies environments. Progress, if set, hears how far it is; it must return at once.
+// Verifier verifies environments. Progress, if set, is called with a step and the number of items done; it must not block.
 type Verifier struct {
 	Store    *store.Store
 	Signer   Signer // checks the signatures of re-anchorings; nil leaves them unchecked
 	Progress func(step string, done int64)
 }
 
-// Verify is Verifier.Verify without progress.
+// Verify verifies an environment without progress or signatures of re-anchorings.
 func Verify(ctx context.Context, st *store.Store, s store.Scope, earlier *Head) (Result, error) {
 	return Verifier{Store: st}.Verify(ctx, s, earlier)
 }
 
-// Verify walks an environment's chain, then holds what is stored against its entries, both on one snapshot and a page at a
-// time. A head exported earlier, if given, must still be in the chain: it is what shows that the whole of it was rewritten.
+// Verify checks every link of an environment's chain, then compares the stored data with the entries, both in one snapshot and
+// a page at a time. A head exported earlier, if given, must still be in the chain: it reveals that the whole chain was rewritten,
+// which the chain alone cannot.
 func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Result, error) {
 	progress := v.Progress
 	if progress == nil {
 		progress = func(string, int64) {}
 	}
-	w := walk{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
+	w := traversal{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
 		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
 		if err := q.Audit().DisableTimeout(ctx); err != nil {
@@ -94,20 +95,22 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	return w.result, err
 }
 
-type walk struct {
+// traversal is the state of one verification of a chain.
+type traversal struct {
 	scope    store.Scope
 	earlier  *Head
 	result   Result
-	hash     []byte // of the last link walked
+	hash     []byte // of the last link verified
 	seq      int64
 	position store.Position
-	matched  bool // earlier was seen
+	matched  bool // the earlier head is in the chain
 	progress func(step string, done int64)
 	signer   Signer
 	anchors  []models.Event // entries of re-anchorings
 }
 
-func (w *walk) run(ctx context.Context, q *store.Q) error {
+// run verifies the links in order, then the end of the chain, the gaps and the re-anchorings.
+func (w *traversal) run(ctx context.Context, q *store.Q) error {
 	w.hash = Genesis(w.scope.Environment)
 	w.matched = w.earlier == nil || w.earlier.Sequence == 0
 	head, err := q.Audit().Head(ctx, w.scope)
@@ -138,9 +141,9 @@ func (w *walk) run(ctx context.Context, q *store.Q) error {
 	return w.gaps(ctx, q, head)
 }
 
-// gaps looks for entries before the head that are in no link. After a restore those that were written since are not
-// slipped in: they wait for the log to be re-anchored.
-func (w *walk) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error {
+// gaps finds entries before the head that are in no link. Entries written after a restore are no insertions: they wait for the
+// log to be re-anchored.
+func (w *traversal) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error {
 	restored, late, err := restoredSince(ctx, q, w.scope, head)
 	if err != nil {
 		return err
@@ -160,14 +163,14 @@ func (w *walk) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error
 	return nil
 }
 
-// check holds one link against the one before and against its event, then goes on from what is stored, so that one
-// fault is told once.
-func (w *walk) check(l store.AuditLink) {
+// check compares one link with its predecessor and with its event. It then continues from the stored values, so that one fault
+// is reported once.
+func (w *traversal) check(l store.AuditLink) {
 	w.result.Entries++
 	if l.Seq != w.seq+1 {
 		w.find(Removed, w.seq+1, "", fmt.Sprintf("links %d to %d are missing", w.seq+1, l.Seq-1))
 	} else if !bytes.Equal(l.Previous, w.hash) {
-		w.find(Reordered, l.Seq, l.EventID, "the link does not follow the one before it")
+		w.find(Reordered, l.Seq, l.EventID, "the link does not follow the previous link")
 	}
 	w.checkEvent(l)
 	w.hash, w.seq = l.Hash, l.Seq
@@ -179,7 +182,8 @@ func (w *walk) check(l store.AuditLink) {
 	}
 }
 
-func (w *walk) checkEvent(l store.AuditLink) {
+// checkEvent requires that the link's event exists and has the digest that was sealed.
+func (w *traversal) checkEvent(l store.AuditLink) {
 	if l.Event == nil {
 		w.find(Removed, l.Seq, l.EventID, "the entry is gone")
 		return
@@ -206,7 +210,8 @@ func (w *walk) checkEvent(l store.AuditLink) {
 	w.position = at
 }
 
-func (w *walk) end(head store.AuditHead) {
+// end compares the last link with the stored head and with the head exported earlier.
+func (w *traversal) end(head store.AuditHead) {
 	w.result.Sequence, w.result.Hash = w.seq, Text(w.hash)
 	if w.seq < head.Seq {
 		w.find(Truncated, w.seq+1, "", fmt.Sprintf("links %d to %d are missing: the head is at %d", w.seq+1, head.Seq, head.Seq))
@@ -218,6 +223,7 @@ func (w *walk) end(head store.AuditHead) {
 	}
 }
 
-func (w *walk) find(k Kind, seq int64, event, detail string) {
+// find adds a finding, up to the limit.
+func (w *traversal) find(k Kind, seq int64, event, detail string) {
 	w.result.Findings = append(w.result.Findings, Finding{Kind: k, Sequence: seq, Event: event, Detail: detail})
 }

@@ -1,6 +1,6 @@
-// Package clock gives time to everything that needs it, so that tests can move it.
-// It holds no state of the product and does no I/O; nothing else in the module may call time.Now
-// where the value is stored, compared or answered.
+// Package clock provides the current time behind an interface, so that tests can control it.
+//
+// It may not do I/O. No other package may call time.Now for a value that is stored, compared or returned.
 package clock
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Clock tells the present time. Values are UTC, rounded to the microsecond: what Postgres keeps.
+// Clock returns the current time. Values are in UTC and truncated to the microsecond, the resolution of Postgres.
 type Clock interface {
 	Now() time.Time
 }
@@ -20,7 +20,7 @@ func (system) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecon
 // System is the machine's clock.
 func System() Clock { return system{} }
 
-// Offset is a clock that runs d ahead of another (behind, where d is negative).
+// Offset returns a clock that runs d ahead of another, or behind if d is negative.
 func Offset(c Clock, d time.Duration) Clock { return offset{c, d} }
 
 type offset struct {
@@ -39,7 +39,7 @@ type Fake struct {
 // NewFake returns a clock standing at t.
 func NewFake(t time.Time) *Fake { return &Fake{now: t.UTC()} }
 
-// Now returns where the clock stands.
+// Now returns the time that the clock was set to.
 func (f *Fake) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +53,7 @@ func (f *Fake) Advance(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// Set puts the clock at t.
+// Set moves the clock to t, which may be in its past.
 func (f *Fake) Set(t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

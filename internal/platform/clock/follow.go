@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// Tolerance is how far a clock may be from the one it follows before it is corrected: a machine whose clock is kept by NTP
-// is left alone.
+// Tolerance is the deviation that is not corrected. The clock of a machine synchronized by NTP stays below it.
 const Tolerance = 100 * time.Millisecond
 
-// Following is a clock that follows an authority (the database's clock), so that replicas agree on the time although one of
-// them has its clock off. Between measurements it runs by its own.
+// Following is a clock corrected by an authority, the database's clock, so that replicas agree on the time even if the clock of
+// one of them is wrong. Between measurements it advances by its own clock. It is safe for concurrent use.
 type Following struct {
 	own   Clock
 	ahead atomic.Int64 // nanoseconds that own is ahead of the authority; 0 within the tolerance
 }
 
-// Follow makes a clock that runs by its own until it is measured.
+// Follow returns a clock that is uncorrected until the first Measure.
 func Follow(own Clock) *Following { return &Following{own: own} }
 
-// Now is the authority's time as far as it is known.
+// Now returns the authority's time as estimated by the last measurement.
 func (f *Following) Now() time.Time { return f.own.Now().Add(-f.Ahead()) }
 
-// Ahead is by how much the clock's own time is corrected: positive where it is ahead of the authority.
+// Ahead returns the correction: positive if the own clock is ahead of the authority, 0 within the tolerance.
 func (f *Following) Ahead() time.Duration { return time.Duration(f.ahead.Load()) }
 
-// Measure asks the authority for its time and corrects by it. An answer that took longer than a second says too little
-// and changes nothing.
+// Measure asks the authority for its time and updates the correction. Half of the round trip is assumed to be the way there. A
+// response that took longer than 1 s is too imprecise and changes nothing, like an error.
 func (f *Following) Measure(ctx context.Context, ask func(context.Context) (time.Time, error)) error {
 	before := f.own.Now()
 	authority, err := ask(ctx)

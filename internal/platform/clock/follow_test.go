@@ -36,14 +36,14 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// What cannot be asked, or answers too late to tell, changes nothing.
-func TestFollowingKeepsWhatItKnows(t *testing.T) {
+// A failed or slow measurement changes nothing.
+func TestFollowingIgnoresFailedAndSlowMeasurements(t *testing.T) {
 	t.Parallel()
 	truth := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	own := clock.NewFake(truth.Add(time.Minute))
 	f := clock.Follow(own)
 	require.NoError(t, f.Measure(t.Context(), func(context.Context) (time.Time, error) { return truth, nil }))
-	away := errors.New("away")
+	away := errors.New("unavailable")
 	require.ErrorIs(t, f.Measure(t.Context(), func(context.Context) (time.Time, error) { return time.Time{}, away }), away)
 	require.NoError(t, f.Measure(t.Context(), func(context.Context) (time.Time, error) {
 		own.Advance(3 * time.Second)
@@ -53,8 +53,7 @@ func TestFollowingKeepsWhatItKnows(t *testing.T) {
 	require.Equal(t, truth.Add(3*time.Second), f.Now())
 }
 
-// The time that the question takes is halved.
-func TestFollowingAllowsForTheWay(t *testing.T) {
+func TestFollowingAllowsForHalfTheRoundTrip(t *testing.T) {
 	t.Parallel()
 	truth := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	own := clock.NewFake(truth.Add(10 * time.Second))

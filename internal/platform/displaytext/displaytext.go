@@ -1,6 +1,7 @@
-// Package displaytext checks names and descriptions that people are shown. A line break or a control of direction in the
-// name of an organisation can make a page, a mail or a log line say something else than was meant. It judges characters
-// only: lengths are the caller's.
+// Package displaytext rejects characters that are unsafe in names and descriptions shown to people. A line break or a
+// bidirectional control in the name of an organisation can change the meaning of a page, a mail or a log line (Unicode TR 36).
+//
+// It checks characters only; lengths are up to the caller.
 package displaytext
 
 import (
@@ -11,10 +12,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// FaultType is the type of the 422 detail of a text with a character that it must not have.
+// FaultType is the type of the 422 detail for a forbidden character.
 const FaultType = "control_character"
 
-// Fault says which character of the text is not allowed, by its number and its position counted from 0; empty if none is.
+// Fault describes the first forbidden character of the text by its code point and its position in characters, counted from 0.
+// It returns "" if every character is allowed.
 func Fault(text string) string {
 	position := 0
 	for len(text) > 0 {
@@ -30,12 +32,12 @@ func Fault(text string) string {
 	return ""
 }
 
-// forbidden are control characters, line and paragraph separators, and what changes the direction of text.
+// forbidden reports control characters, line and paragraph separators, and controls of text direction.
 func forbidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// Check is nil for a text without faults; otherwise a 422 that names the field of the body.
+// Check returns nil for a text without faults, otherwise a validation error (422) that names the field of the body.
 func Check(field, text string) error {
 	fault := Fault(text)
 	if fault == "" {

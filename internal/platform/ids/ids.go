@@ -1,6 +1,7 @@
-// Package ids makes and checks the service's identifiers: TypeIDs (a prefix naming the kind of thing, an
-// underscore, and a UUIDv7 in Crockford base32; see github.com/jetify-com/typeid, spec 0.3). They sort by time
-// of creation. The package knows no database and gives no meaning to an id beyond its prefix.
+// Package ids generates and checks the service's identifiers. They are TypeIDs: a prefix naming the kind of record, an
+// underscore, and a UUIDv7 in Crockford base32 (github.com/jetify-com/typeid, spec 0.3). They sort by time of creation.
+//
+// It may not look anything up: only the prefix of an id has a meaning.
 package ids
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The prefixes in use, one for each kind of record.
+// The prefixes in use, one for each kind of record. They are part of stored data and of the contract: never change one.
 const (
 	Tenant            = "tnt"
 	Environment       = "env"
@@ -44,9 +45,11 @@ const (
 	ConsoleSession    = "csn"
 )
 
+// alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// Timeless returns a fresh id that says nothing of when it was made, for what must not be told apart by its age.
+// Timeless returns a fresh id that does not reveal when it was made. Use it for records that must not be linkable by their age,
+// such as research vectors.
 func Timeless(prefix string) string {
 	return prefix + "_" + encode(uuid.New())
 }
@@ -56,7 +59,7 @@ func New(prefix string) string {
 	return prefix + "_" + encode(uuid.Must(uuid.NewV7()))
 }
 
-// Has reports whether s has the form of an id with the given prefix. It says nothing of whether the thing exists.
+// Has reports whether s has the form of an id with the given prefix. The record need not exist.
 func Has(prefix, s string) bool {
 	rest, ok := strings.CutPrefix(s, prefix+"_")
 	if !ok || len(rest) != 26 || rest[0] > '7' {

@@ -1,6 +1,8 @@
-// Package tracing sends traces to an OpenTelemetry collector where the operator names one. It knows no domain: the HTTP
-// face, the store and the Temporal client take the tracer provider and make the spans. No span may carry the content of
-// a request, a parameter of a statement or anything else of a person; names, codes and statement texts are enough.
+// Package tracing exports traces to an OpenTelemetry collector if the operator configures one. The HTTP server, the store and
+// the Temporal client create the spans with its tracer provider.
+//
+// No span may contain the body of a request, a parameter of a statement or other personal data; names, codes and the text of
+// statements are sufficient.
 package tracing
 
 import (
@@ -19,22 +21,22 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Propagator reads and writes traceparent (W3C Trace Context). Baggage is not carried: it could hold anything.
+// Propagator reads and writes traceparent (W3C Trace Context). Baggage is not propagated: it could contain personal data.
 var Propagator propagation.TextMapPropagator = propagation.TraceContext{}
 
-// Options say where traces go.
+// Options configure the export of traces.
 type Options struct {
 	Endpoint string  // OTLP over HTTP, such as http://collector:4318; empty: tracing is off
-	Ratio    float64 // share of traces begun here that is sent, 0 to 1; a caller's own choice is kept
+	Ratio    float64 // share of traces started here that is exported, 0 to 1; the caller's sampling decision takes precedence
 	Service  string  // countersign-api, countersign-worker
 	Version  string  // of the build
 }
 
-// flushWithin bounds how long spans that wait to be sent may hold up the end of a process.
+// flushWithin limits how long unsent spans may delay the end of a process.
 const flushWithin = 3 * time.Second
 
-// Start makes the provider; stop sends what is left. With tracing off the provider makes nothing and costs nothing. An
-// unreachable collector loses spans and disturbs nobody.
+// Start returns the tracer provider and a function that flushes the remaining spans. Without an endpoint the provider is a no-op.
+// If the collector is unreachable, spans are lost and requests are not affected.
 func Start(ctx context.Context, o Options) (provider trace.TracerProvider, stop func(), err error) {
 	if o.Endpoint == "" {
 		return noop.NewTracerProvider(), func() {}, nil
@@ -59,11 +61,11 @@ func Start(ctx context.Context, o Options) (provider trace.TracerProvider, stop 
 	return p, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
 		defer cancel()
-		_ = p.Shutdown(ctx) // what could not be sent is lost, and the collector's absence shows there
+		_ = p.Shutdown(ctx) // spans that cannot be sent are dropped
 	}, nil
 }
 
-// Off reports whether provider makes nothing.
+// Off reports whether the provider creates no spans.
 func Off(provider trace.TracerProvider) bool {
 	_, off := provider.(noop.TracerProvider)
 	return provider == nil || off
