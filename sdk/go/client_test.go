@@ -141,7 +141,7 @@ func TestRefusalsAreErrors(t *testing.T) {
 	require.Equal(t, []Fault{{Loc: []any{"body", "proof_ttl_seconds"}, Msg: "proof_ttl_seconds must be at most 900", Type: "less_than_equal"}}, refused.Faults)
 	require.Equal(t, "countersign: validation_error: proof_ttl_seconds must be at most 900 (422, request req_1)", err.Error())
 
-	c, _ = served(t, nil, answer(404, `{"code":"not_found","title":"Not found","detail":"There is no such resource in this environment.","request_id":"req_2"}`))
+	c, _ = served(t, nil, answer(404, `{"code":"not_found","title":"Not found","detail":"No such resource exists in this environment.","request_id":"req_2"}`))
 	_, err = c.GetSubject(t.Context(), "nobody")
 	require.True(t, IsCode(err, CodeNotFound))
 	require.False(t, Unavailable(err))

@@ -72,14 +72,14 @@ const (
 
 // The reason codes of decisions, claims, frames and proofs.
 const (
-	// For a while there was activity by which no template could tell the person: scrolling, pasting, or a pointer that is
-	// not enrolled or does not match.
+	// For a while there was only activity that no template can attribute to the person: scrolling, pasting, or a pointer
+	// that is not enrolled or does not match.
 	ReasonActivityUnattributed = "activity_unattributed"
-	// The background was learned from other people than this deployment's own.
+	// The background was trained on people outside this deployment.
 	ReasonBackgroundNotLocal = "background_not_local"
 	// Most key transitions are outside the background's tables, so another language or layout is likely.
 	ReasonBackgroundOtherLanguage = "background_other_language"
-	// The background was learned on other devices than this one.
+	// The background was trained on other classes of device.
 	ReasonBackgroundOtherPopulation = "background_other_population"
 	// The behaviour matches the enrolled person.
 	ReasonContinuityMatch = "continuity_match"
@@ -87,13 +87,13 @@ const (
 	ReasonContinuityMismatch = "continuity_mismatch"
 	// The most recent behaviour does not match the enrolled person.
 	ReasonContinuityRecentMismatch = "continuity_recent_mismatch"
-	// The behaviour fits the enrolled person and others alike.
+	// The behaviour fits the enrolled person and other people equally well.
 	ReasonContinuityUndecided = "continuity_undecided"
 	// The behaviour resembles the enrolled person, with less certainty.
 	ReasonContinuityWeakMatch = "continuity_weak_match"
 	// No usable evidence has arrived in the session.
 	ReasonEvidenceNone = "evidence_none"
-	// The last evidence that can be held against a template is more than ten minutes old.
+	// The last evidence that can be compared with a template is more than ten minutes old.
 	ReasonEvidenceStale = "evidence_stale"
 	// There is too little evidence for a claim.
 	ReasonEvidenceTooLittle = "evidence_too_little"
@@ -103,30 +103,30 @@ const (
 	ReasonFewTransitionClasses = "few_transition_classes"
 	// The session matched the enrolled person before and does not now. Experimental.
 	ReasonOperatorChangeSuspected = "operator_change_suspected"
-	// Only pointer evidence is there; it alone never confirms.
+	// There is only pointer evidence, which never confirms alone.
 	ReasonPointerOnly = "pointer_only"
-	// The action is archived; nothing is authorized under it any more.
+	// The action is archived and no longer authorized.
 	ReasonActionArchived = "action_archived"
-	// The automation claim is not what the policy asks for: input looks scripted.
+	// The automation claim is not the status that the policy requires: the input looks scripted.
 	ReasonAutomationNotMet = "automation_not_met"
-	// The newest frame that the tests of automation could read is older than freshness_max_ms, or there is none.
+	// The newest frame that the tests of automation could use is older than freshness_max_ms, or there is none.
 	ReasonAutomationTooOld = "automation_too_old"
-	// A completed challenge made good what the policy lets a challenge compensate.
+	// A completed challenge compensated for the requirements that the policy lets a challenge compensate.
 	ReasonChallengeSatisfied = "challenge_satisfied"
-	// A claim this version of the service cannot assess is asked for by the policy.
+	// The policy requires a claim that this version of the service cannot assess.
 	ReasonClaimNotMet = "claim_not_met"
 	// The evidence covers less than the policy's coverage_min.
 	ReasonCoverageBelowMinimum = "coverage_below_minimum"
 	// A reason code that the policy lists in deny_on is present.
 	ReasonDenyOnMatched = "deny_on_matched"
-	// The evidence_replay claim is not what the policy asks for: evidence looks recorded earlier.
+	// The evidence_replay claim is not the status that the policy requires: the evidence looks recorded earlier.
 	ReasonEvidenceReplayNotMet = "evidence_replay_not_met"
 	// The newest frame that could be compared for evidence_replay is older than freshness_max_ms, or there is none.
 	ReasonEvidenceReplayTooOld = "evidence_replay_too_old"
-	// The policy asks the subject to approve this very action.
+	// The policy requires the subject to approve this action explicitly.
 	ReasonExplicitApprovalRequired = "explicit_approval_required"
-	// The newest evidence of a claim that the policy asks for is older than its freshness_max_ms, or there is none; where
-	// it asks for no claim, the newest evidence of any kind.
+	// The newest evidence of a claim that the policy requires is older than freshness_max_ms, or there is none; if it
+	// requires no claim, the newest evidence of any kind.
 	ReasonFreshnessExceeded = "freshness_exceeded"
 	// A reviewer approved the held authorization.
 	ReasonHoldApproved = "hold_approved"
@@ -134,33 +134,33 @@ const (
 	ReasonHoldOnMatched = "hold_on_matched"
 	// The human_presence claim is below the policy's minimum.
 	ReasonHumanPresenceNotMet = "human_presence_not_met"
-	// The newest frame that the tests of human_presence could read is older than freshness_max_ms, or there is none.
+	// The newest frame that the tests of human_presence could use is older than freshness_max_ms, or there is none.
 	ReasonHumanPresenceTooOld = "human_presence_too_old"
-	// There is too little evidence to assess the subject, or a claim the policy asks for.
+	// There is too little evidence to assess the subject, or a claim that the policy requires.
 	ReasonInsufficientEvidence = "insufficient_evidence"
-	// A challenge is due, but this chain of authorizations has used all max_challenges allows.
+	// A challenge is required, but this chain of authorizations has used all challenges that max_challenges allows.
 	ReasonMaxChallengesReached = "max_challenges_reached"
-	// A challenge is due, but the subject can use none of the policy's challenge methods.
+	// A challenge is required, but the subject can use none of the policy's challenge methods.
 	ReasonNoChallengeMethod = "no_challenge_method"
-	// The experimental operator_change claim is not what the policy asks for.
+	// The experimental operator_change claim is not the status that the policy requires.
 	ReasonOperatorChangeNotMet = "operator_change_not_met"
 	// The newest evidence that can carry the experimental operator_change is older than freshness_max_ms, or there is
 	// none.
 	ReasonOperatorChangeTooOld = "operator_change_too_old"
 	// The operator_continuity claim is below the policy's minimum: the person may not be the enrolled one.
 	ReasonOperatorContinuityNotMet = "operator_continuity_not_met"
-	// The newest evidence that can carry operator_continuity, such as typing held against the subject's template, is
+	// The newest evidence that can carry operator_continuity, such as typing compared with the subject's template, is
 	// older than freshness_max_ms, or there is none.
 	ReasonOperatorContinuityTooOld = "operator_continuity_too_old"
 	// Every requirement of the policy version is met.
 	ReasonRequirementsMet = "requirements_met"
-	// The subject is revoked; no action of theirs is authorized.
+	// The subject is revoked; none of its actions is authorized.
 	ReasonSubjectRevoked = "subject_revoked"
 	// The class of device is unknown.
 	ReasonDeviceUnknown = "device_unknown"
-	// Sessions of the enrollment do not agree with each other.
+	// The sessions of the enrollment are inconsistent with each other.
 	ReasonEnrollmentInconsistent = "enrollment_inconsistent"
-	// The environment requires that enrolling is granted by name, and it was not.
+	// The environment requires an explicit grant to enroll, and there is none.
 	ReasonEnrollmentNotGranted = "enrollment_not_granted"
 	// The subject is enrolled on another class of device.
 	ReasonNoTemplateForDevice = "no_template_for_device"
@@ -168,112 +168,112 @@ const (
 	ReasonNotEnrolled = "not_enrolled"
 	// The enrollment is provisional, so claims are capped at likely.
 	ReasonProvisionalEnrollment = "provisional_enrollment"
-	// After a recovery claims are capped at likely for a while.
+	// After a recovery, claims are capped at likely for a while.
 	ReasonRecoveryCap = "recovery_cap"
-	// A recovery of the subject is cooling down; nothing is learned from evidence of this time.
+	// A recovery of the subject is cooling down; evidence from this time is not learned from.
 	ReasonRecoveryCoolingDown = "recovery_cooling_down"
-	// The enrollment stands on one session only.
+	// The enrollment has only one session.
 	ReasonSingleSessionEnrollment = "single_session_enrollment"
 	// The template has adapted to confirmed sessions since enrollment.
 	ReasonTemplateAdapted = "template_adapted"
-	// The template was learned under another model version.
+	// The template was trained with another model version.
 	ReasonTemplateOtherModel = "template_other_model"
-	// The collector's clock is coarse, so timing says less.
+	// The collector's clock is coarse, so its timing is less informative.
 	ReasonClockCoarse = "clock_coarse"
-	// A frame's time does not fit the service's clock.
+	// A frame's time is inconsistent with the service's clock.
 	ReasonClockInconsistent = "clock_inconsistent"
-	// Parts of the frame cannot be true together.
+	// Parts of the frame contradict each other.
 	ReasonFeaturesContradictory = "features_contradictory"
 	// An event count is not one of the bins 0, 2, 7.
 	ReasonFeaturesCountsNotBinned = "features_counts_not_binned"
-	// Nothing happened in the frame.
+	// The frame has no input events.
 	ReasonFeaturesEmpty = "features_empty"
-	// A value is outside the range its formula can give.
+	// A value is outside the range of its formula.
 	ReasonFeaturesImpossibleValue = "features_impossible_value"
-	// The features object is not the JSON the schema describes.
+	// The features object does not match the feature schema.
 	ReasonFeaturesMalformed = "features_malformed"
-	// The frame holds text, keys, positions or images, or a place where they could be.
+	// The frame contains text, keys, positions or images, or a field that could contain them.
 	ReasonFeaturesRawContent = "features_raw_content"
-	// The frame names another feature schema version.
+	// The frame has an unsupported feature schema version.
 	ReasonFeaturesSchemaUnsupported = "features_schema_unsupported"
-	// The frame names a cell or field the schema does not have.
+	// The frame has a cell or field that is not in the schema.
 	ReasonFeaturesUnknownCell = "features_unknown_cell"
-	// The frame claims more active time than it lasted.
+	// The active time of the frame exceeds its duration.
 	ReasonFrameContradictsDuration = "frame_contradicts_duration"
-	// A frame is older than one already taken.
+	// A frame is older than one already received.
 	ReasonFramesOutOfOrder = "frames_out_of_order"
 	// Frames of the session overlap in time.
 	ReasonFramesOverlap = "frames_overlap"
-	// Only modalities without a background model have been seen; they are kept and not scored.
+	// Only modalities without a background model have been seen; they are stored but not scored.
 	ReasonModalityNotScored = "modality_not_scored"
-	// The template has too few samples to decide by.
+	// The template has too few samples for a decision.
 	ReasonInsufficientSamples = "insufficient:samples"
-	// The timings agree with the enrolled template.
+	// The timings match the enrolled template.
 	ReasonMatchTiming = "match:timing"
-	// The timings do not agree with the enrolled template.
+	// The timings do not match the enrolled template.
 	ReasonMismatchTiming = "mismatch:timing"
 	// Agent mandates are not supported.
 	ReasonAgentMandateUnsupported = "agent_mandate_unsupported"
-	// Pointer steps are regular the way scripts move.
+	// Pointer movement is as regular as that of scripts.
 	ReasonAutomationPointerPattern = "automation_pointer_pattern"
-	// Timing statistics lie outside what people produce.
+	// Timing statistics are outside the range of people.
 	ReasonAutomationRange = "automation_range"
-	// One test hints at automation; it is not enough to tell.
+	// One test suggests automation, which is not enough for a conclusion.
 	ReasonAutomationSuspected = "automation_suspected"
-	// Typing times do not follow the keys the way they do in people.
+	// Typing times do not depend on the keys as they do for people.
 	ReasonAutomationTypingPattern = "automation_typing_pattern"
-	// Timing varies with what is typed and moved the way it does in people.
+	// Timing varies with the input as it does for people.
 	ReasonHumanPattern = "human_pattern"
-	// Signs of automation forbid confirmed and likely.
+	// Signs of automation rule out confirmed and likely.
 	ReasonVetoedByAutomation = "vetoed_by_automation"
 	// The proof authorizes another action.
 	ReasonProofActionMismatch = "proof_action_mismatch"
 	// The header names an algorithm other than ES256.
 	ReasonProofAlgorithmInvalid = "proof_algorithm_invalid"
-	// The proof is meant for another audience.
+	// The proof is for another audience.
 	ReasonProofAudienceMismatch = "proof_audience_mismatch"
-	// The signed claims are incomplete or not of the shape a proof has.
+	// The signed claims are incomplete or malformed.
 	ReasonProofClaimsInvalid = "proof_claims_invalid"
-	// The proof was consumed before: it is good for one use.
+	// The proof was already consumed: it is valid for one use.
 	ReasonProofConsumed = "proof_consumed"
-	// The proof is of another environment, such as a sandbox proof shown to live.
+	// The proof is from another environment, for example a sandbox proof presented to live.
 	ReasonProofEnvironmentMismatch = "proof_environment_mismatch"
-	// The proof's time is over.
+	// The proof has expired.
 	ReasonProofExpired = "proof_expired"
-	// The protected header lacks a key id, or holds a parameter a proof never has.
+	// The protected header lacks a key id, or contains a parameter that a proof never has.
 	ReasonProofHeaderInvalid = "proof_header_invalid"
-	// The proof is of another issuer.
+	// The proof is from another issuer.
 	ReasonProofIssuerMismatch = "proof_issuer_mismatch"
 	// No published key has the header's key id.
 	ReasonProofKeyUnknown = "proof_key_unknown"
 	// The text is not one compact JWS in canonical form.
 	ReasonProofMalformed = "proof_malformed"
-	// The proof answers a request with another nonce.
+	// The proof belongs to a request with another nonce.
 	ReasonProofNonceMismatch = "proof_nonce_mismatch"
 	// The proof is not valid yet.
 	ReasonProofNotYetValid = "proof_not_yet_valid"
 	// The proof authorizes the action on another resource.
 	ReasonProofResourceMismatch = "proof_resource_mismatch"
-	// The proof was revoked, as happens on subject revocation, recovery and erasure.
+	// The proof was revoked, for example by a revocation, recovery or erasure of the subject.
 	ReasonProofRevoked = "proof_revoked"
 	// The signature does not verify under the named key.
 	ReasonProofSignatureInvalid = "proof_signature_invalid"
-	// The header's typ is not poa+jwt: this is some other kind of token.
+	// The header's typ is not poa+jwt: this is a different kind of token.
 	ReasonProofTypeInvalid = "proof_type_invalid"
-	// The proof's id is not on record in this environment.
+	// No proof with this id was issued in this environment.
 	ReasonProofUnknown = "proof_unknown"
 	// No frame repeats another.
 	ReasonNoReplaySeen = "no_replay_seen"
 	// A frame repeats an earlier frame exactly.
 	ReasonReplayExact = "replay_exact"
-	// A frame is nearer to an earlier frame than two recordings of a person are.
+	// A frame is more similar to an earlier frame than two recordings of one person are.
 	ReasonReplayNearDuplicate = "replay_near_duplicate"
 	// A frame was seen before in another session or of another subject.
 	ReasonReplayOtherSession = "replay_other_session"
-	// Signs of replay forbid confirmed and likely.
+	// Signs of replay rule out confirmed and likely.
 	ReasonVetoedByReplay = "vetoed_by_replay"
-	// The session has ended; its evidence counts for nothing any more.
+	// The session has ended; its evidence no longer counts.
 	ReasonSessionEnded = "session_ended"
-	// The session was without activity for half an hour and has expired; its evidence counts for nothing any more.
+	// The session expired after half an hour without activity; its evidence no longer counts.
 	ReasonSessionExpired = "session_expired"
 )

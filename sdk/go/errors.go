@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Error is a refusal by the service: a problem (RFC 9457), or the faults of a request that breaks the contract (422).
+// Error is a refusal by the service: a problem (RFC 9457), or the faults of a request that does not match the API contract (422).
 type Error struct {
 	Status     int           // HTTP status
 	Code       string        // stable name, one of the Code constants; validation_error for faults
@@ -75,7 +75,7 @@ func refusal(operation string, res *http.Response, text []byte) error {
 	if isJSON && res.StatusCode == http.StatusUnprocessableEntity && check(&rule{Ref: "HTTPValidationError"}, text) == nil {
 		var body struct{ Detail []Fault }
 		if json.Unmarshal(text, &body) == nil && len(body.Detail) > 0 {
-			e.Code, e.Title, e.Faults = CodeValidationError, "The request breaks the contract", body.Detail
+			e.Code, e.Title, e.Faults = CodeValidationError, "The request does not match the API contract", body.Detail
 			return e
 		}
 	}

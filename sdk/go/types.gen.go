@@ -941,7 +941,7 @@ type FeatureFrameRequest struct {
 	WindowStart *float64 `json:"window_start,omitzero"`
 }
 
-// HTTPValidationError: Every fault of a request that breaks the contract.
+// HTTPValidationError: Every fault of a request that does not match the API contract.
 type HTTPValidationError struct {
 	// One item a fault.
 	Detail []ValidationError `json:"detail"`

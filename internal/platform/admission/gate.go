@@ -25,19 +25,23 @@ var (
 type Gate struct {
 	places int // at once, of all tenants
 	each   int // at once, of one tenant
-	queue  int // that may wait; shared equally by the tenants that have requests here
+	// That may wait; shared equally by the tenants that have requests here.
+	queue int
 
-	mu      sync.Mutex
-	inside  int
-	tenants map[string]*tenant // those with a request inside or waiting
-	turns   []*tenant          // those with a request waiting; the first is served next
+	mu     sync.Mutex
+	inside int
+	// Those with a request inside or waiting.
+	tenants map[string]*tenant
+	// Those with a request waiting; the first is served next.
+	turns []*tenant
 }
 
 // tenant is a tenant with a request inside or waiting.
 type tenant struct {
-	name    string
-	inside  int
-	waiting []chan struct{} // closed when the place is given
+	name   string
+	inside int
+	// Closed when the place is given.
+	waiting []chan struct{}
 }
 
 // New returns a gate that admits places requests at once, at most each of one tenant. Up to queue requests may wait; every

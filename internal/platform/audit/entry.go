@@ -65,7 +65,8 @@ func word(data map[string]any, name string) *string {
 // access to the database, by the procedure in docs/audit.md.
 type Line struct {
 	Entry
-	AtMicros      int64           `json:"at_micros"` // Unix microseconds: the value that the hash covers
+	// Unix microseconds: the value that the hash covers.
+	AtMicros      int64           `json:"at_micros"`
 	Environment   string          `json:"environment"`
 	Subject       *string         `json:"subject"`
 	SubjectUID    *string         `json:"subject_uid"`
@@ -73,10 +74,11 @@ type Line struct {
 	Authorization *string         `json:"authorization"`
 	Decision      *string         `json:"decision"`
 	Data          json.RawMessage `json:"data"`
-	Salt          []byte          `json:"salt"` // base64; null if the data was erased
-	Digest        []byte          `json:"digest"`
-	ErasedAt      *string         `json:"erased_at"`
-	SealedAt      string          `json:"sealed_at"`
+	// Base64; null if the data was erased.
+	Salt     []byte  `json:"salt"`
+	Digest   []byte  `json:"digest"`
+	ErasedAt *string `json:"erased_at"`
+	SealedAt string  `json:"sealed_at"`
 }
 
 func line(l store.AuditLink) (Line, error) {

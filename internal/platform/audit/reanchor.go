@@ -34,8 +34,10 @@ type Restore struct {
 	Actor    string `json:"actor"`
 	Reason   string `json:"reason"`
 	Sequence int64  `json:"sequence"` // the last link before it
-	Adopted  int64  `json:"adopted"`  // entries written between the restore and the re-anchoring
-	Signed   bool   `json:"signed"`   // the signature was verified
+	// Entries written between the restore and the re-anchoring.
+	Adopted int64 `json:"adopted"`
+	// The signature was verified.
+	Signed bool `json:"signed"`
 }
 
 // Errors of Reanchor.
@@ -66,7 +68,8 @@ type Reanchoring struct {
 	Clock    clock.Clock
 	Actor    string
 	Reason   string
-	Accept   bool // re-anchor despite findings, which remain findings afterwards
+	// Re-anchor despite findings, which remain findings afterwards.
+	Accept bool
 }
 
 // Run verifies every environment of the database, moves the order of new entries behind the restored ones, and appends to each

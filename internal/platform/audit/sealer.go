@@ -18,7 +18,8 @@ type Sealer struct {
 	Store *store.Store
 	Clock clock.Clock
 	Log   *slog.Logger
-	Every time.Duration // pause between rounds; default 1 s
+	// Pause between rounds; default 1 s.
+	Every time.Duration
 }
 
 // Run seals new events until ctx ends.

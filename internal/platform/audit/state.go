@@ -12,9 +12,12 @@ import (
 
 // The kinds of finding about stored data, as opposed to the log itself.
 const (
-	Contradicted Kind = "contradicted" // stored data differs from the log
-	Unsupported  Kind = "unsupported"  // stored data without an entry in the log
-	Missing      Kind = "missing"      // data named by an entry is missing, without an entry of its removal
+	// Stored data differs from the log.
+	Contradicted Kind = "contradicted"
+	// Stored data without an entry in the log.
+	Unsupported Kind = "unsupported"
+	// Data named by an entry is missing, without an entry of its removal.
+	Missing Kind = "missing"
 )
 
 // State counts the resources compared with the log.
@@ -27,7 +30,8 @@ type State struct {
 	Templates  int64 `json:"templates"`
 	Passkeys   int64 `json:"passkeys"`
 	Erasures   int64 `json:"erasures"`
-	Removed    int64 `json:"removed"` // decisions that an erasure or retention removed, according to the log
+	// Decisions that an erasure or retention removed, according to the log.
+	Removed int64 `json:"removed"`
 }
 
 // statePage is the number of decisions or subjects read at once. It bounds the memory of an audit.
@@ -43,8 +47,10 @@ type reconciliation struct {
 	state    State
 	findings []Finding
 	progress func(step string, done int64)
-	retained time.Time // older decisions may have been removed
-	silent   time.Time // older entries may have lost their personal data
+	// Older decisions may have been removed.
+	retained time.Time
+	// Older entries may have lost their personal data.
+	silent time.Time
 }
 
 // full reports whether the limit of findings is reached.

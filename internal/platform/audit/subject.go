@@ -85,7 +85,8 @@ type subjectAccount struct {
 type templateMove struct {
 	source     string
 	modalities []string
-	device     string // empty in enrollment entries of earlier versions
+	// Empty in enrollment entries of earlier versions.
+	device string
 }
 
 // about reports whether the move concerns the templates of the row's kind. It is unsure if the entry does not name the device

@@ -65,9 +65,10 @@ func (p *printer) contradictions(decisions []Decision) {
 
 // printer stores the first write error, so that the calls need no check each.
 type printer struct {
-	w      io.Writer
-	err    error
-	policy string // content hash of the policy printed last
+	w   io.Writer
+	err error
+	// Content hash of the policy printed last.
+	policy string
 }
 
 func (p *printer) line(indent int, format string, args ...any) {

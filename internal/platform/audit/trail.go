@@ -16,13 +16,14 @@ import (
 // Trail is the record of one authorization: the decisions, their evidence and policy texts, who resolved them and when, and
 // the fate of the proof.
 type Trail struct {
-	Environment   string            `json:"environment"`
-	Authorization string            `json:"authorization"` // the requested one
-	Subject       string            `json:"subject"`       // empty if it was erased
-	Action        string            `json:"action"`
-	Decisions     []Decision        `json:"decisions"` // the chain of follow-up decisions that it belongs to, oldest first
-	Log           []LogLine         `json:"log"`
-	Workflows     []WorkflowHistory `json:"workflows"`
+	Environment   string `json:"environment"`
+	Authorization string `json:"authorization"` // the requested one
+	Subject       string `json:"subject"`       // empty if it was erased
+	Action        string `json:"action"`
+	// The chain of follow-up decisions that it belongs to, oldest first.
+	Decisions []Decision        `json:"decisions"`
+	Log       []LogLine         `json:"log"`
+	Workflows []WorkflowHistory `json:"workflows"`
 }
 
 // Decision is one decision of the chain with the rows that belong to it.
@@ -47,7 +48,8 @@ type Decision struct {
 	Proof          *Proof          `json:"proof"`
 	Outcome        *string         `json:"outcome"`
 	OutcomeAt      *string         `json:"outcome_reported_at"`
-	Contradictions []Finding       `json:"contradictions"` // differences between stored data and the log
+	// Differences between stored data and the log.
+	Contradictions []Finding `json:"contradictions"`
 }
 
 // Evidence summarizes the assurance profile of a decision.
@@ -82,9 +84,10 @@ type Policy struct {
 
 // Challenge is the step-up that the decision required.
 type Challenge struct {
-	ID        string          `json:"id"`
-	Status    string          `json:"status"`
-	Display   json.RawMessage `json:"display"` // the text that the person was shown
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	// The text that the person was shown.
+	Display   json.RawMessage `json:"display"`
 	ExpiresAt string          `json:"expires_at"`
 	SettledAt *string         `json:"settled_at"`
 	Method    *string         `json:"method"`
@@ -134,14 +137,16 @@ type LogLine struct {
 	Actor     string  `json:"actor"`
 	RequestID *string `json:"request_id"`
 	Workflow  *string `json:"workflow_id"`
-	Sequence  int64   `json:"sequence"` // of its link in the chain; 0 if it is not sealed yet
+	// Of its link in the chain; 0 if it is not sealed yet.
+	Sequence int64 `json:"sequence"`
 }
 
 // WorkflowHistory is the Temporal history of a workflow run that belongs to the chain.
 type WorkflowHistory struct {
-	ID     string         `json:"id"`
-	Run    string         `json:"run"`
-	Status string         `json:"status"` // "unknown" if the history is past its retention
+	ID  string `json:"id"`
+	Run string `json:"run"`
+	// "unknown" if the history is past its retention.
+	Status string         `json:"status"`
 	Lines  []HistoryEvent `json:"events"`
 }
 
@@ -223,7 +228,8 @@ func contradictions(ctx context.Context, q *store.Q, s store.Scope, id string) (
 
 // sealedLog holds the chain's record of some entries.
 type sealedLog struct {
-	sequence map[string]int64 // by event id; absent for entries not sealed yet
+	// By event id; absent for entries not sealed yet.
+	sequence map[string]int64
 	findings []Finding
 }
 

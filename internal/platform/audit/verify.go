@@ -16,12 +16,18 @@ type Kind string
 
 // The kinds of finding.
 const (
-	Altered   Kind = "altered"   // an entry differs from its sealed digest
-	Removed   Kind = "removed"   // a link or an entry is missing
-	Inserted  Kind = "inserted"  // an entry precedes the head and was never sealed
-	Reordered Kind = "reordered" // links are not in sequence
-	Truncated Kind = "truncated" // the chain ends before its head, or before a head exported earlier
-	Restored  Kind = "restored"  // the database was restored from a dump, and its log was not re-anchored
+	// An entry differs from its sealed digest.
+	Altered Kind = "altered"
+	// A link or an entry is missing.
+	Removed Kind = "removed"
+	// An entry precedes the head and was never sealed.
+	Inserted Kind = "inserted"
+	// Links are not in sequence.
+	Reordered Kind = "reordered"
+	// The chain ends before its head, or before a head exported earlier.
+	Truncated Kind = "truncated"
+	// The database was restored from a dump, and its log was not re-anchored.
+	Restored Kind = "restored"
 )
 
 // Finding is one fault and its position. Sequence is the number of the link, 0 if there is none. A fault of stored data names
@@ -39,29 +45,34 @@ type Finding struct {
 
 // Result is the result of verifying one environment.
 type Result struct {
-	Environment string    `json:"environment"`
-	Entries     int64     `json:"entries"` // links verified
-	Erased      int64     `json:"erased"`  // entries whose personal part was erased; their position and digest were verified
-	Waiting     int64     `json:"waiting"` // entries not sealed yet
-	Sequence    int64     `json:"sequence"`
-	Hash        string    `json:"hash"`
-	State       State     `json:"state"`    // the stored data compared with the log
-	Restored    []Restore `json:"restored"` // re-anchorings after a restore, in order
-	Findings    []Finding `json:"findings"`
+	Environment string `json:"environment"`
+	Entries     int64  `json:"entries"` // links verified
+	// Entries whose personal part was erased; their position and digest were verified.
+	Erased   int64  `json:"erased"`
+	Waiting  int64  `json:"waiting"` // entries not sealed yet
+	Sequence int64  `json:"sequence"`
+	Hash     string `json:"hash"`
+	// The stored data compared with the log.
+	State State `json:"state"`
+	// Re-anchorings after a restore, in order.
+	Restored []Restore `json:"restored"`
+	Findings []Finding `json:"findings"`
 }
 
 // Intact reports whether there are no findings.
 func (r Result) Intact() bool { return len(r.Findings) == 0 }
 
 const (
-	walkBatch   = 2000
-	maxFindings = 100 // verification stops reporting after so many
+	walkBatch = 2000
+	// Verification stops reporting after so many.
+	maxFindings = 100
 )
 
 // Verifier verifies environments. Progress, if set, is called with a step and the number of items done; it must not block.
 type Verifier struct {
-	Store    *store.Store
-	Signer   Signer // checks the signatures of re-anchorings; nil leaves them unchecked
+	Store *store.Store
+	// Checks the signatures of re-anchorings; nil leaves them unchecked.
+	Signer   Signer
 	Progress func(step string, done int64)
 }
 
@@ -97,16 +108,19 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 
 // traversal is the state of one verification of a chain.
 type traversal struct {
-	scope    store.Scope
-	earlier  *Head
-	result   Result
-	hash     []byte // of the last link verified
+	scope   store.Scope
+	earlier *Head
+	result  Result
+	// Of the last link verified.
+	hash     []byte
 	seq      int64
 	position store.Position
-	matched  bool // the earlier head is in the chain
+	// The earlier head is in the chain.
+	matched  bool
 	progress func(step string, done int64)
 	signer   Signer
-	anchors  []models.Event // entries of re-anchorings
+	// Entries of re-anchorings.
+	anchors []models.Event
 }
 
 // run verifies the links in order, then the end of the chain, the gaps and the re-anchorings.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// actionHashVersion names the recipe. It changes when, and only when, the set of hashed fields does.
+// actionHashVersion versions the set of hashed fields: it changes if and only if that set changes.
 const actionHashVersion = "countersign.action.v1"
 
 // Actor is the human a relying party names as performing the action.
@@ -18,20 +18,23 @@ type Actor struct {
 // case folding, no Unicode normalisation.
 type ActionHashInput struct {
 	ActionKey     string
-	PolicyVersion int    // 1 and up
-	ContentHash   string // content_hash of that policy version
-	Subject       string
-	Actor         *Actor // nil where the request names none; hashed as null
-	ResourceType  string
-	ResourceID    string
-	Audience      string
-	Context       map[string]any // nil is hashed as {}
-	Nonce         string
-	Environment   string // id of the environment, not its kind
+	PolicyVersion int // 1 and up
+	// content_hash of that policy version.
+	ContentHash string
+	Subject     string
+	// Nil if the request names none; hashed as null.
+	Actor        *Actor
+	ResourceType string
+	ResourceID   string
+	Audience     string
+	Context      map[string]any // nil is hashed as {}
+	Nonce        string
+	// Id of the environment, not its kind.
+	Environment string
 }
 
-// ActionHash returns the action_hash of an authorization; docs/action-hash.md holds the recipe and test vectors. It
-// fails when a field other than Actor and Context is empty, or when Context has no canonical form.
+// ActionHash returns the action_hash of an authorization; docs/action-hash.md has the recipe and test vectors. It returns an
+// error if a field other than Actor and Context is empty, or if Context has no canonical form.
 func ActionHash(in ActionHashInput) (string, error) {
 	if err := in.complete(); err != nil {
 		return "", err
@@ -43,8 +46,8 @@ func ActionHash(in ActionHashInput) (string, error) {
 	return digest, nil
 }
 
-// ResourceDigest returns the digest of a resource as stored and as put in proofs and displays: the relying party's
-// own resource id stays with the relying party.
+// ResourceDigest returns the digest of a resource. It is stored and appears in proofs and displays instead of the relying
+// party's own resource id, which never leaves the request.
 func ResourceDigest(resourceType, resourceID string) (string, error) {
 	return Digest(resourceDocument{Type: resourceType, ID: resourceID})
 }
@@ -54,6 +57,7 @@ func ContextDigest(context map[string]any) (string, error) {
 	return Digest(orEmpty(context))
 }
 
+// actionDocument is the hashed document; docs/action-hash.md specifies it, so neither a name nor a form may change.
 type actionDocument struct {
 	Version     string           `json:"v"`
 	Action      actionRef        `json:"action"`
@@ -91,8 +95,8 @@ func (in ActionHashInput) document() actionDocument {
 	}
 }
 
-// complete refuses an input with a hole in it: an empty field is a wiring mistake, and hashing it would bind a proof
-// to less than it says.
+// complete returns an error for an input with an empty field. That is a programming error, and hashing it would bind a proof to
+// less than it claims.
 func (in ActionHashInput) complete() error {
 	for _, f := range []struct{ name, value string }{
 		{"action key", in.ActionKey}, {"content hash", in.ContentHash}, {"subject", in.Subject},

@@ -1,8 +1,8 @@
-// Package canonical turns values into RFC 8785 canonical JSON and digests of it.
+// Package canonical encodes values as RFC 8785 canonical JSON and computes digests of it.
 //
-// Every digest the service publishes (content hashes, action hashes, resource and context digests) is made here, so
-// that a relying party can recompute it in any language from docs/action-hash.md. The package may not read a clock,
-// use randomness or do I/O, and it may not repair its input: what cannot be represented exactly is refused.
+// Every digest that the service publishes (content hashes, action hashes, resource and context digests) is computed here, so
+// that a relying party can recompute it in any language from docs/action-hash.md. The package may not read a clock, use
+// randomness or do I/O, and it may not repair its input: a value that cannot be represented exactly is an error.
 package canonical
 
 import (
@@ -20,8 +20,8 @@ import (
 // numbers as doubles, so above it two different inputs could share one digest.
 const MaxSafeInteger = 1<<53 - 1
 
-// ErrUnsafeNumber is wrapped by errors about a number whose magnitude is above MaxSafeInteger, in any notation, or
-// that no double holds. The remedy for a caller is to send such a value as a string.
+// ErrUnsafeNumber is wrapped by errors about a number whose magnitude is above MaxSafeInteger, in any notation, or that no
+// double can represent. Callers should send such a value as a string.
 var ErrUnsafeNumber = errors.New("number is outside ±(2^53-1)")
 
 // ErrInvalidUTF8 is returned for a string that is not valid UTF-8: encoding/json would replace the bad bytes, and
@@ -66,9 +66,9 @@ func DigestBytes(b []byte) string {
 
 const digestPrefix = "sha256:"
 
-// checkExact walks marshalled JSON (known to be well formed) and refuses numbers and strings that lose information on
-// the way to canonical form. encoding/json marks a replaced byte with the escape \ufffd and writes a genuine U+FFFD
-// as itself, which is what tells the two apart.
+// checkExact scans marshalled JSON (known to be well formed) for numbers and strings that would lose information in canonical
+// form. encoding/json writes the escape \ufffd for a byte that it replaced, and a genuine U+FFFD unescaped: the escape reveals
+// invalid UTF-8 in the input.
 func checkExact(raw []byte) error {
 	if !utf8.Valid(raw) { // a json.RawMessage passes through encoding/json unchecked
 		return ErrInvalidUTF8
@@ -94,7 +94,7 @@ func checkExact(raw []byte) error {
 	return nil
 }
 
-// stringEnd returns the index after the string that starts at i; ok is false when the string holds a \ufffd escape.
+// stringEnd returns the index after the string that starts at i; ok is false if the string contains a \ufffd escape.
 func stringEnd(raw []byte, i int) (end int, ok bool) {
 	for i++; raw[i] != '"'; i++ {
 		if raw[i] != '\\' {
@@ -108,6 +108,7 @@ func stringEnd(raw []byte, i int) (end int, ok bool) {
 	return i + 1, true
 }
 
+// numberEnd returns the index after the number that starts at i.
 func numberEnd(raw []byte, i int) int {
 	for i < len(raw) && bytes.IndexByte([]byte("+-.0123456789eE"), raw[i]) >= 0 {
 		i++
@@ -115,6 +116,7 @@ func numberEnd(raw []byte, i int) int {
 	return i
 }
 
+// checkNumber returns ErrUnsafeNumber unless a double represents the number and its magnitude is at most MaxSafeInteger.
 func checkNumber(token []byte) error {
 	f, err := strconv.ParseFloat(string(token), 64)
 	if err != nil || f > MaxSafeInteger || f < -MaxSafeInteger {

@@ -12,8 +12,9 @@ const Tolerance = 100 * time.Millisecond
 // Following is a clock corrected by an authority, the database's clock, so that replicas agree on the time even if the clock of
 // one of them is wrong. Between measurements it advances by its own clock. It is safe for concurrent use.
 type Following struct {
-	own   Clock
-	ahead atomic.Int64 // nanoseconds that own is ahead of the authority; 0 within the tolerance
+	own Clock
+	// Nanoseconds that own is ahead of the authority; 0 within the tolerance.
+	ahead atomic.Int64
 }
 
 // Follow returns a clock that is uncorrected until the first Measure.

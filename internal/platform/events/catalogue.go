@@ -26,6 +26,8 @@ func audit(description string, data ...Data) Definition {
 	return Definition{Type: data[0].EventType(), Description: description, Schema: auditObject(envelope, data), data: data}
 }
 
+// catalogue defines every type in the order of docs/events.md, whose table repeats the descriptions (a test compares them). The
+// public part is a published contract: testdata/catalogue.jsonl pins its schemas and examples.
 var catalogue = []Definition{
 	public(AuthorizationDecidedData{}, "A decision was made: at authorize, or again after a challenge or a review.",
 		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,

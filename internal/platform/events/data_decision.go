@@ -11,9 +11,10 @@ type AuthorizationDecidedData struct {
 	TraceID              string   `json:"trace_id,omitempty"`
 	Challenge            string   `json:"challenge,omitempty"`
 	ProofID              string   `json:"proof_id,omitempty"`
-	Parent               string   `json:"parent,omitempty"` // the authorization this one follows up
-	LatencyMS            *int     `json:"latency_ms,omitempty"`
-	RecordDigest         string   `json:"record_digest,omitempty" schema:"digest"`
+	// The authorization this one follows up.
+	Parent       string `json:"parent,omitempty"`
+	LatencyMS    *int   `json:"latency_ms,omitempty"`
+	RecordDigest string `json:"record_digest,omitempty" schema:"digest"`
 }
 
 // ChallengeRequestedData describes an opened step-up. DisplayDigest covers what the subject is shown.

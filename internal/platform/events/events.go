@@ -1,9 +1,9 @@
-// Package events is the one log of what happens in an environment: its types, the shape of each type's data, and the
-// way an entry is written in the transaction of the change it tells of. Activity, the event stream, webhooks and the
-// audit chain all read this log.
+// Package events defines the event log of an environment: the types of events, the data of each type, and Append, which writes
+// an entry in the transaction of the change that it records. The activity list, the event stream, webhooks and the audit chain
+// all read this log.
 //
-// The package may not decide anything, start anything or write outside the caller's transaction. Data carries ids,
-// states and reason codes: never a feature vector, a secret, a note, a resource id or an assertion.
+// The package may not decide or start anything, and may not write outside the caller's transaction. Data may contain ids, states
+// and reason codes, never a feature vector, a secret, a note, a resource id or an assertion.
 package events
 
 import (
@@ -20,22 +20,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Entry is one thing that happened. Scope, At, Actor and Data are required; empty strings elsewhere mean "none".
+// Entry is one event before it is written. Scope, At, Actor and Data are required; an empty string elsewhere means none.
 type Entry struct {
-	Scope           store.Scope
-	At              time.Time
-	SubjectUID      string // ours; never shown
-	Subject         string // the relying party's own id of the subject
+	Scope store.Scope
+	At    time.Time
+	// Internal id of the subject, by which it is erased; never shown.
+	SubjectUID string
+	// The relying party's id of the subject.
+	Subject         string
 	Action          string // action key
 	AuthorizationID string
 	Decision        string
-	Actor           string // identity.Principal.Actor(), "workflow:<id>" or "cli:<command>"
-	RequestID       string
-	WorkflowID      string
-	Data            Data // which also gives the event its type
+	// Identity.Principal.Actor(), "workflow:<id>" or "cli:<command>".
+	Actor      string
+	RequestID  string
+	WorkflowID string
+	// Also determines the event's type.
+	Data Data
 }
 
-// Type is the type of the entry's data; empty without data.
+// Type returns the type of the entry's data; empty without data.
 func (e Entry) Type() Type {
 	if e.Data == nil {
 		return ""
@@ -43,8 +47,8 @@ func (e Entry) Type() Type {
 	return e.Data.EventType()
 }
 
-// Append writes the entry in the caller's transaction and, where the type is public and a webhook endpoint of the
-// environment is enabled, the outbox row that fans it out.
+// Append writes the entry in the caller's transaction. If the type is public and the environment has an enabled webhook endpoint,
+// it also writes the outbox row from which the event is delivered.
 func Append(ctx context.Context, q *store.Q, e Entry) error {
 	row, err := Row(e)
 	if err != nil {
@@ -53,18 +57,18 @@ func Append(ctx context.Context, q *store.Q, e Entry) error {
 	return q.Events().Append(ctx, row, e.Type().Public())
 }
 
-// saltSize is the length in bytes of the random salt that keeps a digest from being guessed once the data is erased.
+// saltSize is the length in bytes of the random salt of a digest. After an erasure it prevents guessing the data from the digest.
 const saltSize = 16
 
-// Row builds the row of an entry: a fresh id, a fresh salt and the digest. It fails on an entry that lacks what is
-// required, on an unknown type and on data without an exact JSON form. Data that breaks the type's schema is written all the
-// same, because losing the entry would be worse: tests hold every event that they write against its schema (Check).
+// Row builds the row of an entry with a fresh id, a fresh salt and the digest. It returns an error if a required field is
+// missing, the type is unknown, or the data has no canonical JSON form. It does not validate values against the type's schema,
+// because losing an entry would be worse than a wrong value: tests validate every event that they cause (Check).
 func Row(e Entry) (models.Event, error) {
 	if err := e.check(); err != nil {
 		return models.Event{}, err
 	}
 	salt := make([]byte, saltSize)
-	_, _ = rand.Read(salt) // never fails: it ends the process instead
+	_, _ = rand.Read(salt) // never returns an error: it aborts the process
 	body, err := canonical.JSON(e.Data)
 	if err != nil {
 		return models.Event{}, fmt.Errorf("event %s: %w", e.Type(), err)
@@ -90,7 +94,7 @@ func (e Entry) check() error {
 	case e.Actor == "":
 		return fmt.Errorf("event %s: actor is required", e.Type())
 	case e.Subject != "" && e.SubjectUID == "":
-		// Without it, erasing the subject would leave this entry behind.
+		// Without it, an erasure of the subject would not find this entry.
 		return fmt.Errorf("event %s: subject uid is required with subject", e.Type())
 	}
 	if _, ok := Lookup(e.Type()); !ok {
@@ -99,14 +103,14 @@ func (e Entry) check() error {
 	return nil
 }
 
-// ErrErased says that the personal part of an event is gone, so that its digest can no longer be computed.
+// ErrErased means that the personal part of an event was erased, so its digest can no longer be computed.
 var ErrErased = errors.New("events: the event's personal data is erased")
 
-// ErrAltered says that an event is not what was written: its digest does not fit.
-var ErrAltered = errors.New("events: the event is not what was written")
+// ErrAltered means that an event was changed after it was written: its digest does not match.
+var ErrAltered = errors.New("events: the event was altered after it was written")
 
-// Digest computes the salted SHA-256 of what of an event may have to be erased one day: whose it is, the request id
-// and the data. The audit chain covers this digest and not the data itself, so erasing leaves the chain whole.
+// Digest computes the salted SHA-256 of the part of an event that can be erased: the subject, the request id and the data. The
+// audit chain covers this digest and not the data, so an erasure leaves the chain valid. It returns ErrErased after an erasure.
 func Digest(row models.Event) ([]byte, error) {
 	if row.Salt == nil || row.Data == nil {
 		return nil, ErrErased
@@ -126,7 +130,7 @@ func Digest(row models.Event) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// rawDocument marshals as the JSON it holds.
+// rawDocument is JSON that marshals unchanged. Unlike json.RawMessage it is not compacted and HTML-escaped by the encoder.
 type rawDocument []byte
 
 func (r rawDocument) MarshalJSON() ([]byte, error) { return r, nil }

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// field is one property of a type's schema.
 type field struct {
 	name     string
 	schema   map[string]any

@@ -10,18 +10,22 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Record is what of a decision never changes once it is made.
+// Record is the part of a decision that never changes once the decision is made.
 type Record struct {
 	Authorization models.Authorization
-	Proof         *models.Proof // nil if the decision issued none
-	Findings      []string      // of the assurance profile and the explanation: Finding of each, in their order
+	// Nil if the decision issued none.
+	Proof *models.Proof
+	// Of the assurance profile (claim, status) and the explanation, in their order.
+	Findings []string
 }
 
-// recordDomain separates this digest from every other use of SHA-256 and names the version of the recipe.
+// recordDomain separates this digest from every other use of SHA-256 and versions the set of hashed fields.
 const recordDomain = "countersign/decision/1"
 
-// Digest is what authorization.decided says of the record, so that an audit can hold the stored decision against it: SHA-256
-// over length-prefixed fields. It is written on the path of every decision, hence no JSON.
+// Digest returns SHA-256 over the record's length-prefixed fields. The event authorization.decided contains it, so that an audit
+// can compare the stored decision with the log. It is computed for every decision, hence not over JSON, which is slower.
+//
+// The order of the fields is part of the recipe: a new field requires a new recordDomain.
 func (r Record) Digest() string {
 	a := r.Authorization
 	f := recordFields{sha256.New()}
@@ -41,13 +45,14 @@ func (r Record) Digest() string {
 	return "sha256:" + hex.EncodeToString(f.Sum(nil))
 }
 
+// recordFields hashes values with their lengths, so that no two lists of fields produce the same bytes.
 type recordFields struct{ hash.Hash }
 
 func (f recordFields) add(texts ...string) {
 	for _, s := range texts {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		_, _ = f.Write(n[:]) // a hash.Hash never fails
+		_, _ = f.Write(n[:]) // Write of a hash.Hash never returns an error
 		_, _ = f.Write([]byte(s))
 	}
 }

@@ -12,23 +12,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Definition is what the catalogue says of a type.
+// Definition is the catalogue's entry of a type.
 type Definition struct {
 	Type        Type
 	Public      bool
 	Description string
-	Schema      map[string]any // JSON Schema 2020-12 of the data as it is shown: Payload's result
-	Example     map[string]any // valid under Schema; nil for audit-only types
-	data        []Data         // the structs of the type's events; several only for audit-only types
+	// JSON Schema 2020-12 of the data returned by Payload.
+	Schema map[string]any
+	// Valid under Schema; nil for audit-only types.
+	Example map[string]any
+	// The structs of the type's events; several only for audit-only types.
+	data []Data
 }
 
-// Data returns an empty value of each struct that the type's events carry.
+// Data returns the zero value of each struct that events of the type may carry.
 func (d Definition) Data() []Data { return slices.Clone(d.data) }
 
-// envelope are the properties that every type's data may carry beside its own, taken from the entry itself.
+// envelope lists the properties that Payload adds to a type's own data from the fields of the entry.
 var envelope = []string{"environment", "subject", "action", "authorization", "decision"}
 
-// Lookup finds a type in the catalogue.
+// Lookup returns the definition of a type; false if the type is unknown.
 func Lookup(t Type) (Definition, bool) {
 	i, ok := byType()[t]
 	if !ok {
@@ -51,6 +54,7 @@ func Types() []Type {
 	return out
 }
 
+// byType maps types to their position in the catalogue.
 var byType = sync.OnceValue(func() map[Type]int {
 	out := make(map[Type]int, len(catalogue))
 	for i, d := range catalogue {
@@ -59,13 +63,13 @@ var byType = sync.OnceValue(func() map[Type]int {
 	return out
 })
 
-// Payload is an event's data as the activity list, the stream and webhooks show it: the type's own fields and, where
-// they are set, the environment, subject, action, authorization and decision of the entry.
+// Payload returns an event's data in the form of the activity list, the stream and webhooks: the type's own fields, the
+// environment, and the subject, action, authorization and decision of the entry if they are set.
 func Payload(row models.Event) (map[string]any, error) {
 	out := map[string]any{}
 	if row.Data != nil {
 		dec := json.NewDecoder(bytes.NewReader(row.Data))
-		dec.UseNumber() // a number is shown as it was written
+		dec.UseNumber() // keeps a number's digits unchanged
 		if err := dec.Decode(&out); err != nil {
 			return nil, fmt.Errorf("event %s: %w", row.ID, err)
 		}
@@ -80,8 +84,8 @@ func Payload(row models.Event) (map[string]any, error) {
 	return out, nil
 }
 
-// Check reports how a row's data breaks the schema of its type, or holds what belongs to the entry. A row whose personal
-// part is erased, and one that is not what was written, is not judged: ErrErased, ErrAltered.
+// Check validates a row's data against the schema of its type. It also returns an error if the data contains a field of the
+// envelope. A row that was erased or altered is not validated: Check returns ErrErased or ErrAltered.
 func Check(row models.Event) error {
 	sum, err := Digest(row)
 	if err != nil {
@@ -110,7 +114,7 @@ func Check(row models.Event) error {
 	return conforms(Type(row.Type), raw)
 }
 
-// conforms reports how shown data breaks the schema of a type.
+// conforms validates the data returned by Payload against the schema of a type.
 func conforms(t Type, raw []byte) error {
 	schema, err := compiled(t)
 	if err != nil {
@@ -126,7 +130,8 @@ func conforms(t Type, raw []byte) error {
 	return nil
 }
 
-var schemas sync.Map // Type -> *jsonschema.Schema
+// schemas caches compiled schemas: Type -> *jsonschema.Schema.
+var schemas sync.Map
 
 func compiled(t Type) (*jsonschema.Schema, error) {
 	if s, ok := schemas.Load(t); ok {

@@ -2,10 +2,11 @@ package events
 
 import "strings"
 
-// Type names what happened: a dotted lower-case noun and past participle. Types are never renamed.
+// Type names an event: a lower-case noun and a past participle, separated by a dot. Types are part of the contract and of
+// stored events: never rename one.
 type Type string
 
-// Public types: shown in the activity list, sent on the event stream and delivered to webhooks.
+// Public types appear in the activity list and on the event stream, and are delivered to webhook endpoints.
 const (
 	AuthorizationDecided Type = "authorization.decided"
 
@@ -55,7 +56,7 @@ const (
 	WebhookDisabled  Type = "webhook.disabled"
 )
 
-// Audit-only types: in the audit log, and nowhere else.
+// Audit-only types appear in the audit log only.
 const (
 	TenantCreated      Type = "tenant.created"
 	EnvironmentCreated Type = "environment.created"
@@ -104,9 +105,10 @@ const (
 
 	ChallengeLinkCreated   Type = "challenge.link_created"
 	ChallengeAttemptFailed Type = "challenge.attempt_failed"
-	HoldReviewed           Type = "hold.reviewed" // one of several approvals
-	OutcomeReported        Type = "outcome.reported"
-	ProofConsumed          Type = "proof.consumed"
+	// One of several approvals.
+	HoldReviewed    Type = "hold.reviewed"
+	OutcomeReported Type = "outcome.reported"
+	ProofConsumed   Type = "proof.consumed"
 
 	EvaluationCreated Type = "evaluation.created"
 
@@ -125,14 +127,14 @@ const (
 	AuditReanchored        Type = "audit.reanchored"
 )
 
-// Public reports whether the type reaches activity, the stream and webhooks.
+// Public reports whether the type appears in the activity list, on the stream and in webhooks.
 func (t Type) Public() bool {
 	d, ok := Lookup(t)
 	return ok && d.Public
 }
 
-// Matches reports whether a webhook endpoint that subscribed to these patterns hears of the type. A pattern is a type,
-// a prefix ending in ".*", or "*"; no patterns at all means every public type.
+// Matches reports whether a webhook endpoint subscribed to the patterns receives the type. A pattern is a type, a noun followed
+// by ".*" such as "hold.*", or "*". No patterns means every public type.
 func Matches(patterns []string, t Type) bool {
 	if len(patterns) == 0 {
 		return true

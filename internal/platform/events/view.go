@@ -5,7 +5,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Activity is an event as the activity list and the event stream show it.
+// Activity is an event in the form of the activity list (GET /api/v1/activity) and the event stream.
 type Activity struct {
 	ID            string         `json:"id"`
 	Type          string         `json:"type"`
@@ -16,7 +16,7 @@ type Activity struct {
 	Data          map[string]any `json:"data"`
 }
 
-// View shows an event.
+// View converts an event to the form of the activity list and the stream.
 func View(row models.Event) (Activity, error) {
 	data, err := Payload(row)
 	if err != nil {
@@ -26,28 +26,28 @@ func View(row models.Event) (Activity, error) {
 		Authorization: row.AuthorizationID, Data: data}, nil
 }
 
-// Message is the body of a webhook (Standard Webhooks): what a receiver's library verifies and parses. The same event
-// always makes the same bytes.
+// Message is the body of a webhook in the format of Standard Webhooks. The same event always produces the same bytes, so that the
+// signature of a retry covers the same body.
 type Message struct {
 	Type      string         `json:"type"`
 	Timestamp string         `json:"timestamp"`
 	Data      map[string]any `json:"data"`
 }
 
-// NewMessage makes the webhook body of an event.
+// NewMessage returns the webhook body of an event.
 func NewMessage(row models.Event) (Message, error) {
 	data, err := Payload(row)
 	return Message{Type: row.Type, Timestamp: apitime.Time(row.At), Data: data}, err
 }
 
-// MessageSchema is the JSON Schema of a type's webhook body.
+// MessageSchema returns the JSON Schema (2020-12) of a type's webhook body.
 func (d Definition) MessageSchema() map[string]any {
 	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
 		"properties": map[string]any{"type": map[string]any{"const": string(d.Type)}, "timestamp": timestamp, "data": d.Schema},
 		"required":   []any{"type", "timestamp", "data"}, "additionalProperties": false}
 }
 
-// MessageExample follows MessageSchema.
+// MessageExample returns a webhook body that is valid under MessageSchema.
 func (d Definition) MessageExample() Message {
 	return Message{Type: string(d.Type), Timestamp: "2026-03-01T09:00:00.000Z", Data: d.Example}
 }

@@ -2,8 +2,8 @@
 // of what is stored (signing keys, webhook secrets, workflow payloads) and keyed hashes of what is looked up
 // (credentials, tickets).
 //
-// It is the only package that touches a master key. It may not log, print or return key material, and it may not read
-// files or the environment: the caller hands it the text of the setting.
+// It is the only package that handles master keys. It may not log, print or return key material, and it may not read files or
+// the environment: the caller passes the text of the setting.
 package keyring
 
 import (
@@ -24,8 +24,8 @@ import (
 // KeySize is the length of a master key in bytes.
 const KeySize = 32
 
-// keyIDSize is the length of the key id in a ciphertext's header. Ids are derived from the keys and only need to tell
-// the handful of keys of one installation apart.
+// keyIDSize is the length of the key id in a ciphertext's header, in bytes. Ids are derived from the keys and only need to
+// distinguish the few keys of one installation.
 const keyIDSize = 8
 
 // Keyring is a set of master keys. The first one seals and MACs; all of them open and verify, so a key is rotated by
@@ -35,9 +35,10 @@ type Keyring struct {
 }
 
 type master struct {
-	id      [keyIDSize]byte
-	secret  []byte
-	subkeys sync.Map // "seal:"+purpose -> cipher.AEAD, "mac:"+purpose -> []byte
+	id     [keyIDSize]byte
+	secret []byte
+	// "seal:"+purpose -> cipher.AEAD, "mac:"+purpose -> []byte.
+	subkeys sync.Map
 }
 
 // Parse reads master keys from a setting: one or more keys of 32 bytes, each in hex (64 characters) or base64
@@ -85,9 +86,10 @@ func Generate() string {
 // ActiveID returns the id of the key that seals, in hex. It says nothing about the key itself.
 func (k *Keyring) ActiveID() string { return hex.EncodeToString(k.masters[0].id[:]) }
 
-// Fingerprint identifies a master key without giving it away: its id, and a value of FingerprintSize bytes derived from it.
+// Fingerprint identifies a master key without revealing it: its id, and a value of FingerprintSize bytes derived from it.
 type Fingerprint struct {
-	ID    string // hex, as in the header of what the key sealed
+	// Hex, as in the header of values sealed by the key.
+	ID    string
 	Value []byte
 }
 
@@ -103,7 +105,7 @@ func (k *Keyring) Fingerprints() []Fingerprint {
 	return out
 }
 
-// String redacts: a keyring that reaches a format verb shows how many keys it has and nothing of them.
+// String returns the number of keys and nothing about them, in case a keyring is formatted.
 func (k *Keyring) String() string { return fmt.Sprintf("keyring(%d keys, redacted)", len(k.masters)) }
 
 // GoString redacts %#v, which would otherwise print the fields.
@@ -124,7 +126,7 @@ func (k *Keyring) find(id []byte) *master {
 	return nil
 }
 
-// decodeKey accepts hex before base64: 64 hex digits are valid base64 too, but of 48 bytes, which is no key.
+// decodeKey tries hex before base64: 64 hex digits are valid base64 too, but of 48 bytes, which is not the size of a key.
 func decodeKey(s string) ([]byte, error) {
 	if len(s) == hex.EncodedLen(KeySize) {
 		if key, err := hex.DecodeString(s); err == nil {

@@ -19,13 +19,13 @@ const (
 	headerSize  = 1 + keyIDSize
 )
 
-// Errors of Open. None of them says more about the ciphertext than its own header does.
+// Errors of Open. None of them reveals more about the ciphertext than its own header does.
 var (
-	// ErrMalformed is what was not made by Seal, or was cut short.
+	// ErrMalformed means that the value was not made by Seal, or was truncated.
 	ErrMalformed = errors.New("keyring: not a sealed value")
-	// ErrUnknownKey is a value sealed under a master key this installation no longer has.
+	// ErrUnknownKey means that the value was sealed under a master key that is not configured.
 	ErrUnknownKey = errors.New("keyring: sealed under a master key that is not configured; add the old key after the active one")
-	// ErrAuthentication is a value that was altered, or opened with another purpose or aad than it was sealed with.
+	// ErrAuthentication means that the value was altered, or opened with a different purpose or aad than it was sealed with.
 	ErrAuthentication = errors.New("keyring: sealed value does not authenticate")
 )
 
@@ -52,7 +52,7 @@ func (k *Keyring) Open(purpose string, sealed, aad []byte) ([]byte, error) {
 	return k.OpenTo(nil, purpose, sealed, aad)
 }
 
-// OpenTo is Open appending to dst, which must not overlap sealed: for callers that use their memory again.
+// OpenTo decrypts like Open and appends to dst, which must not overlap sealed, so that callers can reuse memory.
 func (k *Keyring) OpenTo(dst []byte, purpose string, sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < Overhead || sealed[0] != sealVersion {
 		return nil, ErrMalformed

@@ -1,9 +1,9 @@
-// Package masterkey compares the master keys of a process with those that sealed its database, and records new ones. A
-// process with other keys could read nothing and would write what no one can read, so it must not start.
+// Package masterkey checks that a process has the master keys of its database, and records new ones. A process with different
+// keys could not read the database and would write values that no other process can read, so it must not start.
 //
-// A database remembers a fingerprint of every master key that ever sealed in it (table master_keys). A process needs all
-// of them that are not retired. Its active key is recorded before it first seals, once the process has shown by the other
-// keys that the database is its own.
+// The database stores a fingerprint of every master key that ever sealed a value in it (table master_keys). A process needs all
+// keys that are not retired. Its active key is recorded before it first seals, after the process has shown with the other keys
+// that the database belongs to it. The package may not store or print key material.
 package masterkey
 
 import (
@@ -22,13 +22,18 @@ import (
 // Setting names where a process reads its master keys from, unless it says otherwise.
 const Setting = "COUNTERSIGN_MASTER_KEY"
 
-// Mismatch says that a process does not have the master keys of its database. Its text is one sentence.
+// Mismatch is the error of a process that does not have the master keys of its database. Its text is one sentence.
 type Mismatch struct {
-	Setting string   // where the keys were read from
-	Held    []string // ids of the keys that the process has
-	Missing []string // ids of the keys that it lacks
-	Foreign bool     // not one of the database's keys is among those held
-	found   string   // what was compared with a database that has no fingerprints yet
+	// Where the keys were read from.
+	Setting string
+	// Ids of the keys that the process has.
+	Held []string
+	// Ids of the keys that it lacks.
+	Missing []string
+	// The process holds none of the database's keys.
+	Foreign bool
+	// The result for a database that has no fingerprints yet.
+	found string
 }
 
 // Error implements error.
@@ -45,7 +50,7 @@ func (m *Mismatch) Error() string {
 	}
 }
 
-// At returns err with another name for where the keys were read from, if it is a Mismatch.
+// At returns err with the given name of the setting that the keys were read from, if it is a Mismatch.
 func At(setting string, err error) error {
 	var m *Mismatch
 	if !errors.As(err, &m) {
@@ -56,8 +61,8 @@ func At(setting string, err error) error {
 	return &named
 }
 
-// Compare returns a Mismatch if the keys are not those of the database. It changes nothing, and a database that no process
-// has used yet has nothing to compare with.
+// Compare returns a Mismatch if the keys are not those of the database. It changes nothing. It returns nil for a database that
+// no process has used yet.
 func Compare(ctx context.Context, q *store.Q, keys *keyring.Keyring) error {
 	rows, err := q.MasterKeys().List(ctx)
 	if err != nil {
@@ -66,6 +71,7 @@ func Compare(ctx context.Context, q *store.Q, keys *keyring.Keyring) error {
 	return compare(inUse(rows), keys.Fingerprints())
 }
 
+// inUse returns the keys that are not retired.
 func inUse(rows []models.MasterKey) []models.MasterKey {
 	var out []models.MasterKey
 	for _, r := range rows {
@@ -93,6 +99,7 @@ func compare(recorded []models.MasterKey, held []keyring.Fingerprint) error {
 	return m
 }
 
+// holds reports whether a recorded key is among those held; id and value must both be equal.
 func holds(held []keyring.Fingerprint, r models.MasterKey) bool {
 	for _, f := range held {
 		if f.ID == r.ID {
@@ -102,18 +109,18 @@ func holds(held []keyring.Fingerprint, r models.MasterKey) bool {
 	return false
 }
 
-// Confirmation is what Confirm needs.
+// Confirmation holds the arguments of Confirm.
 type Confirmation struct {
 	Store *store.Store
 	Keys  *keyring.Keyring
-	// Opens opens the private half of a signing key. It shows whose a database is that was sealed before there were
-	// fingerprints.
+	// Opens decrypts the private half of a signing key. It shows to which keys a database belongs that was sealed before
+	// fingerprints existed.
 	Opens func(models.SigningKey) error
 	Now   time.Time
 }
 
-// Confirm compares as Compare does, and records the active key if the database does not know it. Of any number of processes
-// with different keys that come to a new database at once, the first one's keys become the database's.
+// Confirm compares like Compare, and records the active key if the database does not know it. If several processes with
+// different keys start on a new database at once, the keys of the first one become the database's.
 func Confirm(ctx context.Context, c Confirmation) error {
 	rows, err := c.Store.MasterKeys().List(ctx)
 	if err != nil {
@@ -127,7 +134,7 @@ func Confirm(ctx context.Context, c Confirmation) error {
 		if err := q.MasterKeys().Lock(ctx); err != nil {
 			return err
 		}
-		rows, err := q.MasterKeys().List(ctx) // another process may have recorded its own meanwhile
+		rows, err := q.MasterKeys().List(ctx) // another process may have recorded its own key since
 		if err != nil {
 			return err
 		}
@@ -150,7 +157,7 @@ func Confirm(ctx context.Context, c Confirmation) error {
 	})
 }
 
-// known reports whether the keys are the database's, the active one included.
+// known reports whether the keys are the database's, including the active one.
 func (c Confirmation) known(recorded []models.MasterKey) (bool, error) {
 	if err := compare(recorded, c.Keys.Fingerprints()); err != nil {
 		return false, err

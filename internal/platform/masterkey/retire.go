@@ -19,13 +19,13 @@ type Retirement struct {
 	Store *store.Store
 	Keys  *keyring.Keyring
 	ID    string
-	// Lost retires the key although something is still sealed by it, which no one can read from then on.
+	// Lost retires the key although values are still sealed by it, which can no longer be read afterwards.
 	Lost bool
 	Now  time.Time
 }
 
-// Retire marks a master key as no longer needed: processes start without it from then on. Every other key of the database
-// must be held, so that a process with a wrong key cannot retire the right one, and nothing may still need it.
+// Retire marks a master key as no longer needed: processes then start without it. The caller must hold every other key of the
+// database, so that a process with a wrong key cannot retire the right one, and no stored value may still need the key.
 func Retire(ctx context.Context, r Retirement) error {
 	return r.Store.Write(ctx, func(q *store.Q) error {
 		if err := q.MasterKeys().Lock(ctx); err != nil {
@@ -48,6 +48,7 @@ func Retire(ctx context.Context, r Retirement) error {
 	})
 }
 
+// allowed checks that the key is one of the database's, is not the active one, and that all others are held.
 func (r Retirement) allowed(recorded []models.MasterKey) error {
 	others := slices.DeleteFunc(slices.Clone(recorded), func(k models.MasterKey) bool { return k.ID == r.ID })
 	switch {
@@ -59,7 +60,7 @@ func (r Retirement) allowed(recorded []models.MasterKey) error {
 	return compare(others, r.Keys.Fingerprints())
 }
 
-// unused refuses to retire a key that something still needs.
+// unused returns an error that counts the stored values still sealed by the key.
 func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.MasterKey) error {
 	id, err := hex.DecodeString(r.ID)
 	if err != nil {

@@ -8,15 +8,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// lane claims as many rows as it has idle workers, so that no row is held by a relay that cannot work on it.
+// lane claims as many rows as it has idle workers, so that no relay reserves a row that it cannot process.
 type lane struct {
 	relay    *Relay
 	topics   []string
 	handlers map[string]Handler
 	workers  int
 	wake     chan struct{}
-	free     chan struct{} // one token an idle worker
-	done     chan int64    // rows to delete
+	// One token per idle worker.
+	free chan struct{}
+	done chan int64 // rows to delete
 }
 
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
@@ -32,7 +33,7 @@ func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
 	return out
 }
 
-// run claims and works until ctx ends. Handlers under way may finish after that, for a while.
+// run claims and processes rows until ctx ends. Running handlers then have drainWait to finish.
 func (l *lane) run(ctx context.Context) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -55,7 +56,7 @@ func (l *lane) run(ctx context.Context) {
 	settler.Wait()
 }
 
-// claim takes due rows for the idle workers and reports whether there may be more at once.
+// claim reserves due rows for the idle workers and reports whether more may be due.
 func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 	idle := l.idle(ctx)
 	if idle == 0 {
@@ -93,6 +94,7 @@ func (l *lane) idle(ctx context.Context) int {
 	return n
 }
 
+// work runs the handler of one row and returns the worker's token. A failed row is due again after its backoff.
 func (l *lane) work(ctx context.Context, row models.Outbox) {
 	defer func() { l.free <- struct{}{} }()
 	err := l.relay.try(ctx, l.handlers[row.Topic], row)
@@ -107,7 +109,7 @@ func (l *lane) work(ctx context.Context, row models.Outbox) {
 	}
 }
 
-// settle deletes rows whose work is done, as many at once as there are.
+// settle deletes rows whose handler returned nil, in batches of whatever is available.
 func (l *lane) settle(ctx context.Context) {
 	for id := range l.done {
 		ids := []int64{id}
@@ -122,7 +124,7 @@ func (l *lane) settle(ctx context.Context) {
 			}
 		}
 		if err := l.relay.Store.Outbox().Delete(context.WithoutCancel(ctx), ids); err != nil {
-			// The rows come back when their lease is over; handlers are safe to repeat.
+			// The rows become due again when their reservation ends; handlers are idempotent.
 			l.relay.Log.Warn("outbox rows cannot be deleted", "rows", len(ids), "error", err)
 		}
 	}

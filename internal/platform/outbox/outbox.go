@@ -1,6 +1,7 @@
-// Package outbox carries work over a commit: a row written with the change it follows from, and a relay that takes due
-// rows, hands each to its topic's handler and deletes it once that is done. Delivery is at least once and in no order,
-// so handlers must be safe to repeat. The package decides nothing and knows no topic's meaning.
+// Package outbox runs work after the commit of the transaction that requires it (transactional outbox). Add writes a row in that
+// transaction; a Relay claims due rows, passes each to its topic's handler and deletes it when the handler returns nil.
+//
+// Delivery is at least once and unordered, so handlers must be idempotent. The package may not know what a topic means.
 package outbox
 
 import (
@@ -12,27 +13,31 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Topics. A topic's Ref is the id of what it is about.
+// Topics, with the id that each topic's Ref holds. A row outlives deployments: never rename a topic.
 const (
-	TopicChallengeStart   = "challenge.start"   // challenge id: start its run
-	TopicChallengeSettled = "challenge.settled" // challenge id: its row was settled past the run; tell the run
-	TopicHoldStart        = "hold.start"        // authorization id
-	TopicHoldSettled      = "hold.settled"      // authorization id
-	TopicEvaluationStart  = "evaluation.start"  // evaluation id
-	TopicEnrollmentStart  = "enrollment.start"  // enrollment id
-	TopicRecoveryStart    = "recovery.start"    // recovery id
-	TopicErasureStart     = "erasure.start"     // erasure id
-	TopicAdaptationStart  = "adaptation.start"  // session id
-	TopicEvent            = "event"             // event id: fan out to webhook endpoints
+	// Challenge id: start its workflow.
+	TopicChallengeStart = "challenge.start"
+	// Challenge id: settled outside its workflow; notify it.
+	TopicChallengeSettled = "challenge.settled"
+	TopicHoldStart        = "hold.start"       // authorization id
+	TopicHoldSettled      = "hold.settled"     // authorization id
+	TopicEvaluationStart  = "evaluation.start" // evaluation id
+	TopicEnrollmentStart  = "enrollment.start" // enrollment id
+	TopicRecoveryStart    = "recovery.start"   // recovery id
+	TopicErasureStart     = "erasure.start"    // erasure id
+	TopicAdaptationStart  = "adaptation.start" // session id
+	// Event id: fan out to webhook endpoints.
+	TopicEvent = "event"
 )
 
-// Item is work that must follow the commit. At is when it becomes due, and when it was asked for.
+// Item is work to do after the commit. At is the time of the change and the time from which the row is due.
 type Item struct {
 	Topic       string
 	Environment string
 	Ref         string
-	Payload     any // nil is the empty object; ids and digests only
-	At          time.Time
+	// Nil is the empty object; ids and digests only.
+	Payload any
+	At      time.Time
 }
 
 // Add writes the item in the caller's transaction.

@@ -13,20 +13,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Handler does the work of one row. An error puts the row off; it is never dropped.
+// Handler does the work of one row. If it returns an error, the row is retried after a backoff; rows are never dropped.
 type Handler func(ctx context.Context, row models.Outbox) error
 
-// Lane is a set of topics that share workers. Topics that wait for different things belong in different lanes, so that
-// one that is away holds up no other.
+// Lane is a set of topics that share workers. Topics that depend on different systems belong in different lanes, so that an
+// unavailable system delays only its own topics.
 type Lane struct {
 	Name     string
 	Handlers map[string]Handler // by topic
-	Workers  int                // rows worked on at once; default 8
+	// Rows worked on at once; default 8.
+	Workers int
 }
 
-// Observer hears what the relay does; metrics hang off it. Its methods must return at once.
+// Observer is notified of the relay's work, for metrics. Its methods must not block.
 type Observer interface {
-	// Relayed tells of one try of one row: how long the row waited since it was written, and its error.
+	// Relayed reports one attempt: how long the row waited since it was written, and the handler's error.
 	Relayed(topic string, waited time.Duration, err error)
 }
 
@@ -36,22 +37,24 @@ type Relay struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Lanes    []Lane
-	Observer Observer      // may be nil
-	Poll     time.Duration // how long a lane sleeps when nobody wakes it; default 100 ms
-	Timeout  time.Duration // how long one handler may take; default 10 s
+	Observer Observer // may be nil
+	// How long a lane sleeps without a notification; default 100 ms.
+	Poll time.Duration
+	// How long one handler may take; default 10 s.
+	Timeout time.Duration
 }
 
 const (
 	defaultWorkers = 8
 	defaultPoll    = 100 * time.Millisecond
 	defaultTimeout = 10 * time.Second
-	// leaseMargin is how much longer than a handler may take its row stays hidden from other relays.
+	// leaseMargin is added to the handler's timeout: for that long a claimed row is hidden from other relays.
 	leaseMargin = 20 * time.Second
-	// drainWait bounds how long a relay that is told to stop waits for handlers under way.
+	// drainWait limits how long a stopping relay waits for running handlers.
 	drainWait = 5 * time.Second
 )
 
-// Run relays until ctx ends, then waits for the handlers under way. What they leave undone is done by the next relay.
+// Run relays until ctx ends, then waits for the running handlers. Unfinished rows are processed by the next relay.
 func (r *Relay) Run(ctx context.Context) {
 	wake := make([]chan struct{}, len(r.Lanes))
 	for i := range wake {
@@ -78,8 +81,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// backoff is how long a row waits after its n-th failed try: 0.5 s doubled up to a minute, so that what was away is
-// found again soon after it is back.
+// backoff is the wait after the n-th failed attempt: 0.5 s, doubled up to a minute, so that work resumes soon after a system
+// becomes available again.
 func backoff(attempts int) time.Duration {
 	const first, most = 500 * time.Millisecond, time.Minute
 	if attempts < 1 {
@@ -91,7 +94,7 @@ func backoff(attempts int) time.Duration {
 	return min(first<<(attempts-1), most)
 }
 
-// try runs the handler of one row; a panic is an error of that row alone.
+// try runs the handler of one row with a timeout. A panic becomes an error of that row.
 func (r *Relay) try(ctx context.Context, h Handler, row models.Outbox) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -103,9 +106,10 @@ func (r *Relay) try(ctx context.Context, h Handler, row models.Outbox) (err erro
 	return h(ctx, row)
 }
 
+// observe logs a failed attempt and notifies the observer.
 func (r *Relay) observe(row models.Outbox, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		r.Log.Warn("outbox row put off", "topic", row.Topic, "ref", row.Ref, "attempts", row.Attempts, "error", err)
+		r.Log.Warn("outbox row failed; it will be retried", "topic", row.Topic, "ref", row.Ref, "attempts", row.Attempts, "error", err)
 	}
 	if r.Observer != nil {
 		r.Observer.Relayed(row.Topic, r.Clock.Now().Sub(row.CreatedAt), err)

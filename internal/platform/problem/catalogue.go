@@ -2,10 +2,10 @@ package problem
 
 import "net/http"
 
-// Code is the stable name of one kind of refusal. Codes are never renamed.
+// Code is the stable name of one kind of error. Codes are part of the contract: never rename or reuse one.
 type Code string
 
-// The catalogue. /docs/errors shows it, with remedies.go; both SDKs carry the same names.
+// The codes in the catalogue. The page /docs/errors shows them with their remedies; both SDKs define the same names.
 const (
 	MalformedJSON        Code = "malformed_json"
 	BadRequest           Code = "bad_request"
@@ -70,12 +70,13 @@ const (
 	Unavailable          Code = "unavailable"
 )
 
-// Kind says how a code is answered over HTTP (RFC 9457).
+// Kind is the HTTP status and title of a code (RFC 9457).
 type Kind struct {
 	Status int
 	Title  string
 }
 
+// catalogue has an entry for every code; a test requires a remedy for each.
 var catalogue = map[Code]Kind{
 	MalformedJSON:        {http.StatusBadRequest, "The body is not valid JSON"},
 	BadRequest:           {http.StatusBadRequest, "The request cannot be read"},
@@ -87,7 +88,7 @@ var catalogue = map[Code]Kind{
 	OriginNotAllowed:     {http.StatusForbidden, "The client token is bound to another origin"},
 	PurposeNotGranted:    {http.StatusForbidden, "The client token does not grant the purpose of the frame"},
 	ConsentRequired:      {http.StatusForbidden, "Consent is required"},
-	SelfReview:           {http.StatusForbidden, "The reviewer must not be the one who asked"},
+	SelfReview:           {http.StatusForbidden, "The reviewer must not be the requester"},
 	SandboxOnly:          {http.StatusForbidden, "Only available in a sandbox environment"},
 	NotFound:             {http.StatusNotFound, "Not found"},
 	MethodNotAllowed:     {http.StatusMethodNotAllowed, "The method is not allowed on this path"},
@@ -96,21 +97,21 @@ var catalogue = map[Code]Kind{
 	SubjectRevoked:       {http.StatusConflict, "The subject is revoked"},
 	ActionKeyExists:      {http.StatusConflict, "An action with this key exists"},
 	NoActivePolicy:       {http.StatusConflict, "The action has no active policy version"},
-	NoEarlierTemplate:    {http.StatusConflict, "There is no earlier version to go back to"},
+	NoEarlierTemplate:    {http.StatusConflict, "There is no earlier version to roll back to"},
 	PolicyNotDraft:       {http.StatusConflict, "Only a draft policy version can be activated"},
 	SessionClosed:        {http.StatusConflict, "The session is no longer active"},
 	IdempotencyReused:    {http.StatusConflict, "The idempotency key was used with another request"},
 	IdempotencyInFlight:  {http.StatusConflict, "A request with this idempotency key is still running"},
 	NonceReplayed:        {http.StatusConflict, "The nonce was used before"},
-	ChallengeClosed:      {http.StatusConflict, "The challenge is settled"},
+	ChallengeClosed:      {http.StatusConflict, "The challenge is no longer open"},
 	ChallengeExpired:     {http.StatusConflict, "The challenge has expired"},
 	MethodNotOffered:     {http.StatusConflict, "The challenge does not offer this method"},
 	NotHeld:              {http.StatusConflict, "The authorization is not held for review"},
-	ReviewResolved:       {http.StatusConflict, "The hold is resolved already"},
+	ReviewResolved:       {http.StatusConflict, "The hold is already resolved"},
 	ReviewExpired:        {http.StatusConflict, "The hold has expired"},
-	OutcomeConflict:      {http.StatusConflict, "Another outcome is recorded already"},
+	OutcomeConflict:      {http.StatusConflict, "Another outcome is already recorded"},
 	AnchorUnavailable:    {http.StatusConflict, "The recovery anchor is not available for the subject"},
-	RecoveryInProgress:   {http.StatusConflict, "A recovery is under way"},
+	RecoveryInProgress:   {http.StatusConflict, "A recovery is in progress"},
 	RecoveryNotReady:     {http.StatusConflict, "The recovery is still cooling down"},
 	EvaluationClosed:     {http.StatusConflict, "The evaluation is closed"},
 	CredentialRevoked:    {http.StatusConflict, "The credential is revoked"},
@@ -118,29 +119,29 @@ var catalogue = map[Code]Kind{
 	EndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled"},
 	GrantInvalid:         {http.StatusForbidden, "The registration grant is not valid"},
 	RegistrationRefused:  {http.StatusBadRequest, "The passkey registration was refused"},
-	PasskeyExists:        {http.StatusConflict, "The passkey is registered already"},
+	PasskeyExists:        {http.StatusConflict, "The passkey is already registered"},
 	AssertionRefused:     {http.StatusBadRequest, "The assertion was refused"},
-	AssertionUnknownKey:  {http.StatusBadRequest, "The assertion is by a passkey that the subject does not have"},
-	AssertionChallenge:   {http.StatusBadRequest, "The assertion answers another challenge"},
+	AssertionUnknownKey:  {http.StatusBadRequest, "The subject does not have the passkey of this assertion"},
+	AssertionChallenge:   {http.StatusBadRequest, "The assertion is for another challenge"},
 	AssertionOrigin:      {http.StatusBadRequest, "The assertion was made on another origin"},
 	AssertionRPID:        {http.StatusBadRequest, "The assertion was made for another relying party id"},
 	AssertionUnverified:  {http.StatusBadRequest, "The authenticator did not verify the user"},
 	AssertionSignature:   {http.StatusBadRequest, "The assertion's signature does not verify"},
-	AssertionUserHandle:  {http.StatusBadRequest, "The assertion is by another user"},
-	AssertionCloned:      {http.StatusBadRequest, "The authenticator's counter went back"},
+	AssertionUserHandle:  {http.StatusBadRequest, "The assertion is from another user"},
+	AssertionCloned:      {http.StatusBadRequest, "The authenticator's counter did not increase"},
 	AssertionMalformed:   {http.StatusBadRequest, "The assertion cannot be read"},
-	AssertionDisplay:     {http.StatusBadRequest, "What was displayed is not what was signed"},
+	AssertionDisplay:     {http.StatusBadRequest, "The displayed text is not the signed text"},
 	AssertionBackupFlags: {http.StatusBadRequest, "The passkey's backup flags are inconsistent"},
 	BodyTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large"},
 	UnsupportedMedia:     {http.StatusUnsupportedMediaType, "The body must be application/json"},
-	Unprocessable:        {http.StatusUnprocessableEntity, "The request breaks the contract"},
+	Unprocessable:        {http.StatusUnprocessableEntity, "The request does not match the API contract"},
 	RateLimited:          {http.StatusTooManyRequests, "The quota is used up"},
 	TooManyStreams:       {http.StatusTooManyRequests, "The environment has too many event streams"},
 	Internal:             {http.StatusInternalServerError, "Something went wrong on our side"},
 	Unavailable:          {http.StatusServiceUnavailable, "Temporarily unavailable"},
 }
 
-// Of returns the kind of a code; a code that is not in the catalogue is answered as internal_error.
+// Of returns the kind of a code; for a code that is not in the catalogue, that of internal_error.
 func Of(c Code) Kind {
 	if k, ok := catalogue[c]; ok {
 		return k

@@ -1,7 +1,9 @@
-// Package problem is the one typed error of the domain and the catalogue of its codes. Services return these
-// errors; only the HTTP edge turns them into an answer (RFC 9457, or the validation body of SPEC section 7), and
-// only the activities turn them into Temporal errors. The package must not know HTTP frameworks or storage, and
-// a Detail must never carry a secret, a stack, SQL or another tenant's data: it is shown to the caller.
+// Package problem defines the typed error of the domain and the catalogue of its codes. Services return these errors; only the
+// HTTP handlers convert them to a response (RFC 9457 problem details, or the validation body of a 422), and only the activities
+// convert them to Temporal errors.
+//
+// The package may not know HTTP frameworks or storage. A Detail is shown to the caller: it must never contain a secret, a stack
+// trace, SQL or another tenant's data.
 package problem
 
 import (
@@ -10,16 +12,19 @@ import (
 	"time"
 )
 
-// Error is a refusal with a stable code and a sentence for the caller.
+// Error refuses a request with a stable code and a sentence for the caller. It may wrap the error that caused it.
 type Error struct {
-	Code       Code
-	Detail     string        // one sentence for the caller
-	Fields     []Field       // what a 422 lists
-	RetryAfter time.Duration // for rate_limited and unavailable
-	Cause      error         // logged, never shown
+	Code Code
+	// One sentence for the caller.
+	Detail string
+	Fields []Field // what a 422 lists
+	// For rate_limited and unavailable.
+	RetryAfter time.Duration
+	Cause      error // logged, never shown
 }
 
-// Field is one item of a validation error: where, what is wrong, and the rule's stable name.
+// Field is one item of a validation error. Loc is the path to the value, such as ["body", "events", 0]; Msg is shown to the
+// caller; Type is the stable name of the rule.
 type Field struct {
 	Loc  []any  `json:"loc"`
 	Msg  string `json:"msg"`
@@ -33,38 +38,40 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Detail)
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// New makes an error with a code and a sentence.
+// New returns an error with a code and a sentence for the caller.
 func New(code Code, detail string) *Error { return &Error{Code: code, Detail: detail} }
 
-// Newf is New with a format.
+// Newf is New with a format. The arguments are shown to the caller: format only values that the caller sent or may read.
 func Newf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Absent is the one answer for what does not exist or is not the caller's to see. Its bytes do not depend on which.
+// NewNotFound returns the error for a resource that does not exist or that the caller may not see. Both cases return the same
+// bytes, so that a response reveals nothing about another tenant.
 func NewNotFound() *Error {
-	return &Error{Code: NotFound, Detail: "There is no such resource in this environment."}
+	return &Error{Code: NotFound, Detail: "No such resource exists in this environment."}
 }
 
-// Invalid is a validation error of one field.
+// Invalid returns a validation error of one field.
 func Invalid(loc []any, msg, typ string) *Error {
 	return InvalidFields([]Field{{Loc: loc, Msg: msg, Type: typ}})
 }
 
-// InvalidFields is a validation error of several fields.
+// InvalidFields returns a validation error of several fields.
 func InvalidFields(fields []Field) *Error {
-	return &Error{Code: Unprocessable, Detail: "The request breaks the contract.", Fields: fields}
+	return &Error{Code: Unprocessable, Detail: "The request does not match the API contract.", Fields: fields}
 }
 
-// Away says that a part of the service cannot be reached and that nothing was changed.
+// NewUnavailable returns the error for a part of the service that cannot be reached. It promises that nothing was changed, so the
+// caller can retry after RetryAfter.
 func NewUnavailable(detail string, cause error) *Error {
 	return &Error{Code: Unavailable, Detail: detail, Cause: cause, RetryAfter: 2 * time.Second}
 }
 
-// As finds the domain error in a chain; nil where there is none.
+// As finds the domain error in a chain of wrapped errors; nil if it has none.
 func As(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -73,7 +80,7 @@ func As(err error) *Error {
 	return nil
 }
 
-// Is reports whether err carries the code.
+// Is reports whether err is, or wraps, a domain error with the code.
 func Is(err error, code Code) bool {
 	e := As(err)
 	return e != nil && e.Code == code

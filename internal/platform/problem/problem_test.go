@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-func TestEveryCodeSaysWhatToDo(t *testing.T) {
+func TestEveryCodeHasATitleAndARemedy(t *testing.T) {
 	t.Parallel()
 	for code, kind := range problem.Catalogue() {
 		require.Regexp(t, `^[a-z][a-z0-9_]*$`, string(code))
@@ -21,14 +21,14 @@ func TestEveryCodeSaysWhatToDo(t *testing.T) {
 	require.Equal(t, problem.Of(problem.Internal), problem.Of("no_such_code"))
 }
 
-func TestErrorsAreFoundInAChain(t *testing.T) {
+func TestAsFindsWrappedErrors(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no route to host")
-	err := fmt.Errorf("authorizing: %w", problem.NewUnavailable("Away.", cause))
+	err := fmt.Errorf("authorizing: %w", problem.NewUnavailable("Unavailable.", cause))
 	require.True(t, problem.Is(err, problem.Unavailable))
 	require.False(t, problem.Is(err, problem.Internal))
 	require.ErrorIs(t, err, cause)
 	require.Positive(t, problem.As(err).RetryAfter)
 	require.Nil(t, problem.As(cause))
-	require.Equal(t, problem.NewNotFound().Detail, problem.NewNotFound().Detail, "absent and foreign are the same words")
+	require.Equal(t, problem.NewNotFound().Detail, problem.NewNotFound().Detail, "missing and foreign resources return the same detail")
 }

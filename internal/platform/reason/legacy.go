@@ -8,7 +8,7 @@ const (
 )
 
 var legacyEntries = []Entry{
-	{MatchTiming, KindLegacy, "The timings agree with the enrolled template.", "Nothing to mend."},
-	{MismatchTiming, KindLegacy, "The timings do not agree with the enrolled template.", "Ask for another sample or another factor; enrol again if the person's way of typing has changed."},
-	{InsufficientSamples, KindLegacy, "The template has too few samples to decide by.", "Call /enrol until enrolled is true."},
+	{MatchTiming, KindLegacy, "The timings match the enrolled template.", "None needed."},
+	{MismatchTiming, KindLegacy, "The timings do not match the enrolled template.", "Request another sample or another factor; enroll again if the person's typing has changed."},
+	{InsufficientSamples, KindLegacy, "The template has too few samples for a decision.", "Call /enrol until enrolled is true."},
 }

@@ -1,6 +1,6 @@
 package reason
 
-// Codes of proof verification, emitted by internal/authz/proof and by POST /api/v1/verify. The first fault found is reported.
+// Codes of proof verification, emitted by internal/authz/proof and by POST /api/v1/verify. Only the first fault found is reported.
 const (
 	ProofMalformed           Code = "proof_malformed"
 	ProofHeaderInvalid       Code = "proof_header_invalid"
@@ -24,21 +24,21 @@ const (
 
 var proofEntries = []Entry{
 	{ProofMalformed, KindProof, "The text is not one compact JWS in canonical form.", "Pass the proof on exactly as the service returned it."},
-	{ProofHeaderInvalid, KindProof, "The protected header lacks a key id, or holds a parameter a proof never has.", "Pass the proof on exactly as the service returned it."},
+	{ProofHeaderInvalid, KindProof, "The protected header lacks a key id, or contains a parameter that a proof never has.", "Pass the proof on exactly as the service returned it."},
 	{ProofAlgorithmInvalid, KindProof, "The header names an algorithm other than ES256.", "Treat the proof as forged."},
-	{ProofTypeInvalid, KindProof, "The header's typ is not poa+jwt: this is some other kind of token.", "Pass a Proof of Agency."},
-	{ProofKeyUnknown, KindProof, "No published key has the header's key id.", "Fetch the key set again once; if the key is still missing, the proof is of another issuer or environment, or long expired."},
+	{ProofTypeInvalid, KindProof, "The header's typ is not poa+jwt: this is a different kind of token.", "Pass a Proof of Agency."},
+	{ProofKeyUnknown, KindProof, "No published key has the header's key id.", "Fetch the key set again once; if the key is still missing, the proof is from another issuer or environment, or expired long ago."},
 	{ProofSignatureInvalid, KindProof, "The signature does not verify under the named key.", "Treat the proof as forged or altered."},
-	{ProofClaimsInvalid, KindProof, "The signed claims are incomplete or not of the shape a proof has.", "Treat the proof as forged; the service signs no such claims."},
-	{ProofExpired, KindProof, "The proof's time is over.", "Authorize again; use proofs within the action's proof_ttl_seconds."},
-	{ProofNotYetValid, KindProof, "The proof is not valid yet.", "Check the verifier's clock; up to 60 s of difference are allowed for."},
-	{ProofIssuerMismatch, KindProof, "The proof is of another issuer.", "Check proof_issuer at GET /api/v1/credential."},
-	{ProofAudienceMismatch, KindProof, "The proof is meant for another audience.", "Refuse it; ask for a proof whose audience is yours."},
-	{ProofEnvironmentMismatch, KindProof, "The proof is of another environment, such as a sandbox proof shown to live.", "Refuse it; use credentials and proofs of one environment."},
+	{ProofClaimsInvalid, KindProof, "The signed claims are incomplete or malformed.", "Treat the proof as forged; the service does not sign such claims."},
+	{ProofExpired, KindProof, "The proof has expired.", "Authorize again; use proofs within the action's proof_ttl_seconds."},
+	{ProofNotYetValid, KindProof, "The proof is not valid yet.", "Check the verifier's clock; a difference of up to 60 s is tolerated."},
+	{ProofIssuerMismatch, KindProof, "The proof is from another issuer.", "Compare the issuer with proof_issuer from GET /api/v1/credential."},
+	{ProofAudienceMismatch, KindProof, "The proof is for another audience.", "Refuse it; request a proof for your audience."},
+	{ProofEnvironmentMismatch, KindProof, "The proof is from another environment, for example a sandbox proof presented to live.", "Refuse it; use credentials and proofs of one environment."},
 	{ProofActionMismatch, KindProof, "The proof authorizes another action.", "Refuse it; authorize the action that is about to be performed."},
 	{ProofResourceMismatch, KindProof, "The proof authorizes the action on another resource.", "Refuse it; authorize the action on this resource."},
-	{ProofNonceMismatch, KindProof, "The proof answers a request with another nonce.", "Refuse it; it belongs to another request."},
-	{ProofUnknown, KindProof, "The proof's id is not on record in this environment.", "Refuse it; check that the credential is of the environment that issued it."},
-	{ProofConsumed, KindProof, "The proof was consumed before: it is good for one use.", "Refuse it; authorize again for another use."},
-	{ProofRevoked, KindProof, "The proof was revoked, as happens on subject revocation, recovery and erasure.", "Refuse it; authorize again if the subject may still act."},
+	{ProofNonceMismatch, KindProof, "The proof belongs to a request with another nonce.", "Refuse it; it belongs to another request."},
+	{ProofUnknown, KindProof, "No proof with this id was issued in this environment.", "Refuse it; check that the credential belongs to the environment that issued the proof."},
+	{ProofConsumed, KindProof, "The proof was already consumed: it is valid for one use.", "Refuse it; authorize again for another use."},
+	{ProofRevoked, KindProof, "The proof was revoked, for example by a revocation, recovery or erasure of the subject.", "Refuse it; authorize again if the subject may still act."},
 }

@@ -1,9 +1,8 @@
-// Package reason is the one catalogue of reason codes: every code that may stand in a reason_codes field of a decision,
-// an assurance profile, a claim, an evidence acknowledgement, a proof verification or a legacy answer, with what it
-// means and what would mend it.
+// Package reason is the catalogue of reason codes: every code that may occur in a reason_codes field of a decision, an assurance
+// profile, a claim, an evidence acknowledgement, a proof verification or a response of /auth, with its meaning and its remedy.
 //
-// The catalogue is data fixed at compile time. Nothing registers codes at run time, and the package imports none of the
-// packages that emit them: they import it. Codes are part of the contract: one is added, never renamed or reused.
+// The catalogue is fixed at compile time. The package may not import the packages that emit the codes: they import it. Codes are
+// part of the contract: they are added, never renamed or reused.
 package reason
 
 import (
@@ -11,10 +10,10 @@ import (
 	"strings"
 )
 
-// Code is a reason code as it stands on the wire. It is an alias, so that codes travel as the strings they are.
+// Code is a reason code as it appears in the API. It is an alias of string, so that lists of codes need no conversion.
 type Code = string
 
-// Kinds of code: what the code is about. The first is emitted by internal/authz/policy, those up to KindMandate by
+// Kinds of code. KindDecision is emitted by internal/authz/policy; the kinds up to KindMandate are emitted by
 // internal/behavior/scoring in acknowledgements, profiles and claims.
 const (
 	KindDecision   = "decision"
@@ -24,17 +23,22 @@ const (
 	KindPresence   = "presence"
 	KindReplay     = "replay"
 	KindMandate    = "mandate"
-	KindSession    = "session" // of a session that is over
-	KindProof      = "proof"   // reason_codes of a proof verification
-	KindLegacy     = "legacy"  // reason_codes of the timing-based endpoints
+	// Of a session that is over.
+	KindSession = "session"
+	// reason_codes of a proof verification.
+	KindProof = "proof"
+	// reason_codes of the timing-based endpoints.
+	KindLegacy = "legacy"
 )
 
-// Entry is one line of the catalogue, in the shape GET /api/v1/meta serves.
+// Entry is one code of the catalogue, in the form of GET /api/v1/meta.
 type Entry struct {
-	Code        Code   `json:"code"`
-	Kind        string `json:"kind"`
-	Description string `json:"description"` // what happened, one sentence
-	Remedy      string `json:"remedy"`      // what would mend it, one sentence
+	Code Code   `json:"code"`
+	Kind string `json:"kind"`
+	// What happened, one sentence.
+	Description string `json:"description"`
+	// What would mend it, one sentence.
+	Remedy string `json:"remedy"`
 }
 
 var (
@@ -42,7 +46,7 @@ var (
 	byCode    = index(catalogue)
 )
 
-// All returns the whole catalogue, sorted by kind and code. The slice is the caller's own.
+// All returns a copy of the catalogue, sorted by kind and code.
 func All() []Entry { return slices.Clone(catalogue) }
 
 // Known reports whether code is in the catalogue.

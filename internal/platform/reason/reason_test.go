@@ -25,7 +25,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 	for _, e := range reason.All() {
 		require.Regexp(t, form, e.Code)
 		require.LessOrEqual(t, len(e.Code), 64, e.Code)
-		require.False(t, seen[e.Code], "%s is there twice: one code has one meaning", e.Code)
+		require.False(t, seen[e.Code], "%s occurs twice: one code has one meaning", e.Code)
 		seen[e.Code] = true
 		require.True(t, kinds[e.Kind], "%s: kind %q", e.Code, e.Kind)
 		require.True(t, strings.HasSuffix(e.Description, "."), "%s: the description is a sentence", e.Code)
@@ -47,7 +47,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestAllIsTheCallersOwn(t *testing.T) {
+func TestAllReturnsACopy(t *testing.T) {
 	t.Parallel()
 	all := reason.All()
 	code := all[0].Code
@@ -56,7 +56,7 @@ func TestAllIsTheCallersOwn(t *testing.T) {
 	require.Equal(t, code, reason.All()[0].Code)
 }
 
-// TestScoringAgrees holds evidence.go to the table it was copied from. When it fails, copy the changed lines over.
+// TestScoringAgrees compares evidence.go with the table that it was copied from. If it fails, copy the changed lines.
 func TestScoringAgrees(t *testing.T) {
 	t.Parallel()
 	want := map[string]reason.Entry{}
@@ -73,7 +73,7 @@ func TestScoringAgrees(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestDocument holds docs/reason-codes.md to the catalogue. UPDATE_DOCS=1 writes it.
+// TestDocument compares docs/reason-codes.md with the catalogue. UPDATE_DOCS=1 writes the file.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	const path = "../../../docs/reason-codes.md"

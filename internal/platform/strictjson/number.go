@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxNumberLength is the most characters a number may have. No double needs more than 25; the rest is headroom for
-// senders that print more digits than they have.
+// maxNumberLength is the most characters a number may have. No double needs more than 25; the rest is headroom for senders that
+// print more digits than a double has.
 const maxNumberLength = 64
 
-// small are the numbers that documents hold most, made into values once.
+// small holds the most frequent numbers as values, so that they are allocated once.
 var small = func() (values [100]any) {
 	for i := range values {
 		values[i] = float64(i)
@@ -45,11 +45,11 @@ func (d *decoder) number() (any, *fault) {
 	return d.convert(start, integer)
 }
 
-// convert turns the scanned token into a double. Integers of up to 15 digits take a short cut: they are exact.
+// convert turns the scanned token into a double. Integers of up to 15 digits take a faster path: every one of them is exact.
 func (d *decoder) convert(start int, integer bool) (any, *fault) {
 	token := d.text[start:d.pos]
 	if integer && len(token) <= 15 {
-		n, _ := strconv.Atoi(token) // the scan made sure it is one
+		n, _ := strconv.Atoi(token) // the scan accepted only digits
 		if n >= 0 && n < len(small) && token[0] != '-' {
 			return small[n], nil
 		}
@@ -68,6 +68,7 @@ func (d *decoder) convert(start int, integer bool) (any, *fault) {
 	return n, nil
 }
 
+// integerPart reads a single 0, or digits that do not begin with 0.
 func (d *decoder) integerPart() bool {
 	if d.peek() == '0' {
 		d.pos++
@@ -77,6 +78,7 @@ func (d *decoder) integerPart() bool {
 	return d.digits() > 0
 }
 
+// digits reads digits and returns their number.
 func (d *decoder) digits() int {
 	start := d.pos
 	for c := d.peek(); c >= '0' && c <= '9'; c = d.peek() {

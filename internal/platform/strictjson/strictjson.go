@@ -1,9 +1,10 @@
-// Package strictjson reads a JSON body once, strictly, before anything else looks at it.
+// Package strictjson decodes a JSON request body strictly, before any other code reads it.
 //
-// encoding/json keeps the last of duplicate keys, turns bad UTF-8 into U+FFFD, lets NUL through to a database that
-// refuses it, and nests as deep as the sender likes. This package refuses all of these, in one pass whose cost is
-// linear in the body, and says where. What it accepts comes out as map[string]any, []any, string, float64, bool and
-// nil, ready for a JSON Schema validator. It may not know any schema, and it may not guess: no coercion, no repair.
+// encoding/json keeps the last of duplicate keys, replaces invalid UTF-8 by U+FFFD, passes NUL to a database that rejects it,
+// and nests as deep as the sender likes. This package rejects all of these in one pass, linear in the size of the body, and
+// reports the position. It returns map[string]any, []any, string, float64, bool and nil, ready for a JSON Schema validator.
+//
+// It may not know any schema, and it may not coerce or repair values.
 package strictjson
 
 import (
@@ -13,23 +14,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSafeInteger is 2^53-1: beyond it a double no longer tells neighbouring integers apart.
+// MaxSafeInteger is 2^53-1, the largest magnitude up to which a double represents every integer.
 const MaxSafeInteger = 1<<53 - 1
 
-// Limits bound what is accepted. The zero value is the default.
+// Limits restrict the accepted documents. The zero value means the defaults.
 type Limits struct {
-	MaxDepth  int  // nesting of objects and arrays; 0 means 32
-	MaxKeys   int  // object keys in the whole document; 0 means 10,000
-	AnyFinite bool // accept numbers beyond ±(2^53-1) that a double holds; for numbers that are measured, not hashed
+	// Nesting of objects and arrays; 0 means 32.
+	MaxDepth int
+	// Object keys in the whole document; 0 means 10,000.
+	MaxKeys int
+	// Accept any finite double, for measured values that are not hashed.
+	AnyFinite bool
 }
 
-// SyntaxError is a body that is not JSON text.
+// SyntaxError is the error of a body that is not valid JSON. Its text is shown to the caller.
 type SyntaxError struct {
 	Offset int // bytes before the fault
 	Msg    string
 }
 
-// Error names the fault and where it is.
+// Error describes the fault and its byte offset.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("malformed JSON at byte %d: %s", e.Offset, e.Msg)
 }
@@ -45,19 +49,20 @@ const (
 	TypeNumberTooLong    = "number_too_long"
 )
 
-// ValueError is JSON text holding something the service takes from nobody.
+// ValueError is the error of valid JSON with a value that the service never accepts. Its text is shown to the caller.
 type ValueError struct {
-	Loc    []any // keys (string) and indices (int) from the root
-	Offset int   // bytes before the fault
+	// Keys (string) and indices (int) from the root.
+	Loc    []any
+	Offset int // bytes before the fault
 	Msg    string
 	Type   string
 }
 
-// Error names the fault and where it is.
+// Error describes the fault and its location.
 func (e *ValueError) Error() string { return fmt.Sprintf("%s at %v: %s", e.Type, e.Loc, e.Msg) }
 
-// Decode reads one JSON value that makes up the whole of raw. It returns a *SyntaxError or a *ValueError at the first
-// fault. The result does not refer to raw, which may be reused.
+// Decode decodes raw, which must be exactly one JSON value. It returns a *SyntaxError or a *ValueError for the first fault. The
+// result does not refer to raw, which may be reused.
 func Decode(raw []byte, limits Limits) (any, error) {
 	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite}
 	if d.maxDepth == 0 {
@@ -76,18 +81,20 @@ func Decode(raw []byte, limits Limits) (any, error) {
 	return value, nil
 }
 
-// decoder walks text. Its methods return a fault instead of panicking, and leave pos after what they read.
+// decoder reads text from pos. Each method leaves pos behind the part that it read, or returns a fault.
 type decoder struct {
-	text            string // strings without escapes are cut from it, so it is copied once and not piece by piece
+	// Strings without escapes are substrings of it, so it is copied once.
+	text            string
 	pos             int
 	depth, maxDepth int
 	keys, maxKeys   int
 	anyFinite       bool
-	open            []any // items of the arrays being read, so that each array is made once and of its size
+	// Items of the arrays being read, so that each array is allocated once.
+	open []any
 }
 
-// fault is an error on its way up: each level adds its key or index, innermost first, so that good input pays nothing
-// for the path.
+// fault is an error being returned: each level appends its key or index, innermost first, so that valid input does not pay for
+// the path.
 type fault struct {
 	offset int
 	typ    string // "" for a syntax error
@@ -128,6 +135,7 @@ func (d *decoder) document() (any, *fault) {
 	return value, nil
 }
 
+// space skips white space.
 func (d *decoder) space() {
 	for d.pos < len(d.text) {
 		switch d.text[d.pos] {
@@ -174,6 +182,7 @@ func (d *decoder) literal(word string) *fault {
 	return nil
 }
 
+// nested reads an object or an array within the limit of depth.
 func (d *decoder) nested(open byte) (value any, f *fault) {
 	if d.depth == d.maxDepth {
 		return nil, d.refuse(TypeTooDeep, fmt.Sprintf("nested deeper than %d levels", d.maxDepth))
@@ -188,6 +197,7 @@ func (d *decoder) nested(open byte) (value any, f *fault) {
 	return value, f
 }
 
+// object reads an object. A key that occurs twice is a fault.
 func (d *decoder) object() (any, *fault) {
 	members := map[string]any{}
 	d.pos++
@@ -213,6 +223,7 @@ func (d *decoder) object() (any, *fault) {
 	}
 }
 
+// member reads one key and its value into members.
 func (d *decoder) member(members map[string]any) *fault {
 	if d.peek() != '"' {
 		return d.syntax("a key in double quotes is expected")
@@ -271,6 +282,7 @@ func (d *decoder) array() (any, *fault) {
 	}
 }
 
+// invalidUTF8At returns the offset of the first byte that is not valid UTF-8.
 func invalidUTF8At(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError {

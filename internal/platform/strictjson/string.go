@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads the string at pos. Most strings have no escape and are cut out of the text as they are.
+// str reads the string at pos. A string without escapes, which is the usual case, is a substring of the text.
 func (d *decoder) str() (string, *fault) {
 	d.pos++
 	start := d.pos
@@ -25,7 +25,7 @@ func (d *decoder) str() (string, *fault) {
 	return "", d.syntax("the string does not end")
 }
 
-// escaped reads the rest of a string from its first escape on.
+// escaped reads the rest of a string from its first escape.
 func (d *decoder) escaped(start int) (string, *fault) {
 	var out strings.Builder
 	out.WriteString(d.text[start:d.pos])

@@ -26,10 +26,13 @@ var Propagator propagation.TextMapPropagator = propagation.TraceContext{}
 
 // Options configure the export of traces.
 type Options struct {
-	Endpoint string  // OTLP over HTTP, such as http://collector:4318; empty: tracing is off
-	Ratio    float64 // share of traces started here that is exported, 0 to 1; the caller's sampling decision takes precedence
-	Service  string  // countersign-api, countersign-worker
-	Version  string  // of the build
+	// OTLP over HTTP, such as http://collector:4318; empty: tracing is off.
+	Endpoint string
+	// Share of traces started here that is exported, 0 to 1; the caller's sampling decision takes precedence.
+	Ratio float64
+	// Countersign-api, countersign-worker.
+	Service string
+	Version string // of the build
 }
 
 // flushWithin limits how long unsent spans may delay the end of a process.

@@ -1,10 +1,10 @@
-// Package stream sends the event log to whoever is connected: one reader a process follows the log and hands each event
-// to the subscriptions it concerns. A subscription sees every event of its environment exactly once and in order from
-// where it starts, because both ways of reading (behind a position, and live) use the log's own order and only what no
-// running transaction can still precede.
+// Package stream delivers the event log to connected clients. One reader per process (Hub) follows the log and passes each event
+// to the subscriptions that it concerns. A subscription receives every event of its environment exactly once and in order from
+// its start, because both ways of reading (from the database behind a position, and live) use the order of the log and return
+// only events that no running transaction can still precede.
 //
-// The package may not write, and may not hold more than a bounded number of events for a slow reader: one that falls
-// behind reads from the database again.
+// The package may not write, and may buffer only a bounded number of events for a slow reader: a reader that falls behind reads
+// from the database again.
 package stream
 
 import (
@@ -24,22 +24,27 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ErrFull says that the process has as many streams as it takes.
+// ErrFull means that the process has reached its limit of streams.
 var ErrFull = errors.New("stream: too many streams on this process")
 
-// ErrShare says that the environment has as many streams on this process as one environment may have.
+// ErrShare means that the environment has reached its limit of streams on this process.
 var ErrShare = errors.New("stream: too many streams of this environment")
 
-// ErrEnded says that the hub has stopped.
+// ErrEnded means that the hub has stopped, or that the stream was ended.
 var ErrEnded = errors.New("stream: ended")
 
-// Options of a hub. Zero values are the defaults.
+// Options configure a hub. Zero values mean the defaults.
 type Options struct {
-	Every   time.Duration // how often the log is read while somebody is connected; default 100 ms
-	Window  time.Duration // how far back a stream may resume; default 7 days
-	Max     int           // streams on this process; default 4096
-	MaxEach int           // streams of one environment on this process; default 100
-	Buffer  int           // events held for one slow reader; default 64
+	// How often the log is read while a client is connected; default 100 ms.
+	Every time.Duration
+	// How far back a stream may resume; default 7 days.
+	Window time.Duration
+	// Streams on this process; default 4096.
+	Max int
+	// Streams of one environment on this process; default 100.
+	MaxEach int
+	// Events buffered for one slow reader; default 64.
+	Buffer int
 }
 
 func (o Options) withDefaults() Options {
@@ -61,7 +66,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Hub follows the log for all streams of one process.
+// Hub follows the log for all streams of one process. It is safe for concurrent use.
 type Hub struct {
 	store   *store.Store
 	clock   clock.Clock
@@ -69,17 +74,19 @@ type Hub struct {
 	options Options
 	wake    chan struct{}
 
-	listening atomic.Bool // notices have been listened to before
+	// The hub has listened to notifications before.
+	listening atomic.Bool
 
-	mu       sync.Mutex
-	subs     map[*Subscription]struct{}
-	share    map[string]int // streams by environment
-	active   bool           // position is good: it was taken before any present subscription began to read
+	mu    sync.Mutex
+	subs  map[*Subscription]struct{}
+	share map[string]int // streams by environment
+	// Position is valid: it was taken before any current subscription began to read.
+	active   bool
 	position store.Position
 	ended    bool
 }
 
-// NewHub makes a hub; Run gives it life.
+// NewHub returns a hub. Subscriptions receive live events only while Run is running.
 func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 	return &Hub{store: st, clock: c, log: log, options: o.withDefaults(), wake: make(chan struct{}, 1),
 		subs: map[*Subscription]struct{}{}, share: map[string]int{}}
@@ -104,20 +111,21 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// Count is how many streams are connected.
+// Count returns the number of connected streams.
 func (h *Hub) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.subs)
 }
 
-// heard takes a notice. An empty channel means that notices may have been missed: every stream's right is asked for again.
+// heard handles a notification of the database. An empty channel means that notifications may have been missed (the listener
+// reconnected): then every stream's authorization is checked again.
 func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	switch channel {
 	case store.ChannelCredential:
 		go h.recheck(ctx, func(s *Subscription) bool { return s.credential == payload })
 	case "":
-		// What has just begun to listen for the first time can have missed little: what cannot be asked lives on.
+		// The first connection can have missed little, so streams without a check continue.
 		again := h.listening.Swap(true)
 		go h.recheck(ctx, func(s *Subscription) bool { return again || s.holder.Check != nil })
 	}
@@ -131,7 +139,7 @@ func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	}
 }
 
-// endAll ends every stream; clients reconnect and go on behind their last event.
+// endAll ends every stream. Clients reconnect and resume behind their last event.
 func (h *Hub) endAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,10 +148,10 @@ func (h *Hub) endAll() {
 	}
 }
 
-// recheckWithin bounds the time in which a right is asked for; a stream whose right cannot be found out ends.
+// recheckWithin limits one check of an authorization. A stream whose authorization cannot be checked ends.
 const recheckWithin = 5 * time.Second
 
-// recheck ends those of the streams whose right no longer holds, such as that of a key that was revoked or rotated.
+// recheck ends the concerned streams that are no longer authorized, for example because their key was revoked or rotated.
 func (h *Hub) recheck(ctx context.Context, concerned func(*Subscription) bool) {
 	for by, subs := range h.rights(concerned) {
 		if by.Check != nil {
@@ -162,7 +170,8 @@ func (h *Hub) recheck(ctx context.Context, concerned func(*Subscription) bool) {
 	}
 }
 
-// rights are the streams concerned by whose right they are followed, one holder for those with the same key.
+// rights groups the concerned streams by their holder, one holder for streams with the same key, so that each authorization is
+// checked once.
 func (h *Hub) rights(concerned func(*Subscription) bool) map[*Holder][]*Subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +191,7 @@ func (h *Hub) rights(concerned func(*Subscription) bool) map[*Holder][]*Subscrip
 	return out
 }
 
-// Stop ends every stream and takes no more: a process that stops calls it before it waits for its requests.
+// Stop ends every stream and refuses new ones. A stopping process calls it before it waits for its requests to end.
 func (h *Hub) Stop() {
 	h.mu.Lock()
 	h.ended = true
@@ -204,10 +213,10 @@ func (h *Hub) drop(s *Subscription) {
 	}
 }
 
-// roundBatch bounds one reading of the log.
+// roundBatch limits the events of one query of the log.
 const roundBatch = 500
 
-// round reads what is new for the environments that somebody follows and hands it on.
+// round reads the new events of the environments with streams and passes them to the subscriptions.
 func (h *Hub) round(ctx context.Context) error {
 	for {
 		environments, from := h.following()
@@ -225,12 +234,14 @@ func (h *Hub) round(ctx context.Context) error {
 	}
 }
 
+// following returns the environments with streams, and the position of the last event passed on.
 func (h *Hub) following() ([]string, store.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.share)), h.position
 }
 
+// deliver offers events to the subscriptions that want them, and advances the position.
 func (h *Hub) deliver(rows []models.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -248,7 +259,7 @@ func (h *Hub) deliver(rows []models.Event) {
 	}
 }
 
-// Message is one event, ready to be sent.
+// Message is one event in the form in which it is sent.
 type Message struct {
 	ID   string
 	Type string
@@ -257,6 +268,7 @@ type Message struct {
 	at store.Position
 }
 
+// render marshals an event for the stream.
 func render(row models.Event) (Message, error) {
 	view, err := events.View(row)
 	if err != nil {

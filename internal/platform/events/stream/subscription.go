@@ -12,17 +12,18 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Filter narrows a stream. Empty fields filter nothing.
+// Filter selects the events of a stream. Empty fields select all.
 type Filter struct {
-	Type    string // a type or a family such as hold.*
+	// A type or a family such as hold.*.
+	Type    string
 	Subject string
 	Action  string
 }
 
-// ResyncType is the type of the message that says: what you missed cannot be sent, read the list instead.
+// ResyncType is the type of the message that tells a client that missed events cannot be sent: it should read the activity list.
 const ResyncType = "resync"
 
-// resyncMessage has no id: a client keeps the one it had, and asks the list.
+// resyncMessage has no id, so a client keeps the id of the last event that it received.
 var resyncMessage = Message{Type: ResyncType, Data: []byte(`{"reason":"the event to resume from is unknown here or too old; read GET /api/v1/activity"}`)}
 
 // Subscription is one connected stream. Only one goroutine may call Next.
@@ -30,27 +31,31 @@ type Subscription struct {
 	hub        *Hub
 	scope      store.Scope
 	credential string
-	holder     Holder // set by Hold, under the hub's lock
-	filter     Filter
-	live       chan Message
-	lagged     atomic.Bool
-	done       chan struct{}
+	// Set by Hold, under the hub's lock.
+	holder Holder
+	filter Filter
+	live   chan Message
+	lagged atomic.Bool
+	done   chan struct{}
 
-	cursor   store.Position // behind the last event handed out or passed over
-	ready    []Message      // read from the database, not yet handed out
-	catching bool           // the database has more than was read
+	// The position behind the last event returned or skipped.
+	cursor store.Position
+	// Read from the database, not yet returned.
+	ready []Message
+	// The database may have more events behind the cursor.
+	catching bool
 }
 
-// Holder is by whose right a stream is followed.
+// Holder is the authorization under which a stream is read.
 type Holder struct {
-	// Key is the same for streams that one check answers for.
+	// Key is equal for streams that share one check.
 	Key string
-	// Check reports whether the right still holds. If it is nil, the stream ends when the question arises.
+	// Check reports whether the holder is still authorized. If it is nil, the stream ends when a check is due.
 	Check func(ctx context.Context) (bool, error)
 }
 
-// Hold says by whose right the stream is followed, and asks at once: what was taken back before the stream began was told to
-// nobody who would have ended it. It reports false, and the stream has ended, if the right no longer holds.
+// Hold sets the holder of the stream and checks it at once, because a revocation before the subscription began was notified to no
+// stream. It reports false if the holder is no longer authorized; the stream has then ended.
 func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
 	s.hub.mu.Lock()
 	s.holder = by
@@ -64,8 +69,9 @@ func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
 	}
 }
 
-// Subscribe starts a stream behind the event lastID, or from now where lastID is empty. An id that is unknown in the
-// environment, another tenant's, or too old starts from now with a resync message in front.
+// Subscribe starts a stream behind the event lastID, or at the present if lastID is empty. If the id is unknown in the
+// environment or older than Options.Window, the stream starts at the present with a resync message. It returns ErrEnded, ErrFull
+// or ErrShare if no stream can be added.
 func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
 	now, err := h.store.Events().Horizon(ctx)
 	if err != nil {
@@ -88,8 +94,8 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	return sub, h.add(sub, now)
 }
 
-// add registers the subscription. A hub that followed nobody starts at now, which was taken before this subscription reads
-// anything: what becomes readable later is handed out live, what is readable already is read from the database.
+// add registers the subscription. A hub without streams starts at now, which was taken before this subscription reads: events
+// that become visible later arrive live, and those visible already are read from the database.
 func (h *Hub) add(sub *Subscription, now store.Position) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,14 +122,14 @@ func (s *Subscription) Close() {
 	s.hub.drop(s)
 }
 
-// Next waits at most d for the next message. It answers false where nothing came (time for a heartbeat) and ErrEnded
-// once the stream is over.
+// Next waits at most d for the next message. It returns false if none arrived (time for a heartbeat), and ErrEnded once the
+// stream has ended.
 func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
 		select {
-		case <-s.done: // before what is ready: a stream whose right has ended shows no more
+		case <-s.done: // before ready messages: a stream that is no longer authorized returns no more
 			return Message{}, false, ErrEnded
 		default:
 		}
@@ -156,10 +162,10 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool
 	}
 }
 
-// readBatch bounds what one stream takes from the database at once.
+// readBatch limits the events that one stream reads from the database at once.
 const readBatch = 200
 
-// read takes the next batch behind the cursor from the database.
+// read appends the next batch behind the cursor to the ready messages.
 func (s *Subscription) read(ctx context.Context) error {
 	select {
 	case <-s.done:
@@ -185,7 +191,7 @@ func (s *Subscription) read(ctx context.Context) error {
 	return nil
 }
 
-// wants reports whether the row is one that this stream shows. The environment is checked here and in every query.
+// wants reports whether the stream selects the row. The environment is checked here as well as in every query.
 func (s *Subscription) wants(row models.Event) bool {
 	return row.EnvironmentID == s.scope.Environment && row.TenantID == s.scope.Tenant &&
 		(s.filter.Type == "" || events.Matches([]string{s.filter.Type}, events.Type(row.Type))) &&
@@ -193,8 +199,8 @@ func (s *Subscription) wants(row models.Event) bool {
 		(s.filter.Action == "" || row.Action != nil && *row.Action == s.filter.Action)
 }
 
-// offer hands a live message over without waiting. A reader whose buffer is full gets no more until it has read the
-// database from its cursor on.
+// offer passes a live message on without blocking. A reader whose buffer is full receives no live messages until it has read the
+// database from its cursor.
 func (s *Subscription) offer(m Message) {
 	if s.lagged.Load() {
 		return

@@ -1487,7 +1487,7 @@ export interface components {
             /** @description The id to quote to support. */
             request_id: string;
         };
-        /** @description Every fault of a request that breaks the contract. */
+        /** @description Every fault of a request that does not match the API contract. */
         HTTPValidationError: {
             /** @description One item a fault. */
             detail: components["schemas"]["ValidationError"][];
