@@ -9,13 +9,14 @@ import (
 	"math"
 )
 
+// binaryVersion is the first byte of a stored frame. It versions the encoding and not the schema.
 const binaryVersion = 1
 
-// errTruncated is returned for stored frames that end too early or carry what no frame can.
+// errTruncated is returned for stored frames that end too early or contain values that no frame can have.
 var errTruncated = errors.New("features: stored frame is damaged")
 
-// MarshalBinary encodes the frame for storage: about 3 bytes a filled cell. The schema version is not in it; store it
-// beside the bytes.
+// MarshalBinary encodes the frame for storage, about 3 bytes per filled cell. The encoding does not contain the schema version;
+// store it beside the bytes. Means are rounded to two decimals, like those that a collector sends.
 func (f Frame) MarshalBinary() ([]byte, error) {
 	out := []byte{binaryVersion}
 	out = binary.AppendUvarint(out, uint64(math.Round(f.ClockMS*1000)))
@@ -32,6 +33,7 @@ func (f Frame) MarshalBinary() ([]byte, error) {
 	return appendPresence(out, f.Presence), nil
 }
 
+// appendCells writes the number of filled cells, then for each its index, its count bin and its mean in hundredths.
 func appendCells(out []byte, v Vector) []byte {
 	out = append(out, byte(v.Filled())) // #nosec G115 -- a vector has fewer than 256 cells
 	for i, n := range v.N {
@@ -43,6 +45,7 @@ func appendCells(out []byte, v Vector) []byte {
 	return out
 }
 
+// appendPresence writes the number of scalars, then for each its index and its value.
 func appendPresence(out []byte, p Presence) []byte {
 	count := 0
 	for _, has := range p.Has {
@@ -58,8 +61,7 @@ func appendPresence(out []byte, p Presence) []byte {
 	return out
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote. It checks cells and ranges as Parse does, because stored bytes may
-// be damaged too.
+// UnmarshalBinary decodes the output of MarshalBinary. It checks cells and ranges like Read, because stored bytes may be damaged.
 func (f *Frame) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	if r.byte() != binaryVersion {
@@ -85,11 +87,13 @@ func (f *Frame) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// reader reads a stored frame. The first error makes every later read return zero.
 type reader struct {
 	data   []byte
 	failed bool
 }
 
+// byte reads one byte; 0 and the error errTruncated at the end of the data.
 func (r *reader) byte() byte {
 	if len(r.data) == 0 {
 		r.failed = true
@@ -100,6 +104,7 @@ func (r *reader) byte() byte {
 	return b
 }
 
+// uvarint reads an unsigned variable-length integer.
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 {
@@ -110,6 +115,7 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
+// varint reads a signed variable-length integer in zigzag form.
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.data)
 	if n <= 0 {
@@ -120,6 +126,7 @@ func (r *reader) varint() int64 {
 	return v
 }
 
+// cells reads the filled cells of a modality; an index, count or mean outside the schema is an error.
 func (r *reader) cells(m Modality) Vector {
 	schema := schemaCells[m]
 	v := NewVector(len(schema))
@@ -134,6 +141,7 @@ func (r *reader) cells(m Modality) Vector {
 	return v
 }
 
+// presence reads the presence scalars; a value outside its range is an error.
 func (r *reader) presence() Presence {
 	var p Presence
 	for range int(r.byte()) {
@@ -147,13 +155,14 @@ func (r *reader) presence() Presence {
 	return p
 }
 
+// binned reports whether a count is one of the bins of BinCount.
 func binned(n float64) bool { return n == 0 || n == CountFew || n == CountMany }
 
-// within allows for the rounding of a mean to two decimals.
+// within reports whether a mean is in the range, allowing for its rounding to two decimals.
 func within(v, lo, hi float64) bool { return v >= lo-.0051 && v <= hi+.0051 }
 
-// Digest identifies the exact vector of the frame: two frames of a living person never share it once Distinctive. It is
-// hex of SHA-256 over the cells of every modality.
+// Digest identifies the exact vector of the frame: hexadecimal SHA-256 over the cells of every modality. If both are Distinctive,
+// two frames with equal digests are the same recording; people do not repeat their timing.
 func (f Frame) Digest() string {
 	h := sha256.New()
 	for _, m := range Modalities() {
@@ -165,8 +174,8 @@ func (f Frame) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CountDigest identifies which keystroke and pointer cells were seen and how often, by bin. A frame replayed with
-// jitter keeps it; so does a person who types the same text twice, so it is evidence only together with nearness.
+// CountDigest identifies which keystroke and pointer cells occurred and how often, by bin. A replay with jitter has the same
+// CountDigest; so has a person who types the same text twice, so it is evidence only together with similar means.
 func (f Frame) CountDigest() string {
 	h := sha256.New()
 	for _, m := range []Modality{Keystroke, Pointer} {
@@ -177,10 +186,10 @@ func (f Frame) CountDigest() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// minDistinctive is how many filled cells make a coincidence of two vectors impossible in practice.
+// minDistinctive is the number of filled cells from which equal vectors of two frames cannot be a coincidence.
 const minDistinctive = 20
 
-// Distinctive says whether the frame has enough keystroke or pointer cells for its digests to identify it.
+// Distinctive reports whether the frame has enough keystroke or pointer cells for its digests to identify it.
 func (f Frame) Distinctive() bool {
 	return f.Blocks[Keystroke].Cells.Filled()+f.Blocks[Pointer].Cells.Filled() >= minDistinctive
 }

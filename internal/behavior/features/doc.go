@@ -1,9 +1,12 @@
-// Package features defines the content-free feature schema of the service, reads and checks frames of it, and
-// extracts such frames from raw input events.
+// Package features defines the content-free feature schema, validates frames of it, and extracts frames from raw input events.
 //
-// Extraction is the twin of the browser collector: both pass testdata/golden_extraction.json. It exists so that
-// recordings, demonstrations and tests go through the very formulas a browser uses.
+// The extraction is a second implementation of the browser collector (sdk/js): both pass testdata/golden_extraction.json. It lets
+// recordings, demonstrations and tests use the same formulas as a browser.
 //
-// The package may not keep, log or return raw input: what leaves Extract* and Parse is counts, means and scalars of
-// timing. It has no clock, no randomness and does no I/O.
+// A cell is the mean of one value over the events of a class, for example the log hold time of keys of the left index finger. Times
+// are in milliseconds, logarithms are natural, and keystroke times are residuals: the population's mean for that key or key pair is
+// subtracted, so that a cell describes the person and not the text. docs/features.md lists every formula with unit and range.
+//
+// The package may not store, log or return raw input: Extract and Read return counts, means and scalars of timing. It has no clock,
+// no randomness and does no I/O.
 package features

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// MarshalJSON writes the frame as the features object a collector sends.
+// MarshalJSON encodes the frame as the features object that a collector sends.
 func (f Frame) MarshalJSON() ([]byte, error) { return json.Marshal(f.Tree()) }
 
-// Tree is the features object a collector sends, as it is decoded from JSON: Read takes it.
+// Tree returns the features object that a collector sends, in the form of decoded JSON, which Read accepts.
 func (f Frame) Tree() map[string]any {
 	out := map[string]any{"schema": SchemaVersion}
 	if f.ClockMS > 0 {
@@ -35,7 +35,7 @@ func (f Frame) Tree() map[string]any {
 	return out
 }
 
-// ExampleJSON is a small, valid features object for documentation and /meta. Its numbers are made up.
+// ExampleJSON returns a small, valid features object for documentation and /meta. Its values are invented.
 func ExampleJSON() map[string]any {
 	return map[string]any{
 		"schema":   SchemaVersion,
@@ -53,7 +53,7 @@ func ExampleJSON() map[string]any {
 	}
 }
 
-// JSONSchema is the JSON Schema (2020-12) of the features object, for the OpenAPI document and for integrators.
+// JSONSchema returns the JSON Schema (2020-12) of the features object, for the OpenAPI document and for integrators.
 func JSONSchema() map[string]any {
 	props := map[string]any{
 		"schema":   map[string]any{"const": SchemaVersion},
@@ -72,15 +72,17 @@ func JSONSchema() map[string]any {
 	return out
 }
 
+// strictObject returns a schema that forbids properties other than the given ones.
 func strictObject(props map[string]any) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": props}
 }
 
-// numberSchema rounds the range outwards to the two decimals a mean is sent with.
+// numberSchema rounds the range outwards to two decimals, the precision of a sent mean.
 func numberSchema(lo, hi float64) map[string]any {
 	return map[string]any{"type": "number", "minimum": math.Floor(lo*100) / 100, "maximum": math.Ceil(hi*100) / 100}
 }
 
+// scalarProperties returns the schema of each presence scalar.
 func scalarProperties() map[string]any {
 	out := map[string]any{}
 	for _, s := range presenceScalars {
@@ -89,6 +91,7 @@ func scalarProperties() map[string]any {
 	return out
 }
 
+// cellProperties returns the schema of each cell: an array of the count bin and the mean.
 func cellProperties(m Modality) map[string]any {
 	out := map[string]any{}
 	for _, c := range schemaCells[m] {

@@ -1,6 +1,6 @@
 package features
 
-// Raw is what was observed in one frame before extraction. It is raw content and stays with whoever holds a recording.
+// Raw is the input observed in one frame. It is raw content: it must never leave the machine that recorded it.
 type Raw struct {
 	Keys    []KeyEvent
 	Pointer []PointerEvent
@@ -8,7 +8,7 @@ type Raw struct {
 	ClockMS float64
 }
 
-// Extract turns raw events of one frame into the frame a collector would send.
+// Extract computes the frame that a collector would send for the raw events. It does not modify raw.
 func Extract(raw Raw) Frame {
 	f := Frame{ClockMS: raw.ClockMS}
 	var typing, moving Presence
@@ -30,6 +30,7 @@ func Extract(raw Raw) Frame {
 	return f
 }
 
+// mergePresence joins the scalars of typing and of the pointer, which are different ones.
 func mergePresence(a, b Presence) Presence {
 	if a.Has == nil {
 		return b

@@ -2,8 +2,8 @@ package features
 
 import "math"
 
-// gazeCells are what an eye tracker's own software may report. The service has no extractor for them: no camera frame
-// and no gaze position ever reaches this code.
+// gazeCells are values that an eye tracker's own software can report. The service has no extractor for them: neither camera frames
+// nor gaze positions ever reach this code.
 func gazeCells() []Cell {
 	c := func(name, unit string, lo, hi float64, def string) Cell { return Cell{name, Gaze, def, unit, lo, hi} }
 	return []Cell{

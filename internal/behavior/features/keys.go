@@ -2,21 +2,24 @@ package features
 
 import "strings"
 
-// keyGroups are the finger (L/R hand; pinky, ring, middle, index), space, backspace, shift and everything else.
+// keyGroups are the fingers (L, R: hand; P, R, M, I: pinky, ring, middle, index), space, backspace, shift and all other keys.
 var keyGroups = []string{"LP", "LR", "LM", "LI", "RI", "RM", "RR", "RP", "SP", "BS", "SH", "OT"}
 
+// coarseGroups are the hands, space, backspace, shift, punctuation and all other keys.
 var coarseGroups = []string{"L", "R", "SP", "BS", "SH", "PU", "OT"}
 
+// coarseClasses are the classes of transitions between two keys, such as the same finger or the other hand.
 var coarseClasses = []string{
 	"LLsamekey", "LLsamefinger", "same_L_adj", "same_L_far", "same_R_adj", "same_R_far", "alt_LR", "alt_RL",
 	"L_SP", "R_SP", "SP_L", "SP_R", "let_BS", "BS_BS", "BS_let", "SH_let", "x_SH", "let_PU", "PU_x", "x_other",
 }
 
+// fineClasses are the coarse classes and every pair of fingers.
 var fineClasses = append(append([]string{}, coarseClasses...),
 	"LLsamefinger_rowchg", "same_L_adj_rowchg", "same_L_far_rowchg", "same_R_adj_rowchg", "same_R_far_rowchg",
 	"alt_LR_rowchg", "alt_RL_rowchg")
 
-// Indices into keyGroups of the groups with rules of their own.
+// Indices into keyGroups of the groups with their own rules.
 const (
 	groupSpace     = 8
 	groupBackspace = 9
@@ -48,25 +51,29 @@ const (
 	clOther
 )
 
-// keyInfo is what the classes need to know of a key: its finger, row, hand and kind.
+// keyInfo describes a key for classification: finger, row, hand and kind. hold is the population's mean log hold time.
 type keyInfo struct {
-	name                string
-	group               int
-	row                 int // keyboard row of letters and digits, -1 for others
-	hand                int // 0 left, 1 right, -1 neither
+	name  string
+	group int
+	// Keyboard row of letters and digits, -1 for others.
+	row int
+	// 0 left, 1 right, -1 neither.
+	hand                int
 	letter, punctuation bool
 	capsLock            bool
 	hold                float64
 }
 
+// keyTable maps key names to their description.
 var keyTable = buildKeys()
 
-// keyAliases maps names used by some recordings to the names of the tables.
+// keyAliases maps key names that occur in recordings to the names of the tables.
 var keyAliases = map[string]string{
 	"caps_lock": "capslock", "dash": "minus", "back_slash": "backslash", "open_bracket": "bracket_left",
 	"close_bracket": "bracket_right", "back_quote": "backquote",
 }
 
+// buildKeys assigns every key of the tables its finger, row and hand on a QWERTY keyboard.
 func buildKeys() map[string]keyInfo {
 	fingers := []string{
 		"q a z 1 backquote", "w s x 2", "e d c 3", "r f v t g b 4 5", "y h n u j m 6 7", "i k comma 8", "o l period 9",
@@ -91,6 +98,7 @@ func buildKeys() map[string]keyInfo {
 	return out
 }
 
+// newKey derives hand, row and kind from a key's name and finger group.
 func newKey(name string, group int, rows []string) keyInfo {
 	k := keyInfo{name: name, group: group, row: -1, hand: -1, hold: tables.HoldDefault, capsLock: name == "capslock"}
 	if len(name) == 1 {
@@ -114,6 +122,7 @@ func newKey(name string, group int, rows []string) keyInfo {
 	return k
 }
 
+// lookupKey returns the description of a key; unknown keys are in the group OT.
 func lookupKey(name string) keyInfo {
 	if k, ok := keyTable[name]; ok {
 		return k
@@ -121,7 +130,7 @@ func lookupKey(name string) keyInfo {
 	return newKey("other", groupOther, nil)
 }
 
-// coarseGroup is the index into coarseGroups.
+// coarseGroup returns the index into coarseGroups.
 func (k keyInfo) coarseGroup() int {
 	switch {
 	case k.letter:
@@ -138,8 +147,8 @@ func (k keyInfo) coarseGroup() int {
 	return 6
 }
 
-// transition returns the coarse class and the fine class of two keys pressed one after the other. Rules further down
-// win over those before them, in the order of the study the constants come from.
+// transition returns the coarse and the fine class of two consecutive keys. Later rules take precedence over earlier ones, in the
+// order of the study that the constants come from (see docs/model-card.md).
 func transition(a, b keyInfo) (coarse, fine int) {
 	coarse = clOther
 	if a.letter && b.letter {
@@ -159,6 +168,7 @@ func transition(a, b keyInfo) (coarse, fine int) {
 	return coarse, coarse
 }
 
+// letterPair classifies two letters by hand, finger and row.
 func letterPair(a, b keyInfo) int {
 	if a.name == b.name {
 		return clSameKey
@@ -176,6 +186,7 @@ func letterPair(a, b keyInfo) int {
 	return clSameLAdj + 2*a.hand + far
 }
 
+// editPair classifies pairs with space, backspace, shift, punctuation or a repeated key.
 func editPair(a, b keyInfo, coarse int) int {
 	bsA, bsB := a.group == groupBackspace, b.group == groupBackspace
 	switch {
@@ -197,8 +208,8 @@ func editPair(a, b keyInfo, coarse int) int {
 	return coarse
 }
 
-// tabled returns the population means of a transition's log PP and asinh RP, and whether the digraph itself is in the
-// table (else the mean of the finger pair stands in).
+// tabled returns the population means of a transition: log press-press time and asinh release-press time. known reports whether
+// the digraph is in the table; otherwise the mean of the finger pair is used.
 func tabled(a, b keyInfo) (pp, rp float64, known bool) {
 	if v, ok := tables.Digraph[a.name+" "+b.name]; ok {
 		return v[0], v[1], true
@@ -207,13 +218,13 @@ func tabled(a, b keyInfo) (pp, rp float64, known bool) {
 	return v[0], v[1], false
 }
 
-// KeyMean is the population's mean log hold of a key and the key's group, for programs that make up typing.
+// KeyMean returns the population's mean log hold time of a key (log ms) and the key's group, for programs that synthesize typing.
 func KeyMean(name string) (mean float64, group string) {
 	k := lookupKey(name)
 	return k.hold, keyGroups[k.group]
 }
 
-// TransitionMean is the population's mean log press-press time of two keys and their transition class.
+// TransitionMean returns the population's mean log press-press time of two keys (log ms) and their transition class.
 func TransitionMean(a, b string) (mean float64, class string) {
 	first, second := lookupKey(a), lookupKey(b)
 	mean, _, _ = tabled(first, second)

@@ -2,26 +2,27 @@ package features
 
 import "math"
 
-// KeyEvent is one key press with its release, as an extractor sees it. It is raw content: it goes into ExtractKeystroke
-// and nothing of it but timing statistics comes out.
+// KeyEvent is one key press with its release. It is raw content: extractors return only timing statistics of it.
 type KeyEvent struct {
-	Key     string  // name of the tables (see KeyName), physical position, not the character
+	// Name of the tables (see KeyName), physical position, not the character.
+	Key     string
 	Press   float64 // ms
 	Release float64 // ms
 }
 
-// activeGapMS is the longest pause between presses that still counts as typing.
+// activeGapMS is the longest pause between presses that still counts as typing, in ms.
 const activeGapMS = 2000
 
-// ExtractKeystroke turns the presses of one frame, in order of press, into its keystroke block and presence scalars.
+// ExtractKeystroke computes the keystroke block and presence scalars of one frame from its presses, in order of press.
 func ExtractKeystroke(events []KeyEvent) (Block, Presence) {
 	acc := accumulateKeys(events)
 	return Block{Cells: acc.vector(), Events: len(events), ActiveMS: activeKeyMS(events)}, keyPresence(events)
 }
 
-// ExactKeystroke is ExtractKeystroke without binning and rounding, for background learning only.
+// ExactKeystroke computes the block without binning and rounding, for training backgrounds only.
 func ExactKeystroke(events []KeyEvent) Exact { return accumulateKeys(events).exact() }
 
+// activeKeyMS sums the press-press times up to activeGapMS, in ms.
 func activeKeyMS(events []KeyEvent) float64 {
 	total := 0.0
 	for i := 1; i < len(events); i++ {
@@ -57,6 +58,7 @@ const (
 	rateShiftHold
 )
 
+// accumulateKeys adds every press and every pair of consecutive presses.
 func accumulateKeys(events []KeyEvent) *accumulator {
 	acc := newAccumulator(Keystroke)
 	for i, ev := range events {
@@ -70,6 +72,7 @@ func accumulateKeys(events []KeyEvent) *accumulator {
 	return acc
 }
 
+// accumulatePress adds the residual of the log hold time: log(hold) minus the population's mean for the key.
 func accumulatePress(acc *accumulator, key keyInfo, hold float64) {
 	acc.add(offRates+rateBackspace, share(key.group == groupBackspace))
 	acc.add(offRates+rateShift, share(key.group == groupShift))
@@ -86,6 +89,7 @@ func accumulatePress(acc *accumulator, key keyInfo, hold float64) {
 	}
 }
 
+// accumulatePair adds the residuals of log(press-press) and asinh(release-press) to the coarse and fine class of the pair.
 func accumulatePair(acc *accumulator, a, b keyInfo, pp, rp float64) {
 	if a.group == groupBackspace {
 		acc.add(offRates+rateBackspaceRun, share(b.group == groupBackspace))
@@ -111,6 +115,7 @@ func accumulatePair(acc *accumulator, a, b keyInfo, pp, rp float64) {
 	}
 }
 
+// overlapRate returns the rate cell for a second press before the first release, by hand; -1 if the pair has none.
 func overlapRate(a, b keyInfo) int {
 	switch {
 	case a.letter && b.letter:
@@ -121,4 +126,5 @@ func overlapRate(a, b keyInfo) int {
 	return rateOverlapOther
 }
 
+// clamp limits a value to a range.
 func clamp(v, lo, hi float64) float64 { return math.Min(math.Max(v, lo), hi) }

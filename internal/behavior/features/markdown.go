@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
+// modalityNotes introduce the modalities in docs/features.md.
 var modalityNotes = map[Modality]string{
 	Keystroke: "Key groups go by physical key: L/R hand; P, R, M, I are little, ring, middle, index finger; SP space, BS backspace and delete, SH shift and caps lock, OT the rest. " +
-		"PP is the time from press to press, RP from release to the next press. Residuals are what is left after the table's mean for that key or pair of keys, clipped.",
-	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. Polling intervals and step sizes are left out on purpose: they recognise a mouse and a browser, not a person.",
+		"PP is the time from press to press, RP from release to the next press. A residual is the value minus the table's mean for that key or pair of keys, clipped.",
+	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. Polling intervals and step sizes are not used: they identify a mouse and a browser, not a person.",
 	Scroll:  "A burst ends at a pause of 200 ms.",
 	Rhythm:  "Times between presses, pointer events and scroll events on one line.",
 	Gaze:    "Reported by an eye tracker's own software. No camera frame and no gaze position is ever accepted.",
 }
 
-// Markdown is docs/features.md: the published schema in words. A test holds the file equal to it.
+// Markdown renders docs/features.md from the schema. A test compares the file with it.
 func Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Feature frames
 
 Schema `+"`%s`"+`, tables `+"`%s`"+`. This page is generated from the code (`+"`go test ./internal/behavior/features -update`"+`).
 
-A frame tells how somebody typed and moved, never what. It is a set of cells; a cell is the mean of a timing value over the
+A frame describes how a person typed and moved, never what was typed. It is a set of cells; a cell is the mean of a timing value over the
 events of the frame that belong to it. Every cell is sent as `+"`[n, mean]`"+`: the count only as a bin (0 absent and left out, %d for 1
 to 3 events, %d for 4 and more), because exact counts can single out a known text, and the mean with two decimals. Presence
-scalars are single numbers that help to tell a person from a program; they never enter a template.
+scalars are single numbers that distinguish a person from a program; they never enter a template.
 
 ## The features object
 
@@ -51,9 +52,10 @@ scalars are single numbers that help to tell a person from a program; they never
 	return b.String()
 }
 
-// cellText keeps a bar in a definition from ending the table's column.
+// cellText escapes a bar in a definition, which would end the column of the table.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
+// writeRules writes the rules of binning, rounding and residuals.
 func writeRules(b *strings.Builder) {
 	fmt.Fprintf(b, `- `+"`schema`"+` is required. `+"`clock_ms`"+` is the resolution of the collector's clock, 0 to %d; leave it out where unknown.
 - A modality holds `+"`events`"+` (presses, pointer or scroll events; 0 to %d), `+"`active_ms`"+` (0 to %d; typing counts pauses of at most 2 s, the

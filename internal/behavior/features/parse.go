@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Status is what becomes of a submitted features object.
+// Status is the result of reading a features object.
 type Status string
 
-// Accepted frames are scored; neutral ones are well formed and say nothing; rejected ones are not kept in any form.
+// Accepted frames are scored; neutral frames are well formed but contain nothing; rejected frames are not stored in any form.
 const (
 	Accepted Status = "accepted"
 	Neutral  Status = "neutral"
@@ -29,7 +29,7 @@ const (
 	ReasonEmpty       = "features_empty"
 )
 
-// Result is the outcome of Read. Detail says where and which rule; it never repeats submitted names or values.
+// Result is the result of Read. Detail names the location and the rule; it never repeats submitted names or values.
 type Result struct {
 	Status  Status
 	Frame   Frame
@@ -37,16 +37,17 @@ type Result struct {
 	Detail  string
 }
 
+// parseError is a refusal with its reason code.
 type parseError struct{ reason, detail string }
 
+// refuse returns a refusal. The arguments may not contain submitted names or values.
 func refuse(reason, format string, args ...any) *parseError {
 	return &parseError{reason, fmt.Sprintf(format, args...)}
 }
 
-// Read checks the features object of a submitted frame, as decoded from JSON: map[string]any, []any, float64 and so on.
-// Anything but the schema's numbers is refused: text, arrays other than [n, mean], unknown names, numbers out of a cell's
-// range, exact counts. It never panics. Decode strictly before: of a name that is there twice a lenient decoder shows the
-// last value alone.
+// Read validates the features object of a submitted frame, as decoded from JSON: map[string]any, []any, float64 and so on. It
+// accepts only the numbers of the schema and rejects text, arrays other than [n, mean], unknown names, numbers outside a cell's
+// range, and exact counts. It never panics. Decode with strictjson first: a lenient decoder keeps only the last of duplicate names.
 func Read(value any) Result {
 	tree, ok := value.(map[string]any)
 	if !ok {
@@ -65,13 +66,15 @@ func Read(value any) Result {
 	}
 }
 
+// rejected converts a refusal to the result of Read.
 func rejected(err *parseError) Result {
 	return Result{Status: Rejected, Reasons: []string{err.reason}, Detail: err.detail}
 }
 
-// maxDepth is the depth of {"keystroke":{"cells":{"h:LP":[2,0.1]}}}. What is deeper was no list of numbers.
+// maxDepth is the depth of {"keystroke":{"cells":{"h:LP":[2,0.1]}}}. Deeper values cannot be lists of numbers.
 const maxDepth = 4
 
+// deeper reports whether a value nests deeper than a limit, without visiting more levels than that.
 func deeper(v any, than int) bool {
 	below := func(item any) bool { return deeper(item, than-1) }
 	switch v := v.(type) {
@@ -84,7 +87,7 @@ func deeper(v any, than int) bool {
 	}
 }
 
-// isRaw says whether v is of a kind that could hold content: a text, or an array other than [n, mean].
+// isRaw reports whether a value could contain content: a string, or an array other than [n, mean].
 func isRaw(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -96,8 +99,8 @@ func isRaw(v any) bool {
 	}
 }
 
-// rawNames are names under which raw content is commonly sent. They are unknown names anyway; naming them apart tells
-// an integrator that the refusal is about privacy and not about a typing error.
+// rawNames are names under which raw content is commonly sent. They are unknown names in any case; listing them lets the detail
+// explain that the frame is refused for privacy and not for a misspelling.
 var rawNames = map[string]bool{
 	"key": true, "keys": true, "code": true, "codes": true, "text": true, "char": true, "chars": true, "value": true,
 	"content": true, "input": true, "password": true, "x": true, "y": true, "points": true, "coords": true,
@@ -106,7 +109,7 @@ var rawNames = map[string]bool{
 	"events": true, "raw": true, "stream": true, "target": true, "element": true, "selector": true,
 }
 
-// unknownName explains a name the schema does not have.
+// unknownName returns the error for a name that is not in the schema.
 func unknownName(where, name string, v any) *parseError {
 	if isRaw(v) || rawNames[strings.ToLower(name)] {
 		return refuse(ReasonRawContent, "%s: holds raw content", where)

@@ -2,6 +2,7 @@ package features
 
 import "math"
 
+// readFrame reads the blocks, presence scalars and clock resolution of a features object.
 func readFrame(tree map[string]any) (Frame, *parseError) {
 	var f Frame
 	version, ok := tree["schema"].(string)
@@ -26,6 +27,7 @@ func readFrame(tree map[string]any) (Frame, *parseError) {
 	return f, nil
 }
 
+// readNumber returns a finite number within the range.
 func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
 	x, ok := v.(float64)
 	if !ok {
@@ -40,6 +42,7 @@ func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
 	return x, nil
 }
 
+// readPresence reads the presence scalars; each has a range of its own.
 func readPresence(v any) (Presence, *parseError) {
 	var p Presence
 	tree, ok := v.(map[string]any)
@@ -63,6 +66,7 @@ func readPresence(v any) (Presence, *parseError) {
 	return p, nil
 }
 
+// readBlock reads one modality into the frame.
 func readBlock(f *Frame, name string, v any) *parseError {
 	m := Modality(name)
 	if Dim(m) == 0 {
@@ -103,6 +107,7 @@ func readBlock(f *Frame, name string, v any) *parseError {
 	return nil
 }
 
+// readCells reads cells of the form [n, mean] into a vector.
 func readCells(where string, m Modality, v any, into Vector) *parseError {
 	tree, ok := v.(map[string]any)
 	if !ok {
@@ -139,7 +144,7 @@ func readCells(where string, m Modality, v any, into Vector) *parseError {
 	return nil
 }
 
-// contradiction finds what cannot be true at once within one block.
+// contradiction finds values of a block that exclude each other, such as more events in cells than presses.
 func contradiction(where string, m Modality, b Block) *parseError {
 	if b.Events == 0 && b.Cells.Filled() > 0 {
 		return refuse(ReasonContradicts, "%s: cells without events", where)

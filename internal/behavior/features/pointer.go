@@ -2,7 +2,7 @@ package features
 
 import "math"
 
-// PointerKind is what happened at a pointer event.
+// PointerKind is the kind of a pointer event.
 type PointerKind int
 
 // The kinds of pointer event.
@@ -13,11 +13,12 @@ const (
 	PointerRelease
 )
 
-// PointerEvent is one raw pointer event: time in ms, position in px. It goes into ExtractPointer and does not come out.
+// PointerEvent is one raw pointer event: time in ms, position in CSS px. Extractors return only statistics of it.
 type PointerEvent struct {
 	T, X, Y float64
 	Kind    PointerKind
-	Right   bool // the right button, of presses
+	// The right button, of presses.
+	Right bool
 }
 
 var (
@@ -35,6 +36,7 @@ func ExtractPointer(events []PointerEvent) (Block, Presence) {
 // ExactPointer is ExtractPointer without binning and rounding, for background learning only.
 func ExactPointer(events []PointerEvent) Exact { return accumulatePointer(events).exact() }
 
+// activePointerMS sums the times between pointer events that are below one second, in ms.
 func activePointerMS(events []PointerEvent) float64 {
 	total := 0.0
 	for i := 1; i < len(events); i++ {
@@ -47,17 +49,21 @@ func activePointerMS(events []PointerEvent) float64 {
 
 // steps are the differences between successive moves.
 type steps struct {
-	t, x, y       []float64 // moves
-	index         []int     // index of each move among all events
+	t, x, y []float64 // moves
+	// Index of each move among all events.
+	index         []int
 	drag          []bool
 	dt, ds, v, lv []float64
 	dx, dy        []float64
 	angle         []float64
-	timed, moving []bool // 0 < dt < 200; and the pointer moved
+	// 0 < dt < 200; and the pointer moved.
+	timed, moving []bool
 	turn, accel   []float64
-	turning       []bool // both steps of a turn are moving
+	// Both steps of a turn are moving.
+	turning []bool
 }
 
+// newSteps computes the steps between consecutive moves: time, distance, speed (px per ms) and direction (radians).
 func newSteps(events []PointerEvent) *steps {
 	s := &steps{}
 	for i, ev := range events {
@@ -87,14 +93,18 @@ func newSteps(events []PointerEvent) *steps {
 	return s
 }
 
+// finite reports whether a value is neither infinite nor NaN.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
+// wrapAngle maps an angle to the range from -pi to pi.
 func wrapAngle(a float64) float64 { return math.Atan2(math.Sin(a), math.Cos(a)) }
 
+// octant returns the sector of 45 degrees that a direction belongs to, 0 to 7.
 func octant(angle float64) int {
 	return int(math.Floor((angle+math.Pi+math.Pi/8)/(math.Pi/4))) % 8
 }
 
+// band returns the index of the interval between edges that a value belongs to.
 func band(v float64, edges []float64) int {
 	b := 0
 	for b < len(edges) && v >= edges[b] {
@@ -108,6 +118,7 @@ type pointerAcc struct {
 	*accumulator
 }
 
+// histogram adds the share of events in each band: 1 to the cell of the band that the event is in, 0 to the others.
 func (a pointerAcc) histogram(first, bands, in int) {
 	for c := range bands {
 		a.add(first+c, share(c == in))
@@ -124,6 +135,7 @@ var (
 	cellTurnSgn = CellIndex(Pointer, "turnsgn")
 )
 
+// accumulatePointer adds the cells of steps, turns, jerk, clicks and strokes of one frame.
 func accumulatePointer(events []PointerEvent) *accumulator {
 	acc := pointerAcc{newAccumulator(Pointer)}
 	s := newSteps(events)
@@ -135,6 +147,7 @@ func accumulatePointer(events []PointerEvent) *accumulator {
 	return acc.accumulator
 }
 
+// accumulateSteps adds speed, acceleration and direction of each step.
 func accumulateSteps(acc pointerAcc, s *steps) {
 	for i, dt := range s.dt {
 		acc.named("gaprate", share(dt >= 200))
@@ -156,6 +169,7 @@ func accumulateSteps(acc pointerAcc, s *steps) {
 	}
 }
 
+// accumulateTurns adds the changes of direction between steps, in radians.
 func accumulateTurns(acc pointerAcc, s *steps) {
 	for i, ok := range s.turning {
 		if !ok {
@@ -183,6 +197,8 @@ func accumulateTurns(acc pointerAcc, s *steps) {
 	}
 }
 
+// accumulateJerk adds the change of acceleration over time (px/ms^3) and the changes of sign of acceleration and turning: the
+// measures of smoothness in models of human movement.
 func accumulateJerk(acc pointerAcc, s *steps) {
 	for i := 1; i < len(s.turning); i++ {
 		if !s.turning[i] || !s.turning[i-1] {
@@ -195,6 +211,7 @@ func accumulateJerk(acc pointerAcc, s *steps) {
 	}
 }
 
+// sign returns -1, 0 or 1.
 func sign(v float64) float64 {
 	switch {
 	case v > 0:
@@ -205,6 +222,8 @@ func sign(v float64) float64 {
 	return 0
 }
 
+// accumulateClicks adds the pause before a press, the duration of clicks (less than 6 px moved, below 1.5 s), and the length and
+// duration of drags.
 func accumulateClicks(acc pointerAcc, events []PointerEvent) {
 	isMove := func(i int) bool { return events[i].Kind == PointerMove || events[i].Kind == PointerDrag }
 	for i, ev := range events {

@@ -5,9 +5,11 @@ import (
 	"math"
 )
 
-// Ranges of the logarithmic cells, from the clips of the formulas.
+// maxPathPX is the longest path that the logarithmic cells represent, from the limits of the formulas.
 const maxPathPX = 1e6
 
+// pointerCells lists the cells about speed, acceleration, direction and clicks, and those about strokes. Speeds are in px
+// per ms.
 func pointerCells() []Cell {
 	var out []Cell
 	add := func(name, unit string, lo, hi float64, format string, args ...any) {
@@ -53,6 +55,7 @@ func pointerCells() []Cell {
 	return out
 }
 
+// strokeCells lists the cells about whole strokes, by the length of their chord.
 func strokeCells() []Cell {
 	var out []Cell
 	add := func(name, unit string, lo, hi float64, def string) {

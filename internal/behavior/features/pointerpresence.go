@@ -2,9 +2,10 @@ package features
 
 import "math"
 
-// minPresenceSteps is the fewest moving steps on which the pointer's presence scalars are computed.
+// minPresenceSteps is the smallest number of moving steps from which the pointer's presence scalars are computed.
 const minPresenceSteps = 20
 
+// pointerPresence computes the scalars that separate people from scripted pointers: variation of speed and direction within strokes.
 func pointerPresence(events []PointerEvent) Presence {
 	var p Presence
 	s := newSteps(events)
@@ -53,6 +54,7 @@ func pointerPresence(events []PointerEvent) Presence {
 	return p
 }
 
+// unitShare returns the share of moving steps of at most 1.5 px: simple scripts move pixel by pixel.
 func unitShare(lengths []float64) float64 {
 	unit, moved := 0.0, 0.0
 	for _, d := range lengths {
@@ -64,6 +66,7 @@ func unitShare(lengths []float64) float64 {
 	return unit / moved
 }
 
+// largest returns the largest value; 0 for none.
 func largest(v []float64) float64 {
 	top := 0.0
 	for _, x := range v {
@@ -72,6 +75,7 @@ func largest(v []float64) float64 {
 	return top
 }
 
+// straightShare returns the share of steps that change direction by less than 0.02 rad.
 func straightShare(angles []float64) float64 {
 	if len(angles) < 2 {
 		return 0

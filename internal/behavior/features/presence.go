@@ -5,9 +5,10 @@ import (
 	"sort"
 )
 
-// minPresencePairs is the fewest press to press times on which presence scalars are computed.
+// minPresencePairs is the smallest number of press-press times from which presence scalars are computed.
 const minPresencePairs = 12
 
+// presenceSchema lists the presence scalars with formula, unit and range. Scalars of typing come first.
 func presenceSchema() []Scalar {
 	k := func(name, unit string, lo, hi float64, def string) Scalar {
 		return Scalar{name, Keystroke, def, unit, lo, hi}
@@ -50,14 +51,16 @@ func presenceSchema() []Scalar {
 	}
 }
 
-// keySeries are the paired series the presence scalars are computed from.
+// keySeries holds the paired series from which the presence scalars are computed.
 type keySeries struct {
 	pp, logPP, meanPP, resPP         []float64
 	hold, logHold, meanHold, resHold []float64
-	holdBefore, resHoldBefore        []float64 // log hold and its residual of the first key of each pair in pp
-	known, rolled, transitions       int
+	// Log hold and its residual of the first key of each pair in pp.
+	holdBefore, resHoldBefore  []float64
+	known, rolled, transitions int
 }
 
+// collectSeries computes log times and their residuals of consecutive presses.
 func collectSeries(events []KeyEvent) keySeries {
 	var s keySeries
 	for i, ev := range events {
@@ -88,6 +91,8 @@ func collectSeries(events []KeyEvent) keySeries {
 	return s
 }
 
+// keyPresence computes the typing scalars: correlation of times with the population's means for the same keys (high for people, near
+// 0 for programs that ignore the keys), moments of the residuals, and regularity.
 func keyPresence(events []KeyEvent) Presence {
 	var p Presence
 	s := collectSeries(events)
@@ -118,6 +123,7 @@ func keyPresence(events []KeyEvent) Presence {
 	return p
 }
 
+// mean returns the arithmetic mean; 0 for no values.
 func mean(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -129,6 +135,7 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
+// deviation returns the population standard deviation.
 func deviation(v []float64) float64 {
 	m, sum := mean(v), 0.0
 	if len(v) == 0 {
@@ -140,7 +147,8 @@ func deviation(v []float64) float64 {
 	return math.Sqrt(sum / float64(len(v)))
 }
 
-// moment is the standardised central moment of an order; floor keeps a constant series from dividing by nothing.
+// moment returns the standardized central moment of an order (3: skewness, 4: kurtosis). floor is the least deviation used, so that a
+// constant series does not divide by zero.
 func moment(v []float64, order int, floor float64) float64 {
 	m, sum := mean(v), 0.0
 	for _, x := range v {
@@ -149,7 +157,7 @@ func moment(v []float64, order int, floor float64) float64 {
 	return sum / float64(len(v)) / math.Pow(math.Max(deviation(v), floor), float64(order))
 }
 
-// correlation is Pearson's; 0 where either series does not vary.
+// correlation returns Pearson's coefficient; 0 if one of the series is constant.
 func correlation(a, b []float64) float64 {
 	sa, sb := deviation(a), deviation(b)
 	if sa < 1e-6 || sb < 1e-6 {
@@ -162,7 +170,7 @@ func correlation(a, b []float64) float64 {
 	return sum / float64(len(a)) / sa / sb
 }
 
-// quantile interpolates linearly between order statistics.
+// quantile returns the quantile q (0 to 1) by linear interpolation between order statistics.
 func quantile(v []float64, q float64) float64 {
 	s := append([]float64(nil), v...)
 	sort.Float64s(s)
@@ -174,6 +182,7 @@ func quantile(v []float64, q float64) float64 {
 	return s[lo] + (at-float64(lo))*(s[lo+1]-s[lo])
 }
 
+// uniqueShare returns the number of distinct values, rounded to whole ms, as a share of all.
 func uniqueShare(v []float64) float64 {
 	seen := map[float64]bool{}
 	for _, x := range v {
@@ -182,6 +191,8 @@ func uniqueShare(v []float64) float64 {
 	return float64(len(seen)) / float64(len(v))
 }
 
+// gridExcess returns how much more often times are multiples of 5 to 50 ms than by chance, for the worst of several grids: a
+// program's timer yields such times. 0 is chance, 1 is always.
 func gridExcess(pp []float64) float64 {
 	best := 0.0
 	for _, grid := range []float64{5, 8, 10, 16, 20, 25, 50} {

@@ -5,13 +5,14 @@ import (
 	"sort"
 )
 
-// Limits of the rhythm cells in ms.
+// Limits of the rhythm cells, in ms.
 const (
 	switchMaxMS = 5000
 	pauseMinMS  = 1000
 	pauseMaxMS  = 60000
 )
 
+// rhythmCells lists the cells about switching between keys, pointer and scrolling, and about pauses.
 func rhythmCells() []Cell {
 	c := func(name, unit string, lo, hi float64, def string) Cell { return Cell{name, Rhythm, def, unit, lo, hi} }
 	top := math.Log(switchMaxMS)
@@ -26,13 +27,15 @@ func rhythmCells() []Cell {
 	}
 }
 
+// tick is the time and kind of one event of any modality.
 type tick struct {
-	t    float64
-	kind int // 0 key, 1 pointer move, 2 pointer button, 3 scroll
+	t float64
+	// 0 key, 1 pointer move, 2 pointer button, 3 scroll.
+	kind int
 }
 
-// ExtractRhythm turns the times of all events of one frame into its rhythm block: how the person moves between keys,
-// pointer and scroll.
+// ExtractRhythm computes the rhythm block of one frame from the times of all its events: how the person alternates between keys,
+// pointer and scrolling.
 func ExtractRhythm(keys []KeyEvent, pointer []PointerEvent, scroll []ScrollEvent) Block {
 	line := timeline(keys, pointer, scroll)
 	acc := newAccumulator(Rhythm)
@@ -63,6 +66,7 @@ func ExtractRhythm(keys []KeyEvent, pointer []PointerEvent, scroll []ScrollEvent
 	return Block{Cells: acc.vector(), Events: min(len(line), MaxEvents), ActiveMS: span}
 }
 
+// closeRun adds the length of a run of events of one kind.
 func closeRun(acc *accumulator, run *int) {
 	if *run > 0 {
 		acc.named("rt:burst", math.Log(float64(*run)))
@@ -70,6 +74,7 @@ func closeRun(acc *accumulator, run *int) {
 	*run = 0
 }
 
+// family maps pointer moves and buttons to one kind.
 func family(kind int) int {
 	if kind == 2 {
 		return 1
@@ -77,6 +82,7 @@ func family(kind int) int {
 	return kind
 }
 
+// switchCell names the cell of a switch between two kinds; empty if the schema has none.
 func switchCell(from, to int) string {
 	switch {
 	case from == 0 && family(to) == 1:
@@ -91,6 +97,7 @@ func switchCell(from, to int) string {
 	return ""
 }
 
+// timeline merges the events of all modalities in order of time.
 func timeline(keys []KeyEvent, pointer []PointerEvent, scroll []ScrollEvent) []tick {
 	line := make([]tick, 0, len(keys)+len(pointer)+len(scroll))
 	add := func(t float64, kind int) {

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// SchemaVersion names the set of cells, their formulas and the residual tables. Any change to one of them is a new
-// version, because templates learned under another version cannot be compared.
+// SchemaVersion versions the cells, their formulas and the residual tables. Any change to them requires a new version, because
+// templates of different versions cannot be compared.
 const SchemaVersion = "cs-features-1"
 
-// Modality is one kind of behaviour.
+// Modality is a kind of behavior.
 type Modality string
 
-// The modalities a frame may carry. Keystroke and pointer can recognise a person; scroll, rhythm and gaze are accepted
-// and kept, and are scored only where a background model for them exists.
+// The modalities of a frame. Keystroke and pointer can recognize a person; scroll, rhythm and gaze are accepted and stored, and are
+// scored only if a background model for them exists.
 const (
 	Keystroke Modality = "keystroke"
 	Pointer   Modality = "pointer"
@@ -22,10 +22,10 @@ const (
 	Gaze      Modality = "gaze"
 )
 
-// Modalities lists every modality in the order of the schema.
+// Modalities returns every modality in the order of the schema.
 func Modalities() []Modality { return []Modality{Keystroke, Pointer, Scroll, Rhythm, Gaze} }
 
-// Cell is one feature: the mean of a per-event value over the events of the frame that belong to the cell.
+// Cell is one feature: the mean of a per-event value over the events of a class within the frame.
 type Cell struct {
 	Name       string   `json:"name"`
 	Modality   Modality `json:"modality"`
@@ -35,7 +35,7 @@ type Cell struct {
 	Max        float64  `json:"max"`
 }
 
-// Scalar is one human-presence number of a frame. It never enters a template.
+// Scalar is one human-presence value of a frame. It is never part of a template.
 type Scalar struct {
 	Name       string   `json:"name"`
 	Modality   Modality `json:"modality"`
@@ -45,15 +45,18 @@ type Scalar struct {
 	Max        float64  `json:"max"`
 }
 
-// Limits of one frame's features object. They are published so that a collector can cut its frames to fit.
+// Limits of one frame's features object, published so that a collector can split its frames accordingly.
 const (
-	MaxEvents   = 50_000  // events of one modality in one frame
-	MaxActiveMS = 600_000 // active time of one modality, the longest a frame may last
-	MaxClockMS  = 1_000   // coarsest clock resolution a collector may report
+	// Events of one modality in one frame.
+	MaxEvents = 50_000
+	// Active time of one modality, the longest a frame may last.
+	MaxActiveMS = 600_000
+	// Coarsest clock resolution a collector may report.
+	MaxClockMS = 1_000
 )
 
-// Count bins. The collector sends how often a cell was seen only as one of these, because exact counts of key classes
-// can single out a known text: 0 is absent, CountFew stands for 1 to 3 events, CountMany for 4 and more.
+// Count bins. A collector reports how often a cell occurred only as one of these, because exact counts of key classes can
+// identify a known text: 0 is absent, CountFew stands for 1 to 3 events, CountMany for 4 or more.
 const (
 	CountFew  = 2
 	CountMany = 7
@@ -80,6 +83,7 @@ var (
 	presenceIndex   = indexScalars()
 )
 
+// indexCells maps cell names to their positions.
 func indexCells() map[Modality]map[string]int {
 	out := map[Modality]map[string]int{}
 	for mod, cells := range schemaCells {
@@ -92,6 +96,7 @@ func indexCells() map[Modality]map[string]int {
 	return out
 }
 
+// indexScalars maps names of presence scalars to their positions.
 func indexScalars() map[string]int {
 	out := make(map[string]int, len(presenceScalars))
 	for i, s := range presenceScalars {
@@ -100,13 +105,13 @@ func indexScalars() map[string]int {
 	return out
 }
 
-// Cells returns the cells of a modality in the order of every Vector of it; nil for an unknown modality.
+// Cells returns the cells of a modality in the order of its vectors; nil for an unknown modality.
 func Cells(m Modality) []Cell { return schemaCells[m] }
 
-// Dim is the number of cells of a modality.
+// Dim returns the number of cells of a modality.
 func Dim(m Modality) int { return len(schemaCells[m]) }
 
-// CellIndex returns the position of a named cell, or -1.
+// CellIndex returns the position of a cell; -1 for an unknown name.
 func CellIndex(m Modality, name string) int {
 	if i, ok := cellIndex[m][name]; ok {
 		return i
@@ -128,7 +133,7 @@ type Description struct {
 	Example       any                 `json:"example"`
 }
 
-// Schema returns the whole schema for /meta and the documentation.
+// Schema returns the whole schema for /meta and the documentation. The slices are shared: do not modify them.
 func Schema() Description {
 	return Description{
 		Version: SchemaVersion, TablesVersion: tables.Version, Cells: schemaCells, Presence: presenceScalars,
@@ -140,6 +145,7 @@ func Schema() Description {
 	}
 }
 
+// keystrokeCells lists hold (h), press-press (pp) and release-press (rp) residuals, their spreads, and rates per key.
 func keystrokeCells() []Cell {
 	t := tables
 	var out []Cell
@@ -178,4 +184,5 @@ func keystrokeCells() []Cell {
 	return out
 }
 
+// span returns the largest magnitude within a clip.
 func span(clip [2]float64) float64 { return math.Max(math.Abs(clip[0]), math.Abs(clip[1])) }

@@ -2,14 +2,15 @@ package features
 
 import "math"
 
-// ScrollEvent is one raw scroll event: time in ms and the scrolled distance in px.
+// ScrollEvent is one raw scroll event: time in ms and scrolled distance in px.
 type ScrollEvent struct {
 	T, DX, DY float64
 }
 
-// scrollBurstMS is the pause that ends a burst of scrolling.
+// scrollBurstMS is the pause that ends a burst of scrolling, in ms.
 const scrollBurstMS = 200
 
+// scrollCells lists the cells about bursts of scrolling: length, speed, direction and intervals.
 func scrollCells() []Cell {
 	c := func(name, unit string, lo, hi float64, def string) Cell { return Cell{name, Scroll, def, unit, lo, hi} }
 	return []Cell{
@@ -19,13 +20,13 @@ func scrollCells() []Cell {
 		c("sc:bdist", "log px", 0, math.Log(maxPathPX), "log(|sum of dy| of a burst + 1)"),
 		c("sc:bdur", "log ms", 0, math.Log(5000), "log(clip(duration of a burst of 2 and more,1,5000))"),
 		c("sc:up", "share", 0, 1, "share of events that scroll up (dy < 0)"),
-		c("sc:rev", "share", 0, 1, "share of bursts that reverse the direction of the one before"),
+		c("sc:rev", "share", 0, 1, "share of bursts that reverse the direction of the previous burst"),
 		c("sc:decel", "share", 0, 1, "share of successive events of a burst that slow down"),
 		c("sc:horiz", "share", 0, 1, "share of events with |dx| > |dy|"),
 	}
 }
 
-// ExtractScroll turns the scroll events of one frame, in time order, into its scroll block.
+// ExtractScroll computes the scroll block of one frame from its scroll events, in order of time.
 func ExtractScroll(events []ScrollEvent) Block {
 	acc := newAccumulator(Scroll)
 	active, start, lastSum := 0.0, 0, 0.0
@@ -52,6 +53,7 @@ func ExtractScroll(events []ScrollEvent) Block {
 	return Block{Cells: acc.vector(), Events: len(events), ActiveMS: math.Round(math.Min(active, MaxActiveMS))}
 }
 
+// accumulateBurst adds the cells of one burst and returns its duration in ms.
 func accumulateBurst(acc *accumulator, burst []ScrollEvent) float64 {
 	sum, before := 0.0, -1.0
 	for i, ev := range burst {

@@ -2,8 +2,7 @@ package features
 
 import "math"
 
-// accumulateStrokes cuts the moves into strokes: a stroke ends at a pause of 100 ms or where a button event stands
-// between two moves.
+// accumulateStrokes splits the moves into strokes. A stroke ends at a pause of 100 ms or at a button event between two moves.
 func accumulateStrokes(acc pointerAcc, s *steps) {
 	start := 0
 	for i := 0; i <= len(s.dt); i++ {
@@ -16,7 +15,7 @@ func accumulateStrokes(acc pointerAcc, s *steps) {
 	}
 }
 
-// accumulateStroke adds the cells of the stroke over moves first..last.
+// accumulateStroke adds the cells of the stroke over the moves first to last.
 func accumulateStroke(acc pointerAcc, s *steps, first, last int) {
 	if last-first < 4 {
 		return
@@ -65,6 +64,7 @@ func accumulateStroke(acc pointerAcc, s *steps, first, last int) {
 	acc.named("sdec"+suffix, dec)
 }
 
+// chordClass classifies a stroke by the distance between its ends, in px.
 func chordClass(chord float64) int {
 	switch {
 	case chord < 80:
@@ -75,12 +75,13 @@ func chordClass(chord float64) int {
 	return 2
 }
 
+// shape describes a stroke relative to its chord; lengths are in px.
 type shape struct {
 	chord, deviation, along, side float64
 }
 
-// strokeShape measures the stroke against its chord: length, largest deviation, how far it went along the chord's
-// direction, and the side (sign) of the largest deviation.
+// strokeShape compares the stroke with the chord between its ends: path length, largest deviation, progress along the chord at
+// that point, and the side (sign) of the deviation.
 func strokeShape(s *steps, first, last int) shape {
 	dx, dy := s.x[last]-s.x[first], s.y[last]-s.y[first]
 	chord := math.Hypot(dx, dy)
@@ -97,6 +98,7 @@ func strokeShape(s *steps, first, last int) shape {
 	return out
 }
 
+// speedPeaks counts the local maxima of the speed: submovements of the stroke.
 func speedPeaks(v []float64) int {
 	peaks := 0
 	for i := 1; i+1 < len(v); i++ {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 )
 
+// tables are the embedded tables, decoded once.
+//
 //go:embed tables.json
 var tablesJSON []byte
 
-// Tables are the residual constants a collector subtracts: population means of a key's log hold and of a digraph's log
-// press-press and asinh release-press time. With them a cell says how this person differs on such keys, not which keys
-// they were. Aggregates over 930 and more typists (see the model card), nobody's data.
+// Tables are the constants that a collector subtracts (residuals): population means of a key's log hold time and of a digraph's log
+// press-press and asinh release-press times. A residual describes how the person differs on such keys, and not which keys were
+// pressed. They are aggregates over at least 930 typists (see docs/model-card.md) and contain no individual's data.
 type Tables struct {
 	Version string `json:"version"`
 	Clip    struct {
@@ -27,6 +29,7 @@ type Tables struct {
 
 var tables = mustTables()
 
+// mustTables decodes the embedded tables. It panics if they are damaged, which any test would reveal.
 func mustTables() Tables {
 	var t Tables
 	if err := json.Unmarshal(tablesJSON, &t); err != nil {
@@ -35,10 +38,10 @@ func mustTables() Tables {
 	return t
 }
 
-// CollectorTables returns the embedded tables as JSON, byte for byte what a collector must carry.
+// CollectorTables returns the embedded tables as JSON, byte for byte what a collector must embed.
 func CollectorTables() []byte { return append([]byte(nil), tablesJSON...) }
 
-// KeyName maps a W3C KeyboardEvent.code to the key name of the tables; "other" where the tables do not name it.
+// KeyName maps a W3C KeyboardEvent.code to the key name of the tables; "other" if the tables do not have the key.
 func KeyName(code string) string {
 	if name, ok := tables.Codes[code]; ok {
 		return name

@@ -7,27 +7,36 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Activity that cannot be held against a template wears trust down. The limits were chosen on recordings: see "When the typing
-// stops" in docs/accuracy.md.
+// Activity that cannot be compared with a template lowers trust. The limits were chosen on recordings: see "When the typing stops"
+// in docs/accuracy.md. Times are in milliseconds, ratios are natural log-likelihood ratios.
 const (
-	activityLikelyMS    = 45_000  // of unattributed activity: confirmed becomes likely
-	activityUncertainMS = 150_000 // and likely becomes uncertain
-	activityGapMS       = 30_000  // most that one frame accounts for beyond its own duration
-	carryKeys           = sparseKeys
-	carryCells          = 20 // filled cells; fewer is one key pressed again and again
-	matchLLR            = -2 // keys above it, in a window that is trusted with them, vouch for the activity before them
-	pointerMatchLLR     = 6  // the same of pointer use
+	// After so much unattributed activity, confirmed becomes likely.
+	activityLikelyMS = 45_000
+	// After so much, likely becomes uncertain.
+	activityUncertainMS = 150_000
+	// The most activity that one frame accounts for beyond its own duration.
+	activityGapMS = 30_000
+	carryKeys     = sparseKeys
+	// Filled cells; fewer are one key pressed repeatedly.
+	carryCells = 20
+	// Typing above this ratio, in a window that is trusted with it, attributes the activity before it.
+	matchLLR = -2
+	// The same for pointer use.
+	pointerMatchLLR = 6
 )
 
-// activity is when what of a session arrived, by what it can carry. Times are Unix milliseconds of arrival, 0 where nothing
-// of the kind has come.
+// activity records when the evidence of a session arrived, by the tests that can use it. Times are Unix milliseconds of arrival,
+// 0 if none has arrived.
 type activity struct {
-	SpanMS     int64 `json:"span_ms"`               // activity so far that no template could judge: a clock that runs only then
-	PresenceMS int64 `json:"presence_ms,omitempty"` // the newest frame the presence tests read
-	ComparedMS int64 `json:"compared_ms,omitempty"` // the newest frame compared with others
+	// Activity so far that no template could attribute: a clock that runs only during such activity.
+	SpanMS int64 `json:"span_ms"`
+	// Arrival of the newest frame that the presence tests could use.
+	PresenceMS int64 `json:"presence_ms,omitempty"`
+	// Arrival of the newest frame that was compared with others.
+	ComparedMS int64 `json:"compared_ms,omitempty"`
 }
 
-// observeActivity takes a frame into account. It is called before the state learns of the frame's times.
+// observeActivity updates the activity with a frame. It must be called before the state's own times are updated.
 func (m *Model) observeActivity(s State, in Input, ts Templates, now int64) activity {
 	a := s.Activity
 	if in.Frame.Distinctive() {
@@ -41,8 +50,8 @@ func (m *Model) observeActivity(s State, in Input, ts Templates, now int64) acti
 	return a
 }
 
-// accountsFor is how much activity a frame stands for: its own duration, or the time since the frame before by the service's
-// clock or by the client's, whichever is longest. A client gains nothing by claiming less than passed, nor by claiming more.
+// accountsFor returns how much activity in ms a frame stands for: its own duration, or the time since the previous frame by the
+// service's or the client's clock, whichever is longest. A client gains nothing by claiming a shorter or longer time.
 func (s State) accountsFor(in Input, now int64) int64 {
 	gap := int64(0)
 	if s.LastMS > 0 {
@@ -58,16 +67,16 @@ func (s State) accountsFor(in Input, now int64) int64 {
 	return max(in.Duration.Milliseconds(), min(gap, activityGapMS), 0)
 }
 
-// carries reports whether a block of one frame is enough to say something of who it is by itself. A handful of keys between
-// two strokes of the wheel is not.
+// carries reports whether a block of one frame is sufficient by itself to indicate who the operator is. A few keys between two
+// movements of the wheel are not.
 func carries(mod features.Modality, b features.Block) bool {
 	return (mod != features.Keystroke || b.Events >= carryKeys) && b.Cells.Filled() >= carryCells
 }
 
-// unattributed is how much activity there was since evidence of the window last matched.
+// unattributed returns the activity in ms since evidence of the window last matched.
 func (s State) unattributed(w window) int64 { return s.Activity.SpanMS - w.MatchedMS }
 
-// vouches reports whether evidence matches on its own, and is more than one key pressed again and again.
+// vouches reports whether evidence matches by itself and is more than one key pressed repeatedly.
 func vouches(mod features.Modality, cells features.Vector, ratio float64) bool {
 	if mod == features.Keystroke {
 		return ratio > matchLLR && cells.Filled() >= carryCells
@@ -75,8 +84,8 @@ func vouches(mod features.Modality, cells features.Vector, ratio float64) bool {
 	return ratio > pointerMatchLLR
 }
 
-// vouched is the window after a frame of keys that is less than a chunk or was added to what was left of one. Such a frame
-// vouches by itself: people type a line, read, and type another.
+// vouched returns the window after a frame of keys that is shorter than a chunk or was added to an incomplete one. Such a frame can
+// match by itself: people type a line, read, and type another.
 func (w window) vouched(bg *Background, t *Template, b features.Block, at moment) window {
 	if bg == nil || t == nil || t.Modality != features.Keystroke || !carries(t.Modality, b) || w.MatchedMS >= at.spanMS {
 		return w
@@ -87,8 +96,8 @@ func (w window) vouched(bg *Background, t *Template, b features.Block, at moment
 	return w
 }
 
-// began notes when the chunk's evidence began, at its first frame, and anew at one that brings three times what was there:
-// what is left over of before must not be vouched for by what comes now, nor the other way round.
+// began records when the chunk's evidence began: at its first frame, and again at a frame with three times as much evidence. Old
+// leftovers must not be attributed by new evidence, or the other way round.
 func (c *chunk) began(mod features.Modality, b features.Block, at moment) {
 	had, brought := float64(c.Keys), float64(b.Events)
 	if mod != features.Keystroke {
@@ -99,11 +108,11 @@ func (c *chunk) began(mod features.Modality, b features.Block, at moment) {
 	}
 }
 
-// moment is a point in a session: when it was, and how much unattributed activity there had been.
+// moment is a point in a session: the time in Unix milliseconds, and the unattributed activity until then in ms.
 type moment struct{ ms, spanMS int64 }
 
-// aged is the window as it stands at a time: what is older than windowMS is gone, and a ratio in favour of the person counts
-// only as far as the evidence it was made of is still there. It takes no template.
+// aged returns the window as of a time. Evidence older than windowMS is removed, and a ratio in favor of the person is reduced by
+// the share of its evidence that remains. It needs no template.
 func (w window) aged(mod features.Modality, nowMS int64) window {
 	gone := 0
 	for gone < len(w.chunks) && nowMS-w.chunks[gone].EndMS > windowMS {
@@ -124,7 +133,7 @@ func (w window) aged(mod features.Modality, nowMS int64) window {
 	return w
 }
 
-// amount is how much evidence the window stands on, in the unit its chunks are cut by.
+// amount returns how much evidence the window contains, in the unit by which its chunks are cut (keys, or ms of pointer use).
 func (w window) amount(mod features.Modality) float64 {
 	if mod == features.Keystroke {
 		return float64(w.keys())
@@ -132,13 +141,13 @@ func (w window) amount(mod features.Modality) float64 {
 	return w.activeMS()
 }
 
-// aged is the state as it stands at a time.
+// aged returns the state as of a time.
 func (s State) aged(nowMS int64) State {
 	s.Keystroke, s.Pointer = s.Keystroke.aged(features.Keystroke, nowMS), s.Pointer.aged(features.Pointer, nowMS)
 	return s
 }
 
-// ageAt is how old something is that arrived at ms, nil where nothing did.
+// ageAt returns the age in ms of evidence that arrived at ms; nil if none did.
 func ageAt(now time.Time, ms int64) *int64 {
 	if ms == 0 {
 		return nil

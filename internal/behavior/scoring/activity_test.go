@@ -43,7 +43,7 @@ func trustedOwner(t *testing.T, m *Model, seed uint64) (*drawn, []float64, Templ
 	return owner, day, ts, s, at
 }
 
-// However it is told, activity without typing wears trust down: a minute of it ends confirmed, three end likely, and the codes
+// Whatever its form, activity without typing lowers trust: a minute of it ends confirmed, three end likely, and the codes
 // say why. The longest of what the service's clock, the client's clock and the durations say counts.
 func TestUnattributedActivityWearsTrustDown(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestFreshnessIsThatOfTheClaimsOwnEvidence(t *testing.T) {
 	require.Nil(t, ages(start, nil, from)[ClaimContinuity], "without a template nothing can carry it")
 }
 
-// A pointer without a template never makes continuity fresh; one that is enrolled carries it where it decides.
+// A pointer without a template never makes continuity fresh; one that is enrolled carries it if it decides.
 func TestPointerCarriesContinuityOnlyWithATemplate(t *testing.T) {
 	t.Parallel()
 	m := Default()
@@ -340,7 +340,7 @@ func TestLegacyTrustFollowsTheWear(t *testing.T) {
 	require.LessOrEqual(t, got.Score, .5)
 	require.Contains(t, got.Reasons, ReasonUnattributed)
 	typing := m.Assess(s, ts, at, AssessOptions{TypingOnly: true}).Claim(ClaimContinuity)
-	require.Equal(t, Confirmed, typing.Status, "the typing is what it was")
+	require.Equal(t, Confirmed, typing.Status, "the typing is unchanged")
 }
 
 func BenchmarkAssess(b *testing.B) {

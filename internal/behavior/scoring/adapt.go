@@ -7,19 +7,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Errors of Adapt: why a session is not taken in. The template stays as it is.
+// Errors of Adapt: why a session is not used. The template is unchanged.
 var (
 	ErrNotConfirmed = errors.New("scoring: only a confirmed session may adapt a template")
 	ErrTooSoon      = errors.New("scoring: the template adapted less than twenty hours ago")
 	ErrNotAdaptable = errors.New("scoring: the template cannot adapt")
 )
 
-// Adapt returns the subject's keystroke template with the confirmed session taken in, as a new value: keep the old one
-// for rollback. profile is the assessment of the very state at the session's end.
+// Adapt returns the subject's keystroke template updated with the confirmed session, as a new value: store the old one for rollback.
+// profile must be the assessment of this state at the session's end.
 //
-// Adaptation is bounded in rate (one session in twenty hours) and in reach: the first sessions of the enrolment are
-// never pushed out, and every cell of an adapted session is held near what they say. Someone who drifts the template by
-// small steps therefore cannot carry it away, however many sessions it takes.
+// Adaptation is limited in rate (one session per twenty hours) and in distance: the first sessions of the enrollment are never
+// replaced, and every cell of an adapted session is kept close to them. An attacker who shifts the template by small steps
+// therefore cannot move it far, however many sessions are used.
 func (m *Model) Adapt(ts Templates, s State, profile Profile) (Templates, error) {
 	bg := m.backgrounds[features.Keystroke]
 	at := -1
@@ -49,6 +49,7 @@ func (m *Model) Adapt(ts Templates, s State, profile Profile) (Templates, error)
 	return out, nil
 }
 
+// lastAdapted returns the end of the newest adapted session in Unix milliseconds; 0 for none.
 func (t *Template) lastAdapted() int64 {
 	last := int64(math.MinInt64 / 2)
 	for _, s := range t.Sessions {
@@ -59,8 +60,8 @@ func (t *Template) lastAdapted() int64 {
 	return last
 }
 
-// withSession is the template's sessions with the state's window added. Anchors stay; adapted sessions fill the rest,
-// oldest out.
+// withSession returns the template's sessions with the state's window added. Anchors are permanent; the remaining places go to
+// the newest adapted sessions.
 func (t *Template) withSession(bg *Background, s State) []SessionVector {
 	cells := s.Keystroke.merged(bg.Dim())
 	coarsen(cells)
@@ -77,6 +78,7 @@ func (t *Template) withSession(bg *Background, s State) []SessionVector {
 	return append(lastN(anchor, maxSessions-len(adapted)), adapted...)
 }
 
+// anchors returns the sessions of the enrollment that adaptation never replaces.
 func (t *Template) anchors() []SessionVector {
 	var out []SessionVector
 	for _, s := range t.Sessions {
@@ -87,7 +89,7 @@ func (t *Template) anchors() []SessionVector {
 	return out
 }
 
-// holdNear moves every cell to within adaptStep deviations of day-to-day change from the anchors' mean.
+// holdNear limits every cell to adaptStep standard deviations of day-to-day change from the mean of the anchors.
 func (t *Template) holdNear(bg *Background, cells features.Vector, anchors []SessionVector) {
 	vectors := make([]features.Vector, len(anchors))
 	for i, s := range anchors {
@@ -107,8 +109,8 @@ func (t *Template) holdNear(bg *Background, cells features.Vector, anchors []Ses
 	}
 }
 
-// Remember returns the templates with the session's frames added to what replays are compared with. It changes nothing
-// else. Only trusted sessions are remembered: others could be sent to push the gallery's frames out.
+// Remember returns the templates with the session's frames added to those that replays are compared with, and nothing else
+// changed. Only trusted sessions may be remembered: an attacker could otherwise displace the stored frames.
 func (m *Model) Remember(ts Templates, s State, profile Profile) Templates {
 	status := profile.Claim(ClaimContinuity).Status
 	if status != Confirmed && status != Likely {

@@ -10,7 +10,7 @@ import (
 
 func trustedStatus(s Status) bool { return s == Confirmed || s == Likely }
 
-// Somebody who drifts from the owner's behaviour to his own in 200 daily sessions of one per cent each must not end up
+// An attacker who drifts from the owner's behaviour to his own in 200 daily sessions of one per cent each must not end up
 // with a template that takes him for the owner.
 func TestSlowPoisoningIsBounded(t *testing.T) {
 	t.Parallel()

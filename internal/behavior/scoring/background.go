@@ -19,27 +19,35 @@ var keystrokeBackground []byte
 //go:embed backgrounds/pointer.json
 var pointerBackground []byte
 
-// Card says where a background comes from, as a model card: who was recorded, under what licence, with what result.
+// Card is the model card of a background: who was recorded, under which licence, and the measured results.
 type Card struct {
-	Data          string             `json:"data"`
-	Licence       string             `json:"licence"`
-	NonCommercial bool               `json:"non_commercial"`
-	People        int                `json:"people"`
-	Frames        int                `json:"frames"`
-	Learned       string             `json:"learned"`             // date, RFC 3339
-	HeldBack      float64            `json:"held_back,omitempty"` // share of the people of the sources it was not learned from
-	Local         bool               `json:"local,omitempty"`     // learned from the deployment's own people
-	Population    string             `json:"population"`
-	Sources       []Source           `json:"sources,omitempty"` // digests of the files learned from
-	Measured      map[string]float64 `json:"measured,omitempty"`
-	Limitations   []string           `json:"limitations,omitempty"`
+	Data          string `json:"data"`
+	Licence       string `json:"licence"`
+	NonCommercial bool   `json:"non_commercial"`
+	People        int    `json:"people"`
+	Frames        int    `json:"frames"`
+	// The date of training, RFC 3339.
+	Learned string `json:"learned"`
+	// The share of the sources' people that training left out.
+	HeldBack float64 `json:"held_back,omitempty"`
+	// Trained on the deployment's own people.
+	Local      bool   `json:"local,omitempty"`
+	Population string `json:"population"`
+	// Digests of the training files.
+	Sources     []Source           `json:"sources,omitempty"`
+	Measured    map[string]float64 `json:"measured,omitempty"`
+	Limitations []string           `json:"limitations,omitempty"`
 }
 
-// Source identifies one file a background was learned from, so that a measurement can tell its training data.
+// Source identifies a file that a background was trained on, so that a measurement can exclude its training data.
 type Source struct {
 	SHA256 string `json:"sha256"`
 }
 
+// A background is the population model of two-covariance scoring (Brümmer and de Villiers, 2010): a person's offset from the
+// population's mean Mu is drawn from N(0, B), and a session's offset from the person's from N(0, W). One event adds the
+// variance sig2. All are in the units of the cells.
+//
 // Background is the population model of one modality.
 type Background struct {
 	Version       string            `json:"version"`
@@ -47,25 +55,36 @@ type Background struct {
 	SchemaVersion string            `json:"feature_schema_version"`
 	Cells         []string          `json:"cells"`
 	Mu            []float64         `json:"mu"`
-	Sig2          []float64         `json:"sig2"`                  // variance of one event within a frame
-	Few           []float64         `json:"few,omitempty"`         // events the bin CountFew is worth, by cell
-	Many          []float64         `json:"many,omitempty"`        // events the bin CountMany is worth, by cell
-	FrameEvents   float64           `json:"frame_events"`          // events of the frames Many was learned on; 0 is unknown
-	Between       []float64         `json:"b"`                     // lower triangle of B by rows
-	Within        []float64         `json:"w"`                     // lower triangle of W by rows
-	Drift         float64           `json:"drift"`                 // share of B added to W for the change from day to day
-	DriftCells    []float64         `json:"drift_cells,omitempty"` // the same by cell, in place of Drift
-	Tail          float64           `json:"tail,omitempty"`        // degrees of freedom of the densities; 0 is Gaussian
-	Card          Card              `json:"card"`
+	// Variance of one event within a frame.
+	Sig2 []float64 `json:"sig2"`
+	// Number of events that the bin CountFew stands for, by cell.
+	Few []float64 `json:"few,omitempty"`
+	// Number of events that the bin CountMany stands for, by cell.
+	Many []float64 `json:"many,omitempty"`
+	// Events of the frames that Many was estimated on; 0 is unknown.
+	FrameEvents float64 `json:"frame_events"`
+	// Lower triangle of B by rows.
+	Between []float64 `json:"b"`
+	// Lower triangle of W by rows.
+	Within []float64 `json:"w"`
+	// Share of B added to W for the change from day to day.
+	Drift float64 `json:"drift"`
+	// The same by cell, instead of Drift.
+	DriftCells []float64 `json:"drift_cells,omitempty"`
+	// Degrees of freedom of the densities; 0 is Gaussian.
+	Tail float64 `json:"tail,omitempty"`
+	Card Card    `json:"card"`
 
-	b, w, binv square    // B, W + drift B, B^-1
-	sd         []float64 // deviation of a frame's cell at CountMany events over the whole population
+	// The matrices B, W + drift * B, and the inverse of B.
+	b, w, binv square
+	// Standard deviation of a frame's cell at CountMany events over the whole population.
+	sd []float64
 }
 
-// ErrBackground is returned for a background that cannot be used.
+// ErrBackground is returned for a background that cannot be used for scoring.
 var ErrBackground = errors.New("scoring: unusable background")
 
-// ParseBackground reads a background in the JSON form written by Marshal and prepares it for scoring.
+// ParseBackground decodes a background from the JSON written by Marshal and prepares it for scoring.
 func ParseBackground(data []byte) (*Background, error) {
 	var b Background
 	if err := json.Unmarshal(data, &b); err != nil {
@@ -74,7 +93,7 @@ func ParseBackground(data []byte) (*Background, error) {
 	return &b, b.Prepare()
 }
 
-// Prepare checks the background and derives what scoring needs. It must be called once on a background built by hand.
+// Prepare validates the background and computes the matrices that scoring needs. Call it once on a background built in memory.
 func (b *Background) Prepare() error {
 	n := len(b.Mu)
 	tri := n * (n + 1) / 2
@@ -115,7 +134,7 @@ func (b *Background) Prepare() error {
 	return nil
 }
 
-// prepareCounts fills in the nominal worth of the bins where the background has not learned it.
+// prepareCounts sets the nominal value of the count bins if the background has not estimated it.
 func (b *Background) prepareCounts() error {
 	for _, bin := range []struct {
 		worth   *[]float64
@@ -131,11 +150,11 @@ func (b *Background) prepareCounts() error {
 	return nil
 }
 
-// manyLeast is the smallest count the bin CountMany stands for.
+// manyLeast is the smallest count in the bin CountMany.
 const manyLeast = 4
 
-// Weigh replaces the binned counts of a frame's block by what the bins are worth in events, cell by cell. A frame
-// shorter than those the worth was learned on gets less for CountMany, and no count is worth more than the whole block.
+// Weigh replaces the binned counts of a block by the number of events that the bins stand for, cell by cell. In frames shorter than
+// those of the training data CountMany stands for fewer events, and no count exceeds the events of the block.
 func (b *Background) Weigh(block features.Block) features.Vector {
 	out := features.NewVector(b.Dim())
 	events := math.Max(float64(block.Events), 1)
@@ -157,7 +176,7 @@ func (b *Background) Weigh(block features.Block) features.Vector {
 	return out
 }
 
-// addDrift adds the change from day to day to W: B scaled by each cell's share, which keeps it a covariance.
+// addDrift adds the change from day to day to W: B scaled by each cell's share, which keeps W a covariance.
 func (b *Background) addDrift() error {
 	n := b.Dim()
 	if len(b.DriftCells) != 0 && (len(b.DriftCells) != n || !(slices.Min(b.DriftCells) >= 0)) {
@@ -175,13 +194,13 @@ func (b *Background) addDrift() error {
 	return nil
 }
 
-// Marshal writes the background as JSON.
+// Marshal encodes the background as JSON.
 func (b *Background) Marshal() ([]byte, error) { return json.Marshal(b) }
 
-// Dim is the number of cells.
+// Dim returns the number of cells.
 func (b *Background) Dim() int { return len(b.Mu) }
 
-// Pack turns a symmetric matrix in row order into the lower triangle a Background stores.
+// Pack converts a symmetric matrix in row order to the lower triangle that a Background stores.
 func Pack(full []float64, n int) []float64 {
 	out := make([]float64, 0, n*(n+1)/2)
 	for i := range n {
@@ -190,6 +209,7 @@ func Pack(full []float64, n int) []float64 {
 	return out
 }
 
+// unpack expands a lower triangle to the full symmetric matrix.
 func unpack(tri []float64, n int) square {
 	s := newSquare(n)
 	at := 0
@@ -202,12 +222,12 @@ func unpack(tri []float64, n int) square {
 	return s
 }
 
-// Model is the set of backgrounds in force, by modality, with the rules.
+// Model is the set of active backgrounds, one per modality. It is immutable and safe for concurrent use.
 type Model struct {
 	backgrounds map[features.Modality]*Background
 }
 
-// NewModel makes a model of prepared backgrounds, one a modality.
+// NewModel returns a model of prepared backgrounds, at most one per modality.
 func NewModel(backgrounds ...*Background) *Model {
 	m := &Model{backgrounds: map[features.Modality]*Background{}}
 	for _, b := range backgrounds {
@@ -216,6 +236,7 @@ func NewModel(backgrounds ...*Background) *Model {
 	return m
 }
 
+// defaultModel parses the embedded backgrounds once. It panics if one is unusable, which any test would reveal.
 var defaultModel = sync.OnceValue(func() *Model {
 	var all []*Background
 	for _, data := range [][]byte{keystrokeBackground, pointerBackground} {
@@ -228,13 +249,13 @@ var defaultModel = sync.OnceValue(func() *Model {
 	return NewModel(all...)
 })
 
-// Default is the model of the embedded backgrounds. Their cards say what they may be used for.
+// Default returns the model of the embedded backgrounds. Their cards state the permitted uses.
 func Default() *Model { return defaultModel() }
 
-// Background returns the background of a modality, nil where the model has none.
+// Background returns the background of a modality; nil if the model has none.
 func (m *Model) Background(mod features.Modality) *Background { return m.backgrounds[mod] }
 
-// ordered are the backgrounds in schema order.
+// ordered returns the backgrounds in the order of the schema.
 func (m *Model) ordered() []*Background {
 	var out []*Background
 	for _, mod := range features.Modalities() {
@@ -245,7 +266,7 @@ func (m *Model) ordered() []*Background {
 	return out
 }
 
-// Version names the backgrounds in force; every profile is stamped with it.
+// Version names the active backgrounds. Every profile contains it.
 func (m *Model) Version() string {
 	var names []string
 	for _, b := range m.ordered() {
@@ -254,7 +275,7 @@ func (m *Model) Version() string {
 	return strings.Join(names, "+")
 }
 
-// Cards returns the model cards of the backgrounds in force, in schema order.
+// Cards returns the cards of the active backgrounds, in the order of the schema.
 func (m *Model) Cards() []Card {
 	var out []Card
 	for _, b := range m.ordered() {

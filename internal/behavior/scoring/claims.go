@@ -7,16 +7,17 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// AssessOptions are what the service knows of the subject beyond evidence.
+// AssessOptions are facts about the subject other than evidence.
 type AssessOptions struct {
-	CapLikely bool // after a recovery without an anchor: no claim above likely
+	// After a recovery without an anchor: no claim above likely.
+	CapLikely bool
 	// TypingOnly judges what was typed, whatever was done without typing since: for learning from it, not for trusting who is
 	// there now.
 	TypingOnly bool
 }
 
-// Assess judges the session's state at a time. Of the templates it needs the fields only, not the data behind them: what
-// they say was scored when the frames were added. It never changes the state, and it says the same for the same arguments.
+// Assess computes the profile of a session's state as of now. It uses the fields of the templates but not their data: frames were
+// scored when they were added. It does not change the state, and equal arguments yield an equal profile.
 func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) Profile {
 	s = s.aged(now.UnixMilli())
 	a := assessment{model: m, state: s, templates: ts, opt: opt, now: now, limits: set{}}
@@ -35,41 +36,49 @@ func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) 
 	return p
 }
 
+// assessment is the state of one call of Assess.
 type assessment struct {
-	model     *Model
-	state     State // as it stands now
+	model *Model
+	// The state as of the assessment.
+	state     State
 	templates Templates
 	opt       AssessOptions
 	now       time.Time
 	presence  presenceVerdict
 	replayed  bool
-	fresh     *int64 // age of the newest frame, whatever was in it
-	limits    set
+	// Age in ms of the newest frame of any content.
+	fresh  *int64
+	limits set
 }
 
-// claim makes a claim whose evidence is as old as fresh says; nil where none has come.
+// claim builds a claim whose evidence has the age fresh in ms; nil if there is none.
 func (a *assessment) claim(name string, status Status, cov Coverage, fresh *int64, reasons []string, limits ...string) Claim {
 	return Claim{Claim: name, Status: status, Coverage: cov, EvidenceRefs: []string{}, Limitations: append([]string{}, limits...),
 		ReasonCodes: append([]string{}, reasons...), FreshnessMS: fresh}
 }
 
+// older reports whether an age exceeds a limit in ms; evidence that never arrived is older than any limit.
 func older(age *int64, limit int64) bool { return age == nil || *age > limit }
 
-// evidence is what the continuity rule decides on.
+// evidence holds the inputs of the continuity rule.
 type evidence struct {
-	keys            int
-	pointerMS       float64
-	keyed, pointed  bool // there is a usable template and a score
-	long, short     float64
-	hasShort        bool
-	revocations     int
-	pointer         float64
-	byPointerAlone  bool // what was decided, the pointer decided
-	cap             bool // at most likely
+	keys      int
+	pointerMS float64
+	// Whether there is a usable template and a score.
+	keyed, pointed bool
+	long, short    float64
+	hasShort       bool
+	revocations    int
+	pointer        float64
+	// Whether the decision is by the pointer alone.
+	byPointerAlone bool
+	// Whether the claim is at most likely.
+	cap             bool
 	limits, reasons set
 	coverage        Coverage
 }
 
+// gather collects the evidence of the windows, with the template's weaknesses.
 func (a *assessment) gather() evidence {
 	s := a.state
 	e := evidence{keys: s.Keystroke.keys(), pointerMS: s.Pointer.activeMS(), limits: set{}, reasons: set{}, coverage: CoverageNone}
@@ -89,12 +98,13 @@ func (a *assessment) gather() evidence {
 	return e
 }
 
+// weigh adds the limitations and caps that follow from the template.
 func (e *evidence) weigh(t *Template) {
 	e.cap = e.cap || t.Provisional
 	e.limits.add(t.Limitations...)
 }
 
-// continuity is the claim that the enrolled person operates the session.
+// continuity makes the claim that the enrolled person operates the session.
 func (a *assessment) continuity() Claim {
 	e := a.gather()
 	status := a.continuityStatus(&e)
@@ -120,6 +130,7 @@ func (a *assessment) continuity() Claim {
 	return c
 }
 
+// veto lowers confirmed and likely to uncertain if automation or replay was detected.
 func (a *assessment) veto(e *evidence, status Status) Status {
 	if len(a.presence.detected) > 0 {
 		e.reasons.add(ReasonVetoAutomation)
@@ -132,6 +143,7 @@ func (a *assessment) veto(e *evidence, status Status) Status {
 	return status
 }
 
+// continuityStatus applies the rules in order: no template, too little evidence, keys, then the pointer.
 func (a *assessment) continuityStatus(e *evidence) Status {
 	switch {
 	case a.state.Frames == 0:
@@ -155,7 +167,7 @@ func (a *assessment) continuityStatus(e *evidence) Status {
 	return e.byPointer()
 }
 
-// explainMissingTemplate says why nothing can be scored.
+// explainMissingTemplate adds the reason why nothing can be scored.
 func (a *assessment) explainMissingTemplate(e *evidence) {
 	switch {
 	case len(a.templates) == 0:
@@ -169,6 +181,7 @@ func (a *assessment) explainMissingTemplate(e *evidence) {
 	}
 }
 
+// otherModel reports whether a template exists that was trained with a different background.
 func (a *assessment) otherModel() bool {
 	for _, t := range a.templates {
 		if bg := a.model.backgrounds[t.Modality]; t.Device == a.state.Device && (bg == nil || bg.Version != t.ModelVersion) {
@@ -178,7 +191,7 @@ func (a *assessment) otherModel() bool {
 	return false
 }
 
-// byKeys is the claim rule on the long window and the last chunk, with the pointer's bounded share.
+// byKeys applies the keystroke rule to the ratio of the long window, that of the last chunk, and the pointer's bounded share.
 func (e *evidence) byKeys() Status {
 	total := e.long + e.pointerShare()
 	recent := !e.hasShort || e.short > revokeLLR
@@ -203,8 +216,8 @@ func (e *evidence) byKeys() Status {
 	return Uncertain
 }
 
-// pointerShare is what the pointer adds to the keystroke ratio: damped, because its background stands on few people,
-// and bounded, because a pointer never decides alone.
+// pointerShare returns what the pointer adds to the keystroke ratio: fusionWeight times its ratio, because its background was
+// trained on few people, between -fusionLoss and fusionGain, because the pointer never decides alone.
 func (e *evidence) pointerShare() float64 {
 	if !e.pointed || e.pointerMS < partialPointer {
 		return 0
@@ -221,6 +234,7 @@ func (e *evidence) pointerCarries() bool {
 	return e.pointed && e.pointerMS >= pointerLikelyMS && e.pointer > threshold
 }
 
+// byPointer applies the pointer rule, which never confirms.
 func (e *evidence) byPointer() Status {
 	e.byPointerAlone = true
 	e.limits.add(ReasonPointerOnly)

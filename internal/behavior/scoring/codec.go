@@ -6,19 +6,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// stateVersion and templateVersion are the first byte of the stored forms. A state of the version before is read too: the
-// sessions under way at an upgrade go on.
+// stateVersion and templateVersion are the first byte of the stored forms. States of the previous version can be read, so that
+// sessions continue during an upgrade.
 const (
-	stateVersion    = 3
-	stateOldest     = 2
-	stateActivity   = 3 // the first version with the activity, and with the length of the passages of Replay
+	stateVersion = 3
+	stateOldest  = 2
+	// The first version with the activity, and with the length of the passages of Replay.
+	stateActivity   = 3
 	templateVersion = 2
 )
 
-// MarshalBinary encodes the state for storage, some 10 kB at most.
+// MarshalBinary encodes the state for storage, in at most about 10 kB.
 func (s State) MarshalBinary() ([]byte, error) { return encode(stateVersion, s.pack) }
 
-// UnmarshalBinary decodes what MarshalBinary wrote. Empty bytes are a state without evidence.
+// UnmarshalBinary decodes the output of MarshalBinary. Empty input is a state without evidence.
 func (s *State) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		*s = NewState(UnknownDevice)
@@ -32,6 +33,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// pack lists the fields of a state in the order of the stored form.
 func (s *State) pack(p *packer) {
 	text(p, &s.Device)
 	p.count(&s.Frames)
@@ -53,7 +55,7 @@ func (s *State) pack(p *packer) {
 	s.Activity.pack(p, s)
 }
 
-// pack packs the activity. Of a state of before it is told from what was kept then.
+// pack lists the fields of the activity. For states of the previous version it is derived from the stored times.
 func (a *activity) pack(p *packer, s *State) {
 	if p.version < stateActivity {
 		if len(s.Presence) > 0 {
@@ -69,10 +71,10 @@ func (a *activity) pack(p *packer, s *State) {
 	p.whole(&a.ComparedMS)
 }
 
-// maxCodes is more than there are codes for one list.
+// maxCodes exceeds the number of codes in any list.
 const maxCodes = 64
 
-// packAmounts packs how many frames held each modality, in the order of features.Modalities.
+// packAmounts packs the number of frames with each modality, in the order of features.Modalities.
 func (s *State) packAmounts(p *packer) {
 	for _, mod := range features.Modalities() {
 		n := s.Amounts[mod]
@@ -85,6 +87,7 @@ func (s *State) packAmounts(p *packer) {
 	}
 }
 
+// pack lists the fields of a window.
 func (w *window) pack(p *packer, mod features.Modality) {
 	list(p, &w.chunks, maxChunks, func(c *chunk) {
 		p.vector(features.Dim(mod), &c.cells)
@@ -114,6 +117,7 @@ func (w *window) pack(p *packer, mod features.Modality) {
 	}
 }
 
+// pack lists the fields of one frame's presence values.
 func (f *presenceFrame) pack(p *packer) {
 	p.count(&f.Keys)
 	p.double(&f.Irregular)
@@ -125,6 +129,7 @@ func (f *presenceFrame) pack(p *packer) {
 	p.flag(&f.HasPointer)
 }
 
+// pack lists the counters, digests and fingerprints by which replays are found.
 func (r *replayState) pack(p *packer) {
 	p.count(&r.Exact)
 	p.count(&r.Near)
@@ -141,11 +146,11 @@ func (r *replayState) pack(p *packer) {
 	}
 }
 
-// MarshalBinary encodes the template for storage, some 35 kB for keystrokes: means of sessions, the posterior, and
-// fingerprints. It is personal data; seal it.
+// MarshalBinary encodes the template for storage, in about 35 kB for keystrokes: means of sessions, the posterior, and
+// fingerprints. It is personal data: seal it.
 func (t Template) MarshalBinary() ([]byte, error) { return encode(templateVersion, t.pack) }
 
-// UnmarshalBinary decodes what MarshalBinary wrote.
+// UnmarshalBinary decodes the output of MarshalBinary.
 func (t *Template) UnmarshalBinary(data []byte) error {
 	var out Template
 	if err := decode(templateVersion, templateVersion, data, out.pack); err != nil {
@@ -155,6 +160,7 @@ func (t *Template) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// pack lists the fields of a template in the order of the stored form.
 func (t *Template) pack(p *packer) {
 	text(p, &t.Modality)
 	text(p, &t.Device)

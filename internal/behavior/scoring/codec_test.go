@@ -29,7 +29,7 @@ func stored(t require.TestingT) (State, Template, []byte, []byte) {
 	return s, tmpl, state, template
 }
 
-// What was read back is written the same again: the walk loses nothing.
+// What was read back is written the same again: the format loses nothing.
 func TestStorageIsWrittenTheSameAgain(t *testing.T) {
 	t.Parallel()
 	was, _, state, template := stored(t)

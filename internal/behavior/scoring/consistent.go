@@ -2,11 +2,10 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// Misfits are the indices of the sessions whose typing does not fit that of the others, in ascending order: the template is
-// not to be learned from them. The worst goes first, held against what the others say together, until all that are left fit.
-// Those left must be more than half of the sessions with typing. If they are not, nothing tells which of them are the
-// person's, and all are misfits. Sessions without typing are not judged, and of very many only the newest are: no template is
-// learned from more.
+// Misfits returns the indices of sessions whose typing is inconsistent with that of the others, in ascending order; the template must
+// not be trained on them. It removes the worst session, compared with all others together, until the remaining ones are
+// consistent. If these are not more than half of the sessions with typing, it is unknown which are the person's, and all are
+// misfits. Sessions without typing are not examined, and of very many sessions only the newest are.
 func (m *Model) Misfits(sessions []SessionFrames) []int {
 	bg := m.backgrounds[features.Keystroke]
 	if bg == nil {
@@ -38,11 +37,13 @@ func (m *Model) Misfits(sessions []SessionFrames) []int {
 
 // typedSession is the typing of one session.
 type typedSession struct {
-	index int // among all sessions
+	// Position among all sessions.
+	index int
 	cells features.Vector
 	says  information
 }
 
+// typedSessions merges the typing of each session and computes its information. Sessions without typing are omitted.
 func typedSessions(bg *Background, sessions []SessionFrames) []typedSession {
 	var out []typedSession
 	for i := range sessions {
@@ -57,8 +58,8 @@ func typedSessions(bg *Background, sessions []SessionFrames) []typedSession {
 	return out
 }
 
-// worstFit is the place of the session that fits the others worst, those already out left aside, and its log-likelihood ratio
-// against them; -1 if fewer than two are left.
+// worstFit returns the position of the session that fits the others worst, ignoring those already out, and its log-likelihood ratio
+// against them; -1 if fewer than two remain.
 func worstFit(bg *Background, typed []typedSession, out map[int]bool) (worst int, ratio float64) {
 	worst = -1
 	for i, t := range typed {

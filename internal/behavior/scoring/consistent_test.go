@@ -63,5 +63,5 @@ func TestMisfitsOfVeryManySessionsAreBounded(t *testing.T) {
 		}
 		sessions = append(sessions, enrolSession(who))
 	}
-	require.Len(t, scoring.Default().Misfits(sessions), 60, "if nothing tells whose they are, nothing is learned")
+	require.Len(t, scoring.Default().Misfits(sessions), 60, "if it is unknown whose they are, nothing is learned")
 }

@@ -7,28 +7,35 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Constants of the fixed-text detector. A feature's residual is capped, its spread shrunk towards the population's. Two
-// views are averaged: the capped Manhattan distance to the median, and the distance to the nearest samples after taking
-// out what features have in common.
+// Constants of the fixed-text detector. A feature's residual is capped, and its spread is shrunk towards the population's. Two
+// distances are averaged: the capped Manhattan distance to the median (the detector of Killourhy and Maxion, 2009), and the distance
+// to the nearest samples after removing the correlation of features.
 const (
-	fixedCap        = 4
-	fixedPrior      = 10   // samples the population's spread counts for
-	fixedPopulation = 0.20 // mean absolute deviation of a log time within a person
+	fixedCap = 4
+	// The number of samples that the population's spread weighs.
+	fixedPrior = 10
+	// Mean absolute deviation of a log time within a person.
+	fixedPopulation = 0.20
 	fixedFloor      = 0.05
 	fixedMinMS      = 5
 	fixedNeighbours = 5
-	fixedShrink     = 30 // samples at which correlations are half trusted
-	fixedWhitenMost = 64 // features beyond which correlations are left alone: cost, and too few samples
-	fixedHalfLife   = 25 // samples after which one counts half: people get faster while they learn a phrase
+	// Samples at which correlations have weight one half.
+	fixedShrink = 30
+	// With more features, correlations are not estimated: there are too few samples for them.
+	fixedWhitenMost = 64
+	// Samples after which the weight of a sample halves: people get faster while they learn a phrase.
+	fixedHalfLife = 25
 )
 
-// fixedDetector is a phrase template prepared for comparing.
+// fixedDetector is a phrase template prepared for comparisons.
 type fixedDetector struct {
 	center, spread []float64
-	root           square // Cholesky root of the shrunk correlations; empty where not whitened
-	near           [][]float64
+	// Cholesky root of the shrunk correlations; empty if they are not estimated.
+	root square
+	near [][]float64
 }
 
+// detector computes the weighted median and spread of each feature, and the correlations of their residuals.
 func (f FixedText) detector() fixedDetector {
 	dim := f.Reactions + f.Intervals
 	d := fixedDetector{center: make([]float64, dim), spread: make([]float64, dim)}
@@ -50,7 +57,7 @@ func (f FixedText) detector() fixedDetector {
 	return d
 }
 
-// residual is the sample in capped spreads from the center.
+// residual returns the sample's distances from the center, in capped spreads.
 func (d fixedDetector) residual(sample []float64) []float64 {
 	out := make([]float64, len(d.center))
 	for i, c := range d.center {
@@ -59,6 +66,7 @@ func (d fixedDetector) residual(sample []float64) []float64 {
 	return out
 }
 
+// learnCorrelations estimates the correlations of the residuals, shrunk towards independence.
 func (d *fixedDetector) learnCorrelations(samples [][]float64) {
 	n, trust := len(d.center), float64(len(samples))/float64(len(samples)+fixedShrink)
 	residuals := make([][]float64, len(samples))
@@ -89,7 +97,7 @@ func (d *fixedDetector) learnCorrelations(samples [][]float64) {
 	}
 }
 
-// distance is the mean of both views per feature.
+// distance returns the mean of both distances per feature.
 func (d fixedDetector) distance(sample []float64) float64 {
 	r := d.residual(sample)
 	manhattan := floats.Norm(r, 1) / float64(len(r))
@@ -106,7 +114,7 @@ func (d fixedDetector) distance(sample []float64) float64 {
 	return (manhattan + floats.Sum(nearest)/float64(len(nearest))) / 2
 }
 
-// recency is what n samples count for, oldest first. The newest counts 1.
+// recency returns the weights of n samples, oldest first. The newest has weight 1; the weight halves every fixedHalfLife samples.
 func recency(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -115,8 +123,8 @@ func recency(n int) []float64 {
 	return out
 }
 
-// weightedMedian is the value half of the weight lies below, between two values where it falls between them; the median
-// where all weights are the same.
+// weightedMedian returns the value below which half of the weight lies, between two values if it falls between them. With equal
+// weights it is the median.
 func weightedMedian(v, weights []float64) float64 {
 	order := make([]int, len(v))
 	for i := range order {

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// FixedPopulation is what is known of a phrase from other people who type it: how they differ and how each varies. With
-// it a sample is rated by how much better the person explains it than somebody of the population does.
+// FixedPopulation describes how other people type a phrase: how they differ from each other and how each varies. With it a sample is
+// scored by how much better the person explains it than the population does.
 type FixedPopulation struct {
 	mean          []float64
 	within, total square
@@ -16,17 +16,21 @@ type FixedPopulation struct {
 
 // Constants of the population detector.
 const (
-	populationPeople = 5   // fewest people to learn from
-	personPrior      = 50  // samples the population's covariance counts for in the person's own
-	personCap        = 3   // deviations
-	populationSpread = .25 // deviation of a log time within a person, for capping while learning
-	crossShare       = .5  // share of the covariance between people that is trusted off the diagonal
+	// Fewest people to learn from.
+	populationPeople = 5
+	// The number of samples that the population's covariance weighs in the person's own.
+	personPrior = 50
+	personCap   = 3 // deviations
+	// Standard deviation of a log time within a person, for capping during training.
+	populationSpread = .25
+	// Weight of the covariance between people off the diagonal.
+	crossShare = .5
 )
 
-// ErrFixedPopulation is returned where there are too few people, or phrases of other lengths.
+// ErrFixedPopulation is returned if there are fewer than five people, or their phrases have different lengths.
 var ErrFixedPopulation = errors.New("scoring: a phrase's population takes five people with the same lengths")
 
-// LearnPopulation learns from the templates of other people of one phrase.
+// LearnPopulation estimates the population from the templates of other people of one phrase.
 func LearnPopulation(people []FixedText) (*FixedPopulation, error) {
 	if len(people) < populationPeople {
 		return nil, ErrFixedPopulation
@@ -58,6 +62,7 @@ func LearnPopulation(people []FixedText) (*FixedPopulation, error) {
 	return p, nil
 }
 
+// cappedCovariance returns the covariance about the center, with residuals capped at personCap deviations.
 func cappedCovariance(samples [][]float64, center []float64) square {
 	n := len(center)
 	out := newSquare(n)
@@ -76,13 +81,14 @@ func cappedCovariance(samples [][]float64, center []float64) square {
 	return out
 }
 
-// gaussian is a prepared density with its residuals capped.
+// gaussian is a density prepared for evaluation, with its residuals capped.
 type gaussian struct {
 	mean, limit []float64
 	root        square
 	logDet      float64
 }
 
+// newGaussian prepares a density; false if the covariance is not positive definite.
 func newGaussian(mean []float64, cov square) (gaussian, bool) {
 	g := gaussian{mean: mean, limit: make([]float64, len(mean)), root: newSquare(cov.n)}
 	copy(g.root.data, cov.data)
@@ -98,6 +104,7 @@ func newGaussian(mean []float64, cov square) (gaussian, bool) {
 	return g, true
 }
 
+// logDensity returns the log density without its constant, with residuals capped at personCap deviations.
 func (g gaussian) logDensity(x []float64) float64 {
 	r := make([]float64, len(x))
 	for i, v := range x {
@@ -107,8 +114,8 @@ func (g gaussian) logDensity(x []float64) float64 {
 	return -.5*floats.Dot(r, r) - g.logDet
 }
 
-// Scorer prepares a template for comparing against the population. Higher is more genuine: the log-likelihood ratio per
-// feature, averaged with the detector's own distance.
+// Scorer returns a function that scores samples against the template with the population. Higher is more genuine: the
+// log-likelihood ratio per feature, averaged with the detector's own distance.
 func (p *FixedPopulation) Scorer(f FixedText) (func(reactions, intervals []float64) (float64, error), error) {
 	if !f.Enrolled() || f.Reactions+f.Intervals != len(p.mean) {
 		return nil, ErrFixedPopulation

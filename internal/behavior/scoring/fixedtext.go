@@ -6,19 +6,23 @@ import (
 	"math"
 )
 
-// FixedText is the template of one phrase typed again and again: the detector of the legacy endpoints. Every sample has
-// the same two lists of times; they are compared feature by feature. A sample counts half as much with every 25 that come
-// after it and is forgotten after 200, so whoever goes on enrolling while they still learn the phrase is known as they type
-// now: 25 new samples outweigh whatever came before. It is JSON-serialisable personal data.
+// FixedText is the template of one phrase typed repeatedly, for the endpoints /enrol and /auth. Every sample has the same two lists
+// of times, which are compared feature by feature. The weight of a sample halves with every 25 later samples, and a sample is
+// removed after 200, so that the template follows a person who is still learning the phrase. It is personal data and marshals as
+// JSON.
 type FixedText struct {
-	Reactions int         `json:"reactions"` // length of reaction_times
-	Intervals int         `json:"intervals"` // length of keystroke_intervals
-	Samples   [][]float64 `json:"samples"`   // logs of the times, oldest first
+	// Length of reaction_times.
+	Reactions int `json:"reactions"`
+	// Length of keystroke_intervals.
+	Intervals int `json:"intervals"`
+	// Logs of the times, oldest first.
+	Samples [][]float64 `json:"samples"`
 }
 
 // Limits of the fixed-text detector.
 const (
-	FixedMinSamples = 5   // samples that make a subject enrolled
+	// Samples that make a subject enrolled.
+	FixedMinSamples = 5
 	FixedMaxSamples = 200 // oldest out
 	FixedMaxLength  = 512
 	FixedMaxMS      = 60_000
@@ -31,8 +35,8 @@ const (
 	FixedReject    = "reject"
 )
 
-// Constants of the decision, from the distances of recorded people: half the confidence lies where genuine and impostor
-// samples are equally frequent.
+// Constants of the decision: confidence = 1 / (1 + exp((distance - fixedMid) / fixedScale)). They were fitted on recordings: at a
+// confidence of one half, genuine and impostor samples are equally frequent.
 const (
 	fixedScale = 0.15
 	fixedMid   = 1.45
@@ -47,10 +51,10 @@ var (
 	ErrFixedFew    = errors.New("scoring: fewer than five samples are enrolled")
 )
 
-// Enrolled says whether there are enough samples to verify against.
+// Enrolled reports whether there are enough samples to verify against.
 func (f FixedText) Enrolled() bool { return len(f.Samples) >= FixedMinSamples }
 
-// Enrol returns the template with one sample added; the receiver is not changed.
+// Enrol returns the template with one sample added. The receiver is unchanged.
 func (f FixedText) Enrol(reactions, intervals []float64) (FixedText, error) {
 	if len(f.Samples) == 0 {
 		f.Reactions, f.Intervals = len(reactions), len(intervals)
@@ -63,7 +67,7 @@ func (f FixedText) Enrol(reactions, intervals []float64) (FixedText, error) {
 	return f, nil
 }
 
-// Verify compares a sample with the template: confidence 0..1 that it is the same person, and a decision.
+// Verify compares a sample with the template. It returns the confidence (0 to 1) that it is the same person, and a decision.
 func (f FixedText) Verify(reactions, intervals []float64) (confidence float64, decision string, err error) {
 	if !f.Enrolled() {
 		return 0, FixedChallenge, ErrFixedFew
@@ -82,8 +86,8 @@ func (f FixedText) Verify(reactions, intervals []float64) (confidence float64, d
 	return confidence, FixedReject, nil
 }
 
-// Scorer prepares the template for many comparisons: a function of a sample's two lists that gives its distance, 0 is
-// typical of the person. It is what docs/accuracy.md measures.
+// Scorer prepares the template for many comparisons. The returned function computes the distance of a sample, 0 being typical of the
+// person; docs/accuracy.md is measured with it.
 func (f FixedText) Scorer() (func(reactions, intervals []float64) (float64, error), error) {
 	if len(f.Samples) == 0 {
 		return nil, ErrFixedFew
@@ -98,6 +102,7 @@ func (f FixedText) Scorer() (func(reactions, intervals []float64) (float64, erro
 	}, nil
 }
 
+// sample validates the times and returns their logarithms.
 func (f FixedText) sample(reactions, intervals []float64) ([]float64, error) {
 	if len(reactions) != f.Reactions || len(intervals) != f.Intervals || !fixedLength(len(reactions)) || !fixedLength(len(intervals)) {
 		return nil, ErrFixedLength
@@ -114,4 +119,5 @@ func (f FixedText) sample(reactions, intervals []float64) ([]float64, error) {
 	return out, nil
 }
 
+// fixedLength reports whether a list of times has a permitted length.
 func fixedLength(n int) bool { return n >= 1 && n <= FixedMaxLength }

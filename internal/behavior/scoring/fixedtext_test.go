@@ -59,7 +59,7 @@ func TestFixedTextTellsPeopleApart(t *testing.T) {
 	require.Greater(t, rejected, 45)
 }
 
-// Somebody who learns a phrase gets faster: 30 % within the first ten repetitions. Enrolling again brings the error back
+// A person who learns a phrase gets faster: 30 % within the first ten repetitions. Enrolling again brings the error back
 // down, whatever the samples of the first days were, and others stay out.
 func TestFixedTextFollowsALearningCurve(t *testing.T) {
 	t.Parallel()

@@ -12,10 +12,14 @@ type square struct {
 	data []float64
 }
 
+// newSquare returns the n x n zero matrix.
 func newSquare(n int) square { return square{n: n, data: make([]float64, n*n)} }
 
+// at returns the element of row i and column j.
 func (s square) at(i, j int) float64 { return s.data[i*s.n+j] }
 func (s square) row(i int) []float64 { return s.data[i*s.n : (i+1)*s.n] }
+
+// reshape returns an n x n matrix that reuses the memory of s if it is large enough. Its content is undefined.
 func (s square) reshape(n int) square {
 	if cap(s.data) < n*n {
 		return newSquare(n)
@@ -26,13 +30,15 @@ func (s square) reshape(n int) square {
 // triangle is the lower triangle of a symmetric matrix, row after row without gaps, in the precision of storage.
 type triangle []float32
 
+// newTriangle returns the zero triangle of n rows.
 func newTriangle(n int) triangle { return make(triangle, n*(n+1)/2) }
 
+// row returns row i, which has i+1 elements.
 func (t triangle) row(i int) []float32 { return t[i*(i+1)/2 : (i+1)*(i+2)/2] }
 
-// cholesky replaces the lower triangle by L with A = L L'. It reports false where A is not positive definite, which a
-// sum of covariances can only be through damaged input. Rows are taken four at a time, which is twice as fast as one by
-// one: what they have in common is read once.
+// cholesky replaces the lower triangle by L with A = L L'. It returns false if A is not positive definite, which a sum of
+// covariances can only be through damaged input. It processes four rows at a time, which is twice as fast as one by one because the
+// common operand is read once.
 func (s square) cholesky() bool {
 	const together = 4
 	for i := 0; i < s.n; i += together {
@@ -50,7 +56,7 @@ func (s square) cholesky() bool {
 	return true
 }
 
-// solveFour makes columns 0 to i-1 of L in the rows i to i+3, which need only the rows before i.
+// solveFour computes columns 0 to i-1 of L in the rows i to i+3, which depend only on earlier rows.
 func (s square) solveFour(i int) {
 	a, b, c, d := s.row(i), s.row(i+1), s.row(i+2), s.row(i+3)
 	for j := range i {
@@ -63,6 +69,7 @@ func (s square) solveFour(i int) {
 	}
 }
 
+// dotFour returns the dot products of four vectors with x in one pass.
 func dotFour(a, b, c, d, x []float64) (da, db, dc, dd float64) {
 	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
 	for k, v := range x {
@@ -74,7 +81,7 @@ func dotFour(a, b, c, d, x []float64) (da, db, dc, dd float64) {
 	return da, db, dc, dd
 }
 
-// solveRow makes the columns of row i of L from the column done on.
+// solveRow computes the columns of row i of L, beginning with column done.
 func (s square) solveRow(i, done int) bool {
 	ri := s.row(i)
 	for j := done; j < i; j++ {
@@ -89,7 +96,7 @@ func (s square) solveRow(i, done int) bool {
 	return true
 }
 
-// forward solves L z = r in place for the lower triangle L.
+// forward solves L z = r in place for the lower triangle L (forward substitution).
 func (s square) forward(r []float64) {
 	for i := range s.n {
 		ri := s.row(i)
@@ -97,8 +104,8 @@ func (s square) forward(r []float64) {
 	}
 }
 
-// logDensity is the log of the density of r about 0 with scale matrix A, without its constant: Student's t with tail
-// degrees of freedom, Gaussian where tail is 0. It overwrites both.
+// logDensity returns the log density of r about 0 with scale matrix A, without its constant: Student's t with tail degrees of
+// freedom, or Gaussian if tail is 0. It overwrites both arguments.
 func (s square) logDensity(r []float64, tail float64) (float64, bool) {
 	if !s.cholesky() {
 		return 0, false
@@ -115,7 +122,7 @@ func (s square) logDensity(r []float64, tail float64) (float64, bool) {
 	return -.5*d - logDet, true
 }
 
-// inverse returns the inverse of a positive definite matrix; false where it is not.
+// inverse returns the inverse of a positive definite matrix; false if it is not.
 func (s square) inverse() (square, bool) {
 	if !s.cholesky() {
 		return square{}, false

@@ -6,13 +6,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Scorer scores windows against one person, outside any session: for measurements, which have protocols of their own.
+// Scorer scores windows against one person outside any session, for measurements with their own protocols.
 type Scorer struct {
 	bg        *Background
 	posterior posterior
 }
 
-// NewScorer enrols a person from merged, weighed vectors, one a session.
+// NewScorer enrolls a person from merged, weighed vectors, one per session.
 func NewScorer(bg *Background, sessions []features.Vector) (*Scorer, error) {
 	p, ok := enrol(bg, sessions)
 	if !ok {
@@ -21,7 +21,7 @@ func NewScorer(bg *Background, sessions []features.Vector) (*Scorer, error) {
 	return &Scorer{bg, p}, nil
 }
 
-// LLR is the log-likelihood ratio of a merged, weighed window.
+// LLR returns the log-likelihood ratio of a merged, weighed window.
 func (s *Scorer) LLR(v features.Vector) float64 { return llr(s.bg, s.posterior, v) }
 
 // Merge merges weighed vectors of a background's modality.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Markdown is the background's model card as a section of docs/model-card.md.
+// Markdown renders the background's model card as a section of docs/model-card.md.
 func (b *Background) Markdown() string {
 	var s strings.Builder
 	c := b.Card
@@ -45,7 +45,7 @@ func (b *Background) Markdown() string {
 	return s.String()
 }
 
-// allowance says how much of the variance between people is allowed for a change from day to day.
+// allowance describes how much of the variance between people is allowed for the change from day to day.
 func (b *Background) allowance() string {
 	if len(b.DriftCells) == 0 {
 		return fmt.Sprintf("%.0f %% of the variance between people", 100*b.Drift)
@@ -53,23 +53,23 @@ func (b *Background) allowance() string {
 	return fmt.Sprintf("%.0f to %.0f %% of the variance between people, by kind of cell", 100*slices.Min(b.DriftCells), 100*slices.Max(b.DriftCells))
 }
 
-// ModelCards is docs/model-card.md of the model in force. A test holds the file of the embedded model equal to it.
+// ModelCards renders docs/model-card.md for the active model. A test compares the file with that of the embedded model.
 func (m *Model) ModelCards() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, `# Model card
 
 This page is generated from the backgrounds in the binary (`+"`go test ./internal/behavior/scoring -update`"+`). Model `+"`%s`"+`, rules `+"`%s`"+`.
 
-A background says how people differ from each other and from themselves. It holds means and covariances of feature cells over
-all its people and nothing of any one of them. Templates are bound to the version of the background they were learned with; after
-another one is activated they are learned again from what they keep.
+A background says how people differ from each other and from themselves. It contains means and covariances of feature
+cells over all its people and no data of an individual. Templates are bound to the version of the background they were trained with;
+after a different one is activated they are trained again from their stored sessions.
 
-**Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for whoever is not
-recognised. **Not for** finding out who somebody is among many, for judging anybody's state, health or performance, or as the only
-ground for refusing a person something: some people do not resemble themselves from one day to the next.
+**Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for a person who is
+not recognized. **Not for** identifying a person among many, for judging a person's state, health or performance, or as the only
+reason to refuse a person something: some people do not resemble themselves from one day to the next.
 
 **Who may fare worse.** People with few days of enrolment, with an injury or a changed keyboard, who type with one hand or another
-layout or language than the background's, and anybody unlike the people it was learned from. Error rates by group have not been
+layout or language than the background's, and people unlike those it was trained on. Error rates by group have not been
 measured: the recordings do not say who the people are. The profile's limitations name what the service can see of this.
 
 `, m.Version(), RuleVersion)
@@ -93,8 +93,8 @@ The collector subtracts population means of a key's hold and of a digraph's time
 ` + "`learn`" + ` takes recordings in the formats of ` + "`internal/lab/recordings`" + `, or the vectors of subjects who consented to research, and writes the
 background with its model card. 500 people are enough for 104 keystroke cells, some 70 for 84 pointer cells. A share of the people
 (` + "`--hold-back`" + `, a fifth) is left out by a hash of their name, so that two backgrounds can be compared on people neither has seen;
-the same files, name and date give the same background to the byte. What stored vectors cannot tell (the variance of single events, the
-worth of a bin) is the base's, the embedded one's where nothing else is named: its terms go with that.
+the same files, name and date give the same background to the byte. Values that stored vectors do not contain (the variance of single
+events, the worth of a bin) come from the base, which is the embedded background unless named: its terms apply to them.
 
 ` + "`activate`" + ` measures the candidate against what is in force on people neither was learned from, refuses one that is worse by more than its
 error bars, and keeps the comparison with the row. It holds for the whole deployment: replicas follow on notice, without a restart, and

@@ -203,7 +203,7 @@ func TestReasonsAreUniqueAndDescribed(t *testing.T) {
 	}
 }
 
-// A stranger whose chunks are short must be told apart all the same: a restart of the window takes evidence out of it, and
+// A stranger whose chunks are short must be recognized too: a restart of the window takes evidence out of it, and
 // that evidence still counts as seen.
 func TestStrangerInShortFramesIsNotConfirmed(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,7 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// presenceCoverage is how much the presence tests stand on.
+// presenceCoverage returns the coverage of the evidence that the presence tests can use.
 func (a *assessment) presenceCoverage() Coverage {
 	switch n := a.presence.frames; {
 	case n == 0:
@@ -15,7 +15,7 @@ func (a *assessment) presenceCoverage() Coverage {
 	return CoverageSufficient
 }
 
-// human is the claim that a person, not a program, produced the evidence. Without any evidence it is uncertain.
+// human makes the claim that a person, not a program, produced the evidence. Without evidence it is uncertain.
 func (a *assessment) human() Claim {
 	cov, age := a.presenceCoverage(), ageAt(a.now, a.state.Activity.PresenceMS)
 	switch {
@@ -35,7 +35,7 @@ func (a *assessment) human() Claim {
 	return a.claim(ClaimPresence, Likely, cov, age, []string{ReasonHuman})
 }
 
-// automation is the claim that a program made the evidence. What was detected stays so until the whole session is old.
+// automation makes the claim that a program produced the evidence. A detection remains until the whole session is old.
 func (a *assessment) automation() Claim {
 	age := ageAt(a.now, a.state.Activity.PresenceMS)
 	switch {
@@ -51,6 +51,7 @@ func (a *assessment) automation() Claim {
 	return a.claim(ClaimAutomation, NotDetected, a.presenceCoverage(), age, nil)
 }
 
+// replay makes the claim that evidence was recorded earlier.
 func (a *assessment) replay() Claim {
 	r := a.state.Replay
 	codes := set{}
@@ -85,12 +86,13 @@ func (a *assessment) change(continuity Claim) Claim {
 	return a.claim(ClaimChange, NotDetected, continuity.Coverage, continuity.FreshnessMS, nil, ReasonExperimental)
 }
 
+// mandate reports that agent mandates are not supported.
 func (a *assessment) mandate() Claim {
 	return a.claim(ClaimMandate, Unsupported, CoverageNone, nil, []string{ReasonMandates})
 }
 
-// doubts name what makes the background a poor guide to this session. With any of them no claim of continuity is more
-// than likely: the ratio's scale was measured without them.
+// doubts returns the reasons why the background may not apply to this session. With any of them continuity is at most likely: the
+// thresholds of the ratio were measured without them.
 func (a *assessment) doubts() []string {
 	s := a.state
 	codes := set{}
@@ -109,7 +111,7 @@ func (a *assessment) doubts() []string {
 	return codes.list()
 }
 
-// generalLimits names what weakens the whole profile.
+// generalLimits adds the limitations of the whole profile.
 func (a *assessment) generalLimits() {
 	s := a.state
 	a.limits.add(s.Oddities...)

@@ -9,20 +9,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// ErrDamaged is returned for stored states and templates that cannot be read, and for what could not be read back.
+// ErrDamaged is returned for stored states and templates that cannot be decoded.
 var ErrDamaged = errors.New("scoring: stored bytes are damaged")
 
-// packer walks the fields of a stored form in their order, writing them or reading them back: one walk is the format.
-// Whole numbers are varints, amounts and ratios doubles, cells and posteriors single floats; what is read is bounded
-// before it is made. The first fault ends it: what comes after reads as zero.
+// packer traverses the fields of a stored form in their order, either writing or reading them, so that one function defines the
+// format. Integers are varints, amounts and ratios doubles, cells and posteriors single floats; lengths are checked before memory is
+// allocated. The first error ends the traversal: later fields read as zero.
 type packer struct {
-	data    []byte // written so far, or left to be read
-	version byte   // the version written or found: fields that came later are not in the forms of before
+	// The output so far, or the remaining input.
+	data []byte
+	// The version written or read. Older versions lack newer fields.
+	version byte
 	reading bool
 	failed  bool
 }
 
-// encode writes the version and what walk goes through.
+// encode writes the version and the fields that the function traverses.
 func encode(version byte, walk func(*packer)) ([]byte, error) {
 	p := &packer{data: append(make([]byte, 0, 10<<10), version), version: version}
 	if walk(p); p.failed {
@@ -31,7 +33,7 @@ func encode(version byte, walk func(*packer)) ([]byte, error) {
 	return p.data, nil
 }
 
-// decode reads back what encode wrote, all of it, in any version from oldest to newest.
+// decode reads the output of encode completely, in any version from oldest to newest.
 func decode(oldest, newest byte, data []byte, walk func(*packer)) error {
 	if len(data) == 0 || data[0] < oldest || data[0] > newest {
 		return fmt.Errorf("%w: version", ErrDamaged)
@@ -43,9 +45,10 @@ func decode(oldest, newest byte, data []byte, walk func(*packer)) error {
 	return nil
 }
 
+// fail ends the traversal: later fields are neither read nor written.
 func (p *packer) fail() { p.failed, p.data = true, nil }
 
-// take is the next n bytes of what is read.
+// take returns the next n bytes of the input.
 func (p *packer) take(n int) []byte {
 	if p.failed || len(p.data) < n {
 		p.fail()
@@ -56,6 +59,7 @@ func (p *packer) take(n int) []byte {
 	return out
 }
 
+// whole packs a signed integer as a varint.
 func (p *packer) whole(v *int64) {
 	if !p.reading {
 		p.data = binary.AppendVarint(p.data, *v)
@@ -70,6 +74,7 @@ func (p *packer) whole(v *int64) {
 	*v = got
 }
 
+// count packs a non-negative integer.
 func (p *packer) count(v *int) {
 	n := int64(*v)
 	if p.whole(&n); p.reading {
@@ -77,6 +82,7 @@ func (p *packer) count(v *int) {
 	}
 }
 
+// flag packs a boolean as one byte.
 func (p *packer) flag(v *bool) {
 	n := 0
 	if *v {
@@ -87,6 +93,7 @@ func (p *packer) flag(v *bool) {
 	}
 }
 
+// bits packs 64 bits unchanged.
 func (p *packer) bits(v *uint64) {
 	if p.reading {
 		*v = binary.LittleEndian.Uint64(p.take(8))
@@ -95,6 +102,7 @@ func (p *packer) bits(v *uint64) {
 	}
 }
 
+// double packs a finite float64.
 func (p *packer) double(v *float64) {
 	b := math.Float64bits(*v)
 	p.bits(&b)
@@ -106,6 +114,7 @@ func (p *packer) double(v *float64) {
 	}
 }
 
+// singles packs finite float32 values of known number.
 func (p *packer) singles(v []float32) {
 	fine := true
 	if p.reading {
@@ -127,18 +136,21 @@ func (p *packer) singles(v []float32) {
 	}
 }
 
+// appendSingle appends a float32 in little-endian order.
 func appendSingle(out []byte, f float32) []byte {
 	return binary.LittleEndian.AppendUint32(out, math.Float32bits(f))
 }
 
+// single decodes a float32 in little-endian order.
 func single(raw []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(raw)) }
 
+// finite reports whether a value is neither infinite nor NaN.
 func finite(f float32) bool {
 	const exponent = 0xff << 23
 	return math.Float32bits(f)&exponent != exponent
 }
 
-// vector packs the cells that are filled: how many, then index, count and mean of each.
+// vector packs the filled cells: their number, then index, count and mean of each.
 func (p *packer) vector(dim int, v *features.Vector) {
 	const size = 1 + 4 + 4
 	filled := v.Filled()
@@ -169,6 +181,7 @@ func (p *packer) vector(dim int, v *features.Vector) {
 	}
 }
 
+// print packs a fingerprint: the present cells and their steps.
 func (p *packer) print(v *fingerprint) {
 	if !p.reading {
 		out := p.data
@@ -184,9 +197,10 @@ func (p *packer) print(v *fingerprint) {
 	}
 }
 
-// maxText is the longest text kept: the id of a frame has up to 128 characters of up to four bytes.
+// maxText is the longest text stored, in bytes: the id of a frame has up to 128 characters of up to four bytes.
 const maxText = 512
 
+// text packs a string of at most maxText bytes.
 func text[S ~string](p *packer, v *S) {
 	n := len(*v)
 	if p.count(&n); n < 0 || n > maxText {
@@ -200,10 +214,10 @@ func text[S ~string](p *packer, v *S) {
 	}
 }
 
-// texts packs at most a number of texts.
+// texts packs a list of texts with a limit on their number.
 func texts(p *packer, v *[]string, most int) { list(p, v, most, func(one *string) { text(p, one) }) }
 
-// list packs at most a number of items; none are nil.
+// list packs a list of items with a limit on their number; no item is nil.
 func list[T any](p *packer, v *[]T, most int, each func(*T)) {
 	n := len(*v)
 	if p.count(&n); n < 0 || n > most {

@@ -7,33 +7,35 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Passages are stretches of typing of one person, oldest first, each of passageKeys keys and more: for each the number of
-// keys in one byte and the mean of each keystroke cell in one byte more. The bytes do not depend on a background, so they
-// outlive it. They are derived behavior data; seal them.
+// Passages are stretches of one person's typing, oldest first, each of at least passageKeys keys. A passage is encoded as one byte
+// for its number of keys and one byte for the mean of each keystroke cell. The encoding does not depend on a background, so it stays
+// valid when the background changes. It is derived behavioral data: seal it.
 type Passages []byte
 
-// PassageSize is how many bytes a passage takes.
+// PassageSize returns the size of a passage in bytes.
 func PassageSize() int { return passageSize }
 
+// passageSize is one byte for the number of keys and one for each keystroke cell.
 var passageSize = 1 + features.Dim(features.Keystroke)
 
 const (
-	codeLevels = 254 // steps of a cell's range; codes are -127 to 127
+	// Steps of a cell's range; codes are -127 to 127.
+	codeLevels = 254
 	codeLeast  = -127
 )
 
-// Len is how many passages there are.
+// Len returns the number of passages.
 func (p Passages) Len() int { return len(p) / passageSize }
 
-// keys is how many keys passage i has, at most 255.
+// keys returns the number of keys of passage i, at most 255.
 func (p Passages) keys(i int) int { return int(p[i*passageSize]) }
 
-// codes are the cells of passage i.
+// codes returns the cells of passage i.
 func (p Passages) codes(i int) []byte {
 	return p[i*passageSize+1 : (i+1)*passageSize]
 }
 
-// newPassage encodes the means of the cells that are present.
+// newPassage encodes the means of the present cells.
 func newPassage(cells features.Vector, keys int) Passages {
 	out := make(Passages, passageSize)
 	out[0] = byte(min(keys, math.MaxUint8)) // #nosec G115 -- bounded
@@ -48,7 +50,7 @@ func newPassage(cells features.Vector, keys int) Passages {
 	return out
 }
 
-// MarshalJSON writes the passages for the person they are about: keys and the mean of each cell, by name.
+// MarshalJSON encodes the passages for the person they are about: keys and the mean of each cell, by name.
 func (p Passages) MarshalJSON() ([]byte, error) {
 	type readable struct {
 		Keys  int                `json:"keys"`
@@ -69,9 +71,9 @@ func (p Passages) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// recordedGain is what a cell adds to the log-likelihood ratio, by its squared difference in steps of 1/gainSteps of the
-// variance between two passages of the person: density of a copy over density of another passage, both Student's t with
-// four degrees of freedom, so that one odd cell cannot decide.
+// recordedGain tabulates what a cell adds to the log-likelihood ratio, by its squared difference in steps of 1/gainSteps of the
+// variance between two passages of the person: the log density of a copy minus that of another passage, both Student's t with four
+// degrees of freedom, so that a single cell cannot decide.
 var recordedGain = func() (gain [gainMost * gainSteps]float32) {
 	log := func(u, variance float64) float64 { return -math.Log(variance)/2 - 2.5*math.Log1p(u/variance/4) }
 	for i := range gain {
@@ -86,16 +88,20 @@ const (
 	gainMost  = 16
 )
 
-// recordedQuery is a passage that is compared.
+// recordedQuery is a passage prepared for comparison.
 type recordedQuery struct {
-	at     []int     // cells present
-	code   []float32 // their means, as codes
-	scale  []float32 // deviations of recordedNoise in a step of the code
-	keys   int
-	spread float32 // how much the person's passages differ, as a share of how much people's do
+	// Cells present.
+	at []int
+	// Means of these cells, as codes.
+	code []float32
+	// Deviations of recordedNoise in a step of the code.
+	scale []float32
+	keys  int
+	// How much the person's passages differ, relative to those of all people.
+	spread float32
 }
 
-// newQuery prepares passages, merged, for comparison.
+// newQuery merges passages and prepares them for comparison.
 func newQuery(bg *Background, p Passages) recordedQuery {
 	q := recordedQuery{spread: 1}
 	n := p.Len()
@@ -114,7 +120,7 @@ func newQuery(bg *Background, p Passages) recordedQuery {
 	return q
 }
 
-// sum adds up the codes of a cell over passages from to to, and counts those that have it.
+// sum adds the codes of a cell over the passages from (inclusive) to to (exclusive), and counts the passages that have the cell.
 func (p Passages) sum(from, to, cell int) (sum, count int) {
 	for at := from*passageSize + 1 + cell; at < to*passageSize; at += passageSize {
 		if code := int8(p[at]); code != absent { // #nosec G115 -- the bits
@@ -125,8 +131,8 @@ func (p Passages) sum(from, to, cell int) (sum, count int) {
 	return sum, count
 }
 
-// measure learns the query's spread from a sample of the passages, in runs of as many keys. A person whose passages are all
-// alike must be more alike still to be taken for a copy.
+// measure estimates the query's spread from a sample of the passages, in runs of equally many keys. If a person's passages are very
+// similar, a copy must be even more similar to be detected.
 func (q *recordedQuery) measure(p Passages) {
 	n := p.Len()
 	total, cells := spreadPrior*min(1, chunkKeys/float32(q.keys)), float32(spreadPrior)
@@ -144,8 +150,8 @@ func (q *recordedQuery) measure(p Passages) {
 	q.spread = min(max(total/cells, spreadLeast), spreadMost)
 }
 
-// run is the end of the run of passages from a first that is nearest below or at the number of keys, one at least, and its
-// keys.
+// run returns the end of the run of passages, beginning with from, whose number of keys is nearest below or equal to keys, at
+// least one passage, and its keys.
 func (p Passages) run(from, keys int) (to, total int) {
 	total = p.keys(from)
 	for to = from + 1; to < p.Len() && total+p.keys(to) <= keys; to++ {
@@ -154,7 +160,7 @@ func (p Passages) run(from, keys int) (to, total int) {
 	return to, total
 }
 
-// ratioOne is ratio for one passage. It is called for every passage known with every frame.
+// ratioOne computes ratio for one passage. It is called for every known passage with every frame, so it must be fast.
 func (q *recordedQuery) ratioOne(codes []byte) float32 {
 	sum, both := float32(0), 0
 	scale := gainSteps / q.spread
@@ -172,8 +178,8 @@ func (q *recordedQuery) ratioOne(codes []byte) float32 {
 	return sum
 }
 
-// ratio is the log-likelihood ratio of the query and the passages from to to, merged. What cannot become a copy any more is
-// left early.
+// ratio returns the log-likelihood ratio of the query and the merged passages from (inclusive) to to (exclusive). It returns early
+// if the result cannot reach the threshold.
 func (q *recordedQuery) ratio(p Passages, from, to int) float32 {
 	sum, both := float32(0), 0
 	scale := gainSteps / q.spread

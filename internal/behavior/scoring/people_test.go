@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// drawn is a person drawn from the background itself: nobody's data, and the model is exactly right about them.
+// drawn is a person drawn from the background itself, for whom the model is exactly right.
 type drawn struct {
 	bg     *Background
 	rng    *rand.Rand

@@ -6,33 +6,43 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Limits of the presence tests. The correlations fall together when typing times ignore which keys are typed; the range
-// limits lie outside 99.5 % of recorded people. Measured rates are in docs/accuracy.md.
+// Limits of the presence tests. Correlations fall together if typing times ignore which keys are typed; the range limits lie
+// outside 99.5 % of recorded people. Measured rates are in docs/accuracy.md.
 const (
-	corrDetect      = 0.35 // mean of corr_pp + corr_hold over the last frames
-	corrSuspect     = 0.25 // the same of one frame
-	corrHuman       = 0.60
-	corrKeys        = 100 // keys the mean must stand on
-	corrFrameKeys   = 30
-	presenceFrames  = 6
-	regularFrames   = 3 // frames on which regularity is judged
-	tooRegular      = -1.0
-	blatantRules    = 4  // pointer rules broken at once that need no second frame
-	pointerFrameMin = 60 // pointer events a frame must have to be tested
+	// Mean of corr_pp + corr_hold over the last frames.
+	corrDetect = 0.35
+	// The same for one frame.
+	corrSuspect = 0.25
+	corrHuman   = 0.60
+	// The least keys for the mean.
+	corrKeys       = 100
+	corrFrameKeys  = 30
+	presenceFrames = 6
+	// Frames on which regularity is judged.
+	regularFrames = 3
+	tooRegular    = -1.0
+	// Pointer rules broken at once that need no second frame.
+	blatantRules = 4
+	// Pointer events a frame must have to be tested.
+	pointerFrameMin = 60
 )
 
-// presenceFrame is what the presence tests need of one frame.
+// presenceFrame holds the values of one frame that the presence tests use.
 type presenceFrame struct {
-	Keys         int     `json:"k,omitempty"`
-	Irregular    float64 `json:"i,omitempty"` // see irregularity
-	Corr         float64 `json:"c,omitempty"`
-	HasCorr      bool    `json:"hc,omitempty"`
-	Ranges       int     `json:"r,omitempty"` // typing statistics outside the human range
-	Tested       bool    `json:"t,omitempty"` // typing was tested at all
-	PointerRules int     `json:"p,omitempty"`
-	HasPointer   bool    `json:"hp,omitempty"`
+	Keys int `json:"k,omitempty"`
+	// See irregularity.
+	Irregular float64 `json:"i,omitempty"`
+	Corr      float64 `json:"c,omitempty"`
+	HasCorr   bool    `json:"hc,omitempty"`
+	// Typing statistics outside the human range.
+	Ranges int `json:"r,omitempty"`
+	// Whether typing was tested.
+	Tested       bool `json:"t,omitempty"`
+	PointerRules int  `json:"p,omitempty"`
+	HasPointer   bool `json:"hp,omitempty"`
 }
 
+// newPresenceFrame extracts the values that the presence tests use, and reports whether the frame has any.
 func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
 	p := presenceFrame{Keys: f.Keys()}
 	pp, okPP := f.Presence.Get("corr_pp")
@@ -53,9 +63,9 @@ func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
 	return p, p.Tested || p.HasPointer
 }
 
-// irregularity is a linear discriminant between people and programs that know digraph times and add noise: people's
-// residuals are skewed and heavy-tailed, follow each other a little, and their holds vary more. 0 is half-way; programs
-// are below. It was fitted on half of the Aalto typists and hints only: a program made against it evades it.
+// irregularity is a linear discriminant between people and programs that add noise to digraph times. People's residuals are skewed
+// and heavy-tailed, slightly autocorrelated, and their holds vary more. 0 is the midpoint; programs are below. It was fitted on half of
+// the Aalto typists and is only a hint: a program written against it evades it.
 func irregularity(p features.Presence) float64 {
 	get := func(name string) float64 { v, _ := p.Get(name); return v }
 	skew := math.Min(math.Max(get("skew_res"), -2), 2)
@@ -63,11 +73,13 @@ func irregularity(p features.Presence) float64 {
 	return 1.2*skew + 1.6*tails + 3.9*get("lag1_hold") + 2.6*get("corr_res") - 1.8*get("corr_hold_pp") + 4.8*get("sd_lhold") - 3.46
 }
 
+// limit is the range of a scalar or cell outside which a frame is unusual for people.
 type limit struct {
 	name   string
 	lo, hi float64
 }
 
+// typingLimits are ranges of typing scalars that 99.5 % of recorded people are within.
 var typingLimits = []limit{
 	{"sd_lpp", .20, math.Inf(1)},
 	{"sd_lhold", .08, math.Inf(1)},
@@ -77,9 +89,9 @@ var typingLimits = []limit{
 	{"skew_pp", -.35, math.Inf(1)},
 }
 
-// pointerLimits lie outside what 99.2 % of the frames of two sets of people show, widened a little: people's speed varies
-// within a stroke and from step to step, has slow ends, and does not run along axes. Polling intervals are left out: they
-// depend on the mouse and the browser.
+// pointerLimits lie outside 99.2 % of the frames of two groups of people, slightly widened. People's speed varies within a stroke
+// and between steps, is slow at the ends, and is not aligned with the axes. Polling intervals are not used: they depend on the mouse
+// and the browser.
 var pointerLimits = []limit{
 	{"sd_lv", .80, 2.1},
 	{"unit_steps", .03, .62},
@@ -87,15 +99,17 @@ var pointerLimits = []limit{
 	{"uniq_steps", .10, .95},
 }
 
-// pointerCellLimits are the same for cells.
+// pointerCellLimits are the same limits for cells.
 var pointerCellLimits = []limit{
 	{"lvh#0", .01, .18},
 	{"lvratio", .30, 1.0},
 	{"scv", .45, 1.7},
 }
 
+// typingRanges counts the typing scalars outside the range of people.
 func typingRanges(f features.Frame) int { return outside(f.Presence, typingLimits) }
 
+// pointerRules counts the pointer scalars and cells outside the range of people.
 func pointerRules(f features.Frame) int {
 	n := outside(f.Presence, pointerLimits)
 	block, _ := f.Block(features.Pointer)
@@ -108,6 +122,7 @@ func pointerRules(f features.Frame) int {
 	return n
 }
 
+// outside counts the scalars outside their limits.
 func outside(p features.Presence, limits []limit) int {
 	n := 0
 	for _, l := range limits {
@@ -118,15 +133,18 @@ func outside(p features.Presence, limits []limit) int {
 	return n
 }
 
-// presenceVerdict is the outcome of the presence tests over the recent frames.
+// presenceVerdict is the result of the presence tests over the recent frames.
 type presenceVerdict struct {
-	tested    bool
-	detected  []string // reason codes of automation
+	tested bool
+	// Reason codes of automation.
+	detected  []string
 	suspected bool
-	human     bool // positive evidence of a person, not only the absence of signs
-	frames    int
+	// Positive evidence of a person, not only the absence of signs.
+	human  bool
+	frames int
 }
 
+// judgePresence runs the typing tests and the pointer tests.
 func judgePresence(frames []presenceFrame) presenceVerdict {
 	var v presenceVerdict
 	v.frames = len(frames)
@@ -136,6 +154,7 @@ func judgePresence(frames []presenceFrame) presenceVerdict {
 	return v
 }
 
+// typing tests the correlation, the range and the regularity of typing.
 func typing(frames []presenceFrame, v *presenceVerdict) {
 	keys, sum, out, last := 0, 0.0, 0, 0.0
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -179,6 +198,7 @@ func typing(frames []presenceFrame, v *presenceVerdict) {
 	}
 }
 
+// pointing tests the pointer against the limits of people.
 func pointing(frames []presenceFrame, v *presenceVerdict) {
 	tested, flagged, clean, blatant := 0, 0, 0, false
 	for _, f := range frames {

@@ -1,6 +1,6 @@
 package scoring
 
-// Coverage says how much evidence there is.
+// Coverage is the amount of evidence, in four grades.
 type Coverage string
 
 // The coverages, least first.
@@ -11,6 +11,7 @@ const (
 	CoverageSufficient Coverage = "sufficient"
 )
 
+// coverageRank orders the coverages.
 var coverageRank = map[Coverage]int{CoverageNone: 0, CoverageSparse: 1, CoveragePartial: 2, CoverageSufficient: 3}
 
 // Status is the status of a claim.
@@ -38,7 +39,7 @@ const (
 	ClaimMandate    = "agent_mandate"
 )
 
-// Claim is one AssuranceClaim of the contract.
+// Claim is the AssuranceClaim of the API.
 type Claim struct {
 	Claim        string   `json:"claim"`
 	Status       Status   `json:"status"`
@@ -49,7 +50,7 @@ type Claim struct {
 	FreshnessMS  *int64   `json:"freshness_ms"`
 }
 
-// Profile is an AssuranceProfile of the contract without id, subject, session and assessed_at, which the caller adds.
+// Profile is the AssuranceProfile of the API without id, subject, session and assessed_at, which the caller adds.
 type Profile struct {
 	Claims               []Claim  `json:"claims"`
 	Coverage             Coverage `json:"coverage"`
@@ -64,7 +65,7 @@ type Profile struct {
 	FeatureSchemaVersion string   `json:"feature_schema_version"`
 }
 
-// Claim returns a claim of the profile by name; the zero Claim where it is not there.
+// Claim returns a claim of the profile by name; the zero Claim if the profile does not have it.
 func (p Profile) Claim(name string) Claim {
 	for _, c := range p.Claims {
 		if c.Claim == name {
@@ -74,11 +75,12 @@ func (p Profile) Claim(name string) Claim {
 	return Claim{}
 }
 
-// Coverage is the better of what keys and pointer give: either alone can carry a claim.
+// Coverage returns the better of the coverages by keys and by pointer: either can carry a claim alone.
 func (s State) Coverage() Coverage {
 	return better(s.keyCoverage(), pointerCoverage(s.Pointer.activeMS()))
 }
 
+// keyCoverage returns the coverage by keys in the window, chunks set aside by a restart included.
 func (s State) keyCoverage() Coverage {
 	keys := s.Keystroke.seenKeys()
 	switch {
@@ -92,6 +94,7 @@ func (s State) keyCoverage() Coverage {
 	return CoverageNone
 }
 
+// pointerCoverage returns the coverage by pointer use in ms.
 func pointerCoverage(activeMS float64) Coverage {
 	switch {
 	case activeMS >= sufficientActive:
@@ -104,6 +107,7 @@ func pointerCoverage(activeMS float64) Coverage {
 	return CoverageNone
 }
 
+// better returns the greater coverage.
 func better(a, b Coverage) Coverage {
 	if coverageRank[b] > coverageRank[a] {
 		return b
@@ -111,4 +115,5 @@ func better(a, b Coverage) Coverage {
 	return a
 }
 
+// atLeast reports whether the coverage is want or greater.
 func (c Coverage) atLeast(want Coverage) bool { return coverageRank[c] >= coverageRank[want] }

@@ -7,12 +7,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// The forms of this file are for the person whom a state or a template is about (an export): everything stored, by name.
-// Nothing reads them back.
+// The forms of this file are for the person whom a state or a template is about (an export): all stored values, by name. They are
+// never decoded.
 
-// cellsByName is [n, mean] of each cell that is filled.
+// cellsByName has [n, mean] for each filled cell.
 type cellsByName map[string][2]float64
 
+// byName returns the filled cells of a vector by their names.
 func byName(mod features.Modality, v features.Vector) cellsByName {
 	out := cellsByName{}
 	cells := features.Cells(mod)
@@ -24,16 +25,19 @@ func byName(mod features.Modality, v features.Vector) cellsByName {
 	return out
 }
 
+// readableChunk is a chunk with its cells by name.
 type readableChunk struct {
 	chunk
 	Cells cellsByName `json:"cells"`
 }
 
+// readableWindow is a window with its chunks in readable form.
 type readableWindow struct {
 	window
 	Chunks []readableChunk `json:"chunks"`
 }
 
+// readable converts the window for an export.
 func (w window) readable(mod features.Modality) readableWindow {
 	out := readableWindow{window: w, Chunks: make([]readableChunk, len(w.chunks))}
 	for i, c := range w.chunks {
@@ -42,12 +46,15 @@ func (w window) readable(mod features.Modality) readableWindow {
 	return out
 }
 
+// readableReplay is the replay state with hexadecimal digests.
 type readableReplay struct {
 	replayState
-	Digests []string      `json:"digests,omitempty"` // hexadecimal: JSON's numbers are too short
+	// hexadecimal: JSON's numbers are too short.
+	Digests []string      `json:"digests,omitempty"`
 	Prints  []fingerprint `json:"fingerprints,omitempty"`
 }
 
+// readable converts the replay state for an export.
 func (r replayState) readable() readableReplay {
 	out := readableReplay{replayState: r, Prints: r.prints}
 	for _, d := range r.Digests {
@@ -56,7 +63,7 @@ func (r replayState) readable() readableReplay {
 	return out
 }
 
-// MarshalJSON writes all that is stored of a session's assurance.
+// MarshalJSON encodes everything stored about a session's assurance.
 func (s State) MarshalJSON() ([]byte, error) {
 	type fields State
 	return json.Marshal(struct {
@@ -67,6 +74,7 @@ func (s State) MarshalJSON() ([]byte, error) {
 	}{fields(s), s.Keystroke.readable(features.Keystroke), s.Pointer.readable(features.Pointer), s.Replay.readable()})
 }
 
+// readableSession is one session of a template with its cells by name.
 type readableSession struct {
 	Cells    cellsByName `json:"cells"`
 	Keys     int         `json:"keys"`
@@ -75,14 +83,15 @@ type readableSession struct {
 	Adapted  bool        `json:"adapted"`
 }
 
-// readablePosterior is what was learned of the person: how far from the population the mean of each cell lies, and how sure
-// that is (the lower triangle of the covariance, row by row in the order of the cells).
+// readablePosterior is the estimate of the person: the offset of each cell's mean from the population, and its uncertainty (the lower
+// triangle of the covariance, row by row in the order of the cells).
 type readablePosterior struct {
 	Cells      []string    `json:"cells"`
 	Mean       []float32   `json:"mean"`
 	Covariance [][]float32 `json:"covariance"`
 }
 
+// readable converts the posterior for an export.
 func (p posterior) readable(mod features.Modality) readablePosterior {
 	out := readablePosterior{Mean: p.mean}
 	for i, c := range features.Cells(mod) {
@@ -94,7 +103,7 @@ func (p posterior) readable(mod features.Modality) readablePosterior {
 	return out
 }
 
-// MarshalJSON writes all that is stored of a template.
+// MarshalJSON encodes everything stored in a template.
 func (t Template) MarshalJSON() ([]byte, error) {
 	sessions := make([]readableSession, len(t.Sessions))
 	for i, s := range t.Sessions {

@@ -2,24 +2,27 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// SessionAmount is how much enrolment evidence one session has gathered.
+// SessionAmount is the amount of enrollment evidence of one session.
 type SessionAmount struct {
 	Keys            int
 	PointerActiveMS float64
 }
 
-// Readiness says whether an enrolment has enough evidence.
+// Readiness reports whether an enrollment has enough evidence.
 type Readiness struct {
-	Ready          bool // full: three sessions of 100 keys
-	Provisional    bool // enough for a template whose claims are capped at likely
-	Sessions       int  // sessions with enough keys
+	// full: three sessions of 100 keys.
+	Ready bool
+	// Enough for a template whose claims are capped at likely.
+	Provisional bool
+	// Sessions with enough keys.
+	Sessions       int
 	SessionsNeeded int
 	Keys           int
 	Limitations    []string
 }
 
-// Ready judges the amounts of a subject's enrolment sessions for the keystroke template. enrollment_ready of an
-// EvidenceAck is Ready or Provisional: a provisional enrolment can be completed and says so in its limitations.
+// Ready evaluates the enrollment sessions of a subject for the keystroke template. enrollment_ready of an EvidenceAck is Ready or
+// Provisional: a provisional enrollment can be completed and has a limitation.
 func Ready(sessions []SessionAmount) Readiness {
 	r := Readiness{SessionsNeeded: readySessions}
 	best := 0
@@ -41,7 +44,7 @@ func Ready(sessions []SessionAmount) Readiness {
 	return r
 }
 
-// enough says whether merged sessions make a template of a modality, and whether it is provisional.
+// enough reports whether merged sessions suffice for a template of a modality, and whether it is provisional.
 func enough(mod features.Modality, sessions []SessionVector, force bool) (ready, provisional bool) {
 	if mod == features.Keystroke {
 		amounts := make([]SessionAmount, len(sessions))

@@ -59,6 +59,7 @@ func Reasons() []Reason {
 	return append(parserReasons(), append(continuityReasons(), presenceReasons()...)...)
 }
 
+// parserReasons are the codes of the feature parser and of frames that contradict each other.
 func parserReasons() []Reason {
 	const kind = "evidence"
 	return []Reason{
@@ -79,6 +80,7 @@ func parserReasons() []Reason {
 	}
 }
 
+// continuityReasons are the codes about the operator's identity and the enrollment behind it.
 func continuityReasons() []Reason {
 	const kind, enrolment = "continuity", "enrollment"
 	return []Reason{
@@ -113,6 +115,7 @@ func continuityReasons() []Reason {
 	}
 }
 
+// presenceReasons are the codes about automation and replay.
 func presenceReasons() []Reason {
 	const kind, replay = "presence", "replay"
 	return []Reason{

@@ -8,8 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// fingerprint is a keystroke frame in steps of 1/20 deviation, one byte a cell: enough to recognise the frame when it
-// comes again, with jitter or without.
+// fingerprint is a keystroke frame in steps of 1/20 standard deviation, one byte per cell: sufficient to recognize the frame when it
+// is replayed, with or without jitter.
 type fingerprint []int8
 
 const (
@@ -17,6 +17,8 @@ const (
 	printStep = 20
 )
 
+// newFingerprint converts the means of a frame to steps of the population's standard deviation, limited to the range of a
+// byte. Cells without events are absent.
 func newFingerprint(bg *Background, v features.Vector) fingerprint {
 	out := make(fingerprint, len(v.N))
 	for i, n := range v.N {
@@ -29,7 +31,7 @@ func newFingerprint(bg *Background, v features.Vector) fingerprint {
 	return out
 }
 
-// distance is the mean absolute difference in deviations over the cells both frames have; infinite where they share too
+// distance returns the mean absolute difference in standard deviations over the cells that both frames have; +Inf if they share too
 // few cells to be the same recording.
 func (p fingerprint) distance(q fingerprint) float64 {
 	if len(p) != len(q) {
@@ -53,7 +55,7 @@ func (p fingerprint) distance(q fingerprint) float64 {
 	return float64(sum) / float64(both) / printStep
 }
 
-// merge is the fingerprint of two stretches of typing together, weighed by their keys.
+// merge returns the fingerprint of two stretches of typing together, weighted by their keys.
 func (p fingerprint) merge(q fingerprint, pKeys, qKeys int) fingerprint {
 	out := slices.Clone(p)
 	total := max(pKeys+qKeys, 1)
@@ -69,7 +71,7 @@ func (p fingerprint) merge(q fingerprint, pKeys, qKeys int) fingerprint {
 	return out
 }
 
-// cells are the means a fingerprint stands for.
+// cells returns the means that a fingerprint stands for.
 func (p fingerprint) cells(bg *Background) features.Vector {
 	out := features.NewVector(len(p))
 	for i, z := range p {
@@ -80,7 +82,7 @@ func (p fingerprint) cells(bg *Background) features.Vector {
 	return out
 }
 
-// nearest is the smallest distance to any of the prints.
+// nearest returns the smallest distance to any of the prints.
 func (p fingerprint) nearest(prints []fingerprint) float64 {
 	best := math.Inf(1)
 	for _, q := range prints {
@@ -89,8 +91,8 @@ func (p fingerprint) nearest(prints []fingerprint) float64 {
 	return best
 }
 
-// observeReplay compares the frame with what the session, the templates and the service have seen, and returns the passage
-// that the frame completed.
+// observeReplay compares the frame with the session, the templates and the known passages, and returns the passage that the frame
+// completed.
 func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) (kind string, done Passages) {
 	if in.Frame.Distinctive() {
 		if kind = s.Replay.observeExact(in); kind != "" {
@@ -123,7 +125,7 @@ func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) (kind s
 	return "", done[len(done)-passageSize:]
 }
 
-// observeExact says whether the very features were seen before.
+// observeExact reports whether the same features were seen before.
 func (r *replayState) observeExact(in Input) string {
 	if in.SeenElsewhere {
 		r.Elsewhere++
@@ -138,8 +140,7 @@ func (r *replayState) observeExact(in Input) string {
 	return ""
 }
 
-// grow adds a frame to the session's passages and reports whether that completed one. The passages it starts from are not
-// changed.
+// grow adds a frame to the session's passages and reports whether one is complete. It does not modify the passages passed in.
 func (r *replayState) grow(p fingerprint, keys int) bool {
 	n := len(r.prints)
 	prints, sizes := slices.Clone(r.prints), slices.Clone(r.Sizes)
@@ -153,7 +154,7 @@ func (r *replayState) grow(p fingerprint, keys int) bool {
 	return r.Sizes[len(r.Sizes)-1] >= passageKeys
 }
 
-// recorded reports whether the newest of a session's passages, or several of them together, are a copy of what is known.
+// recorded reports whether the newest passage of a session, or several of them together, are a copy of known passages.
 func (p Passages) recorded(bg *Background, known Passages) bool {
 	n := p.Len()
 	if known.Len() == 0 {
@@ -187,13 +188,14 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 	return several.recut(known, near, own) > recutLLR
 }
 
-// nearest are the known passages with the greatest ratios.
+// nearest holds the known passages with the greatest ratios.
 type nearest struct {
 	n     int
 	at    [recutNearMost]int
 	ratio [recutNearMost]float32
 }
 
+// add keeps the recutNearMost entries with the greatest ratios, in descending order.
 func (b *nearest) add(at int, ratio float32) {
 	if b.n == recutNearMost {
 		if ratio <= b.ratio[b.n-1] {
@@ -209,14 +211,14 @@ func (b *nearest) add(at int, ratio float32) {
 	b.n++
 }
 
-// places are their indexes, the newest first.
+// places returns their indices, the newest first.
 func (b *nearest) places() []int {
 	out := b.at[:b.n]
 	slices.SortFunc(out, func(x, y int) int { return y - x })
 	return out
 }
 
-// ownAmong finds a session's own newest passages among the known ones: put together with the newest they resemble themselves.
+// ownAmong finds a session's own newest passages among the known ones, which must not be compared with themselves.
 func (p Passages) ownAmong(known Passages) map[int]bool {
 	own, size := map[int]bool{}, passageSize
 	for i := max(0, known.Len()-ownAmongNewest); i < known.Len(); i++ {
@@ -229,14 +231,14 @@ func (p Passages) ownAmong(known Passages) map[int]bool {
 	return own
 }
 
-// newest prepares the newest passages, merged, for comparison with the known ones.
+// newest merges the newest passages and prepares them for comparison with the known ones.
 func (p Passages) newest(n int, bg *Background, known Passages) recordedQuery {
 	q := newQuery(bg, p[(p.Len()-n)*passageSize:])
 	q.measure(known)
 	return q
 }
 
-// recut is the greatest ratio of the query and a run of known passages of about as many keys around one of those near.
+// recut returns the greatest ratio of the query and a run of known passages of about as many keys near one of the given ones.
 func (q *recordedQuery) recut(known Passages, near []int, own map[int]bool) float32 {
 	best := float32(math.Inf(-1))
 	next := known.Len() // starts from here on are done: near goes from the newest to the oldest
@@ -259,6 +261,7 @@ func (q *recordedQuery) recut(known Passages, near []int, own map[int]bool) floa
 	return best
 }
 
+// shortDigest returns the first 64 bits of a frame's digest, which suffice to find a repetition within a session.
 func shortDigest(f features.Frame) uint64 {
 	var v uint64
 	for _, c := range []byte(f.Digest()[:16]) {
@@ -267,6 +270,7 @@ func shortDigest(f features.Frame) uint64 {
 	return v
 }
 
+// hexDigit returns the value of a hexadecimal digit.
 func hexDigit(c byte) byte {
 	if c >= 'a' {
 		return c - 'a' + 10

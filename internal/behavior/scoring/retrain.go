@@ -2,8 +2,8 @@ package scoring
 
 import "math"
 
-// Retrain learns templates again under this model from the sessions they keep, after another background was activated.
-// from is the model they were learned with; templates of another model are returned as they are.
+// Retrain trains templates with this model from their stored sessions, after a different background was activated. from is the model
+// that they were trained with; templates of other models are returned unchanged.
 func (m *Model) Retrain(ts Templates, from *Model) (Templates, error) {
 	out := append(Templates(nil), ts...)
 	for i, t := range out {
@@ -21,7 +21,7 @@ func (m *Model) Retrain(ts Templates, from *Model) (Templates, error) {
 	return out, nil
 }
 
-// translate re-expresses fingerprints in the deviations of another background.
+// translate converts fingerprints to the standard deviations of a different background.
 func translate(prints []fingerprint, old, bg *Background) []fingerprint {
 	out := make([]fingerprint, len(prints))
 	for k, p := range prints {

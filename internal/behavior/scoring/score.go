@@ -9,19 +9,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// residualCap bounds a cell's residual in standard deviations, so that one odd cell cannot decide.
+// residualCap limits a cell's residual in standard deviations, so that a single cell cannot decide.
 const residualCap = 3
 
-// posterior is what is known of a person: mean and covariance of the person's offset from the population. It has the
-// precision of storage, so that a decision does not depend on whether the template was just trained or read back.
+// posterior is the estimate of a person: mean and covariance of the offset from the population. It has the precision of storage, so
+// that a decision does not depend on whether the template was just trained or read back.
 type posterior struct {
 	mean []float32
 	cov  triangle
 }
 
+// newPosterior returns a posterior without content for dim cells.
 func newPosterior(dim int) posterior { return posterior{make([]float32, dim), newTriangle(dim)} }
 
-// workspace is scratch memory of one score. It is pooled: scoring must not make garbage.
+// workspace is scratch memory for one score. It is pooled so that scoring does not allocate.
 type workspace struct {
 	index    []int
 	r, z     []float64
@@ -29,9 +30,10 @@ type workspace struct {
 	one, two square
 }
 
+// workspaces pools scratch memory; a workspace may hold values of an earlier score.
 var workspaces = sync.Pool{New: func() any { return &workspace{} }}
 
-// residuals selects the cells present and their capped residuals and noise variances.
+// residuals selects the present cells and computes their capped residuals and noise variances.
 func (ws *workspace) residuals(b *Background, v features.Vector) {
 	ws.index, ws.r, ws.noise = ws.index[:0], ws.r[:0], ws.noise[:0]
 	for i, n := range v.N {
@@ -52,10 +54,9 @@ func (ws *workspace) residuals(b *Background, v features.Vector) {
 	ws.z = ws.z[:k]
 }
 
-// llr is log p(r; a, C + R) - log p(r; 0, B + R) with R = W' + sig2/n over the cells present: how much better the
-// person explains the window than somebody of the population does. 0 where nothing is present. p is Student's t with the
-// background's degrees of freedom: people's days stray further than a Gaussian allows, and where neither side explains a
-// window well, it says less.
+// llr returns log p(r; a, C + R) - log p(r; 0, B + R) with R = W' + sig2/n over the present cells: how much better the person explains
+// the window than the population does. It is 0 if no cell is present. p is Student's t with the background's degrees of freedom:
+// people vary from day to day more than a Gaussian allows, and a window that fits neither side should count less.
 func llr(b *Background, p posterior, v features.Vector) float64 {
 	ws, _ := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
@@ -81,7 +82,7 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 	return own - other
 }
 
-// information is what one session says of a person: precision and precision-weighted residual, over all cells.
+// information is the contribution of one session to the posterior: precision and precision-weighted residual, over all cells.
 type information struct {
 	precision square
 	h         []float64
@@ -113,7 +114,7 @@ func inform(b *Background, v features.Vector) (information, bool) {
 	return out, true
 }
 
-// combine is the posterior of a person from sessions that are independent draws of W'.
+// combine returns the posterior of a person from sessions that are independent draws of W'.
 func combine(b *Background, sessions []information) (posterior, bool) {
 	n := b.Dim()
 	precision, h := newSquare(n), make([]float64, n)
@@ -136,7 +137,7 @@ func combine(b *Background, sessions []information) (posterior, bool) {
 	return p, true
 }
 
-// enrol computes the posterior of a person from merged vectors, one a session.
+// enrol returns the posterior of a person from merged vectors, one per session.
 func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
 	all := make([]information, len(sessions))
 	for i, v := range sessions {
@@ -148,7 +149,7 @@ func enrol(b *Background, sessions []features.Vector) (posterior, bool) {
 	return combine(b, all)
 }
 
-// merge adds a frame's or window's cells into a running vector.
+// merge adds the cells of a frame or window to a running vector.
 func merge(into, v features.Vector) {
 	for i, n := range v.N {
 		if n > 0 {

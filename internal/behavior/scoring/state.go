@@ -8,19 +8,25 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// State is the running assurance of one session: what the rules need of its frames and nothing more. Its size is bounded
-// whatever a client sends. It is a value: Add returns a new one. Store it with MarshalBinary.
+// State is the running assurance of one session: only what the rules need of its frames. Its size is bounded regardless of what a
+// client sends. It is a value: Add returns a new one. Store it with MarshalBinary.
 type State struct {
-	Device   DeviceClass               `json:"device"`
-	Frames   int                       `json:"frames"`    // accepted frames
-	Keys     int                       `json:"keys"`      // presses in all accepted frames
-	ActiveMS float64                   `json:"active_ms"` // active time over all accepted frames
+	Device DeviceClass `json:"device"`
+	// Accepted frames.
+	Frames int `json:"frames"`
+	// Presses in all accepted frames.
+	Keys int `json:"keys"`
+	// Active time over all accepted frames.
+	ActiveMS float64                   `json:"active_ms"`
 	Amounts  map[features.Modality]int `json:"amounts,omitempty"`
 
-	LastMS     int64   `json:"last_ms"`     // when the last accepted frame arrived, Unix milliseconds
-	LastEndMS  float64 `json:"last_end_ms"` // when the latest frame ended, by its own clock
-	FirstMS    int64   `json:"first_ms"`
-	DurationMS float64 `json:"duration_ms"` // sum of the frames' own durations
+	// When the last accepted frame arrived, Unix milliseconds.
+	LastMS int64 `json:"last_ms"`
+	// When the latest frame ended, by its own clock.
+	LastEndMS float64 `json:"last_end_ms"`
+	FirstMS   int64   `json:"first_ms"`
+	// Sum of the frames' own durations.
+	DurationMS float64 `json:"duration_ms"`
 	ClockMS    float64 `json:"clock_ms"`
 	TableCov   float64 `json:"table_cov"`
 	TableKeys  int     `json:"table_keys"`
@@ -31,19 +37,22 @@ type State struct {
 	Presence []presenceFrame `json:"presence,omitempty"`
 	Replay   replayState     `json:"replay"`
 	Activity activity        `json:"activity"`
-	Oddities []string        `json:"oddities,omitempty"` // limitations from clocks and order
+	// Limitations from clocks and order.
+	Oddities []string `json:"oddities,omitempty"`
 }
 
+// replayState holds what detects replays within a session: counters of detections, digests and fingerprints of frames.
 type replayState struct {
 	Exact     int      `json:"exact,omitempty"`
 	Near      int      `json:"near,omitempty"`
 	Elsewhere int      `json:"elsewhere,omitempty"`
 	Digests   []uint64 `json:"digests,omitempty"`
-	Sizes     []int    `json:"sizes,omitempty"` // keys of each of prints; the last is still growing below passageKeys
-	prints    []fingerprint
+	// Keys of each of prints; the last is still growing below passageKeys.
+	Sizes  []int `json:"sizes,omitempty"`
+	prints []fingerprint
 }
 
-// NewState is the state of a session that has no evidence yet.
+// NewState returns the state of a session without evidence.
 func NewState(device DeviceClass) State {
 	if device == "" {
 		device = UnknownDevice
@@ -51,20 +60,26 @@ func NewState(device DeviceClass) State {
 	return State{Device: device}
 }
 
-// Input is one parsed, accepted frame with what the service knows of it.
+// Input is one validated, accepted frame with the service's knowledge of it.
 type Input struct {
-	Frame         features.Frame
-	Ref           string        // id of the stored frame, listed in evidence_refs
-	Timestamp     time.Time     // the frame's own time
-	Duration      time.Duration // the frame's own duration
-	WindowStart   time.Time     // zero where the frame does not say
-	WindowEnd     time.Time
-	SeenBefore    bool // the service has seen Frame.Digest() before in this session
-	SeenElsewhere bool // the service has seen Frame.Digest() before, in another session or of another subject
+	Frame features.Frame
+	// Id of the stored frame, listed in evidence_refs.
+	Ref string
+	// The frame's own time.
+	Timestamp time.Time
+	// The frame's own duration.
+	Duration time.Duration
+	// Zero where the frame does not say.
+	WindowStart time.Time
+	WindowEnd   time.Time
+	// The service has seen Frame.Digest() before in this session.
+	SeenBefore bool
+	// The service has seen Frame.Digest() before, in another session or of another subject.
+	SeenElsewhere bool
 	Known         Passages
 }
 
-// Ack is what becomes of a frame, in the terms of an EvidenceAck.
+// Ack is the result of adding a frame, in the terms of an EvidenceAck.
 type Ack struct {
 	Status          features.Status
 	Coverage        Coverage
@@ -72,11 +87,12 @@ type Ack struct {
 	ActiveSeconds   float64
 	Modalities      []string
 	Reasons         []string
-	Passage         Passages // what to add to Input.Known for the frames to come; empty if the frame completed no passage
+	// What to add to Input.Known for the frames to come; empty if the frame completed no passage.
+	Passage Passages
 }
 
-// Add takes a frame into the session's state, scoring it against the subject's templates. at is the time of arrival. The
-// state passed in is not changed. A frame whose parts contradict each other is rejected and the state comes back as it was.
+// Add adds a frame to the session's state and scores it against the subject's templates. at is the time of arrival. The argument is
+// not modified. A frame that contradicts itself is rejected, and the state is returned unchanged.
 func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) {
 	now := at.UnixMilli()
 	duration := float64(in.Duration.Milliseconds())
@@ -114,13 +130,14 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	return s, ack
 }
 
-// couldMatch says whether what was typed last could pass as the enrolled person's when it comes again. Other typing need not
-// be recognised, and must not push out what has to be.
+// couldMatch reports whether the latest typing could pass as the enrolled person's in a replay. Other typing need not be recognized,
+// and must not displace passages that must be.
 func (s State) couldMatch() bool {
 	last, ok := s.Keystroke.short()
 	return !s.Keystroke.Scored || !ok || last >= revokeLLR
 }
 
+// observeBlocks adds the frame's blocks to the windows and scores them against the templates.
 func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State {
 	s.Keys += in.Frame.Keys()
 	s.ActiveMS += in.Frame.ActiveMS()
@@ -145,6 +162,7 @@ func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State 
 	return s
 }
 
+// observeWindow adds one block to the window of its modality, and scores the window.
 func (m *Model) observeWindow(w window, in Input, t *Template, mod features.Modality, at moment) window {
 	b, ok := in.Frame.Block(mod)
 	if !ok || b.Cells.Filled() == 0 {
@@ -161,8 +179,8 @@ func (m *Model) observeWindow(w window, in Input, t *Template, mod features.Moda
 	return w.score(bg, t, completed).vouched(bg, t, b, at)
 }
 
-// current is the template of the modality and device, if it was learned under the background in force. Its data may not
-// be loaded: that is enough to judge a state that was scored before.
+// current returns the template of the modality and device if it was trained with the active background. Its data need not be loaded,
+// which suffices to assess a state that was already scored.
 func (m *Model) current(ts Templates, mod features.Modality, device DeviceClass) *Template {
 	t := ts.Find(mod, device)
 	if bg := m.backgrounds[mod]; t == nil || bg == nil || t.ModelVersion != bg.Version {
@@ -171,7 +189,7 @@ func (m *Model) current(ts Templates, mod features.Modality, device DeviceClass)
 	return t
 }
 
-// usable is a current template that can be scored against.
+// usable returns a current template whose data is loaded.
 func (m *Model) usable(ts Templates, mod features.Modality, device DeviceClass) *Template {
 	if t := m.current(ts, mod, device); t != nil && t.posterior.mean != nil {
 		return t
@@ -195,6 +213,8 @@ func (m *Model) Rescore(s State, ts Templates) State {
 	return s
 }
 
+// observeClock updates the session's times and adds an oddity for frames that overlap, arrive out of order or have an
+// inconsistent clock. It uses the frame's own times only for such checks, never as the time of evidence.
 func (s State) observeClock(in Input, now int64, odd set) State {
 	end, start := in.WindowEnd, in.WindowStart
 	if end.IsZero() {
@@ -230,8 +250,10 @@ func (s State) observeClock(in Input, now int64, odd set) State {
 	return s
 }
 
+// lastN returns the last n elements, or all if there are fewer.
 func lastN[T any](v []T, n int) []T { return v[max(0, len(v)-n):] }
 
+// union returns the codes of both lists, each once, in order.
 func union(a, b []string) []string {
 	s := set{}
 	s.add(a...)
@@ -239,13 +261,16 @@ func union(a, b []string) []string {
 	return s.list()
 }
 
+// ack describes the state after a frame.
 func (s State) ack(status features.Status, reasons []string) Ack {
 	return Ack{Status: status, Coverage: s.Coverage(), EvidenceWindows: s.Frames, ActiveSeconds: s.activeSeconds(),
 		Modalities: s.modalities(), Reasons: reasons}
 }
 
+// activeSeconds returns the active time in seconds with one decimal.
 func (s State) activeSeconds() float64 { return math.Round(s.ActiveMS/100) / 10 }
 
+// modalities lists the modalities with evidence in the session, in the order of the schema.
 func (s State) modalities() []string {
 	out := []string{}
 	for _, mod := range features.Modalities() {

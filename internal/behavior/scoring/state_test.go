@@ -373,7 +373,7 @@ func FuzzTemplateUnmarshal(f *testing.F) {
 	})
 }
 
-// The earlier endpoints know no likely: under the cap of a recovery nobody's trust is stable.
+// The earlier endpoints do not distinguish likely: under the cap of a recovery no session is STABLE.
 func TestLegacyTrustObeysTheCap(t *testing.T) {
 	t.Parallel()
 	m := Default()

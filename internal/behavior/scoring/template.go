@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// DeviceClass is the kind of device a session runs on. Templates are bound to it and never matched across.
+// DeviceClass is the class of device of a session. Templates are never compared across classes.
 type DeviceClass string
 
 // The device classes.
@@ -19,35 +19,39 @@ const (
 	UnknownDevice DeviceClass = "unknown"
 )
 
-// SessionVector is one session merged: the means of its cells and how much they stand on. Counts are kept only as
-// powers of two, so that no text can be told from them.
+// SessionVector is one merged session: the means of its cells and their counts. Counts are rounded to powers of two, so that no text
+// can be inferred from them.
 type SessionVector struct {
 	Cells    features.Vector
 	Keys     int
 	ActiveMS float64
-	AtMS     int64 // when the session ended, Unix milliseconds
-	Adapted  bool  // taken in after enrolment
+	// When the session ended, Unix milliseconds.
+	AtMS int64
+	// Taken in after enrolment.
+	Adapted bool
 }
 
-// Template is what is kept of an enrolled person for one modality and device class. It holds no frame: means of
-// sessions, the model's posterior of the person, and coarse fingerprints that recognise replayed frames.
+// Template describes an enrolled person for one modality and device class. It contains no frames: means of sessions, the posterior of
+// the person, and coarse fingerprints that recognize replayed frames.
 type Template struct {
-	Modality      features.Modality
-	Device        DeviceClass
-	ModelVersion  string // version of the background it was learned with
+	Modality features.Modality
+	Device   DeviceClass
+	// Version of the background it was learned with.
+	ModelVersion  string
 	SchemaVersion string
 	Sessions      []SessionVector
-	Provisional   bool // claims are capped at likely
-	Adaptations   int
-	Limitations   []string
-	gallery       []fingerprint
-	posterior     posterior
+	// Claims are capped at likely.
+	Provisional bool
+	Adaptations int
+	Limitations []string
+	gallery     []fingerprint
+	posterior   posterior
 }
 
 // Templates are all templates of one subject.
 type Templates []Template
 
-// Find returns the template of a modality and device class, nil where there is none.
+// Find returns the template of a modality and device class; nil if there is none.
 func (ts Templates) Find(m features.Modality, d DeviceClass) *Template {
 	for i := range ts {
 		if ts[i].Modality == m && ts[i].Device == d {
@@ -57,23 +61,25 @@ func (ts Templates) Find(m features.Modality, d DeviceClass) *Template {
 	return nil
 }
 
-// SessionFrames are the accepted enrolment frames of one session, in order.
+// SessionFrames are the accepted enrollment frames of one session, in order.
 type SessionFrames struct {
-	AtMS   int64 // when the session ended, Unix milliseconds
+	// When the session ended, Unix milliseconds.
+	AtMS   int64
 	Frames []features.Frame
 }
 
-// ErrTooLittle is returned by Train where no modality has enough evidence for a template.
+// ErrTooLittle is returned by Train if no modality has enough evidence for a template.
 var ErrTooLittle = errors.New("scoring: too little evidence for a template")
 
-// TrainOptions says for which device class to train and whether to accept less than a full enrolment.
+// TrainOptions select the device class, and whether less than a full enrollment is accepted.
 type TrainOptions struct {
 	Device DeviceClass
-	Force  bool // train on any session with partial coverage; the template is provisional
+	// Train on any session with partial coverage; the template is provisional.
+	Force bool
 }
 
-// Train learns templates of every scored modality with enough evidence. Limitations name what weakens them. Where none
-// has enough it returns ErrTooLittle, with the limitations saying what is missing.
+// Train trains a template for every scored modality with enough evidence. Limitations name its weaknesses. If no modality has enough,
+// it returns ErrTooLittle, with limitations that name what is missing.
 func (m *Model) Train(sessions []SessionFrames, opt TrainOptions) (Templates, []string, error) {
 	var out Templates
 	limits := set{}
@@ -107,6 +113,8 @@ func (m *Model) Train(sessions []SessionFrames, opt TrainOptions) (Templates, []
 	return out, limits.list(), nil
 }
 
+// mergeSessions merges each session's frames into one vector, and returns the fingerprints of the frames for the detection
+// of replays. Sessions without evidence of the modality are omitted.
 func mergeSessions(bg *Background, mod features.Modality, sessions []SessionFrames) ([]SessionVector, []fingerprint) {
 	var out []SessionVector
 	var prints []fingerprint
@@ -135,7 +143,7 @@ func mergeSessions(bg *Background, mod features.Modality, sessions []SessionFram
 	return out, prints
 }
 
-// coarsen keeps counts as powers of two up to maxSessionCount.
+// coarsen rounds counts to powers of two up to maxSessionCount.
 func coarsen(v features.Vector) {
 	for i, n := range v.N {
 		if n > 0 {
@@ -144,6 +152,7 @@ func coarsen(v features.Vector) {
 	}
 }
 
+// latest returns the newest maxSessions sessions.
 func latest(sessions []SessionVector) []SessionVector {
 	if len(sessions) > maxSessions {
 		return sessions[len(sessions)-maxSessions:]
@@ -151,7 +160,7 @@ func latest(sessions []SessionVector) []SessionVector {
 	return sessions
 }
 
-// learn computes the posterior and names what is weak about the template.
+// learn computes the posterior and the weaknesses of the template.
 func (t *Template) learn(bg *Background) error {
 	all := make([]information, len(t.Sessions))
 	ok := true
@@ -169,7 +178,7 @@ func (t *Template) learn(bg *Background) error {
 	return nil
 }
 
-// weaknesses names what is weak: provisional, one session only, or sessions that do not fit the others.
+// weaknesses returns the limitations: provisional, one session only, or inconsistent sessions.
 func (t *Template) weaknesses(bg *Background, all []information) []string {
 	limits := set{}
 	if t.Provisional {
@@ -187,6 +196,7 @@ func (t *Template) weaknesses(bg *Background, all []information) []string {
 	return limits.list()
 }
 
+// inconsistent reports whether a session has a ratio below inconsistentSession against the posterior of the others.
 func (t *Template) inconsistent(bg *Background, all []information) bool {
 	for i := range all {
 		others := append(append([]information(nil), all[:i]...), all[i+1:]...)
@@ -200,6 +210,7 @@ func (t *Template) inconsistent(bg *Background, all []information) bool {
 // set is a small ordered set of codes.
 type set map[string]int
 
+// add appends the codes that the set does not contain yet.
 func (s set) add(codes ...string) {
 	for _, code := range codes {
 		if _, ok := s[code]; !ok {
@@ -208,6 +219,7 @@ func (s set) add(codes ...string) {
 	}
 }
 
+// list returns the codes in the order in which they were added; never nil.
 func (s set) list() []string {
 	out := make([]string, len(s))
 	for code, i := range s {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Trust states of the legacy endpoints. ENDED is the caller's: it knows when a session ends.
+// Trust states of the earlier endpoints. The state ENDED is set by the caller, which knows when a session ends.
 const (
 	TrustLearning = "LEARNING"
 	TrustStable   = "STABLE"
@@ -14,15 +14,15 @@ const (
 	TrustBroken   = "BROKEN"
 )
 
-// Trust is the legacy view of a session: score 0..1, 1 is the enrolled person, and a state.
+// Trust is the trust view of a session: a score from 0 to 1, 1 being the enrolled person, and a state.
 type Trust struct {
 	Score   float64
 	State   string
 	Reasons []string
 }
 
-// LegacyTrust derives the legacy view from a profile and the state it was made of. The score is the probability at even
-// prior odds, fitted on recordings; one half where nothing is known.
+// LegacyTrust derives the trust view from a profile and its state. The score is the probability at even prior odds, fitted on
+// recordings; one half without evidence.
 func LegacyTrust(s State, p Profile) Trust {
 	c := p.Claim(ClaimContinuity)
 	t := Trust{Score: .5, State: TrustWatch, Reasons: append([]string{}, c.ReasonCodes...)}
@@ -38,7 +38,7 @@ func LegacyTrust(s State, p Profile) Trust {
 	case c.Status == Insufficient:
 		t.State = TrustLearning
 	case (c.Status == Confirmed || c.Status == Likely) && slices.Contains(c.Limitations, ReasonRecoveryCap):
-		// The earlier endpoints tell likely and confirmed not apart: while claims are capped there is no trust to be stable.
+		// These endpoints do not distinguish likely from confirmed, so a subject with capped claims is never STABLE.
 		t.Score, t.Reasons = math.Min(t.Score, .5), append(t.Reasons, ReasonRecoveryCap)
 	case c.Status == Confirmed || c.Status == Likely:
 		t.State = TrustStable

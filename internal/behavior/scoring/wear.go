@@ -2,8 +2,8 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// wear lowers a trusted status by the activity since evidence last matched: a person who sat down since and does not type is
-// not the enrolled one on the word of what was typed before. Typing that matches undoes it.
+// wear lowers a trusted status by the activity since evidence last matched: someone else may have sat down who does not type.
+// Typing that matches restores it.
 func (a *assessment) wear(e *evidence, status Status) Status {
 	if status != Confirmed && status != Likely || a.opt.TypingOnly {
 		return status
@@ -25,8 +25,8 @@ func (a *assessment) wear(e *evidence, status Status) Status {
 	return Likely
 }
 
-// continuityAge is the age of the newest evidence that carries the claim: of what decided it, or of what could have. Keys
-// decide before the pointer does; scrolling, rhythm and a pointer without a template never do.
+// continuityAge returns the age of the newest evidence that carries the claim: of what decided it, or could have. Keys take precedence
+// over the pointer; scrolling, rhythm and a pointer without a template never count.
 func (a *assessment) continuityAge(e evidence) *int64 {
 	switch {
 	case e.byPointerAlone && e.pointed:
@@ -37,11 +37,12 @@ func (a *assessment) continuityAge(e evidence) *int64 {
 	return ageAt(a.now, a.newestScored())
 }
 
-// newestScored is when evidence last arrived that there is a template for; 0 where none has.
+// newestScored returns when evidence with a template last arrived; 0 for none.
 func (a *assessment) newestScored() int64 {
 	return max(a.scored(features.Keystroke, a.state.Keystroke), a.scored(features.Pointer, a.state.Pointer))
 }
 
+// scored returns when evidence of a window last arrived in Unix milliseconds, if a template for it exists; otherwise 0.
 func (a *assessment) scored(mod features.Modality, w window) int64 {
 	if !w.Scored || a.model.current(a.templates, mod, a.state.Device) == nil {
 		return 0

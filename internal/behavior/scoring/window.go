@@ -2,8 +2,7 @@ package scoring
 
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// chunk is the shortest evidence scored alone: frames merged until they hold chunkKeys keys or chunkActiveMS of pointer
-// use.
+// chunk is the shortest evidence scored alone: frames merged until they have chunkKeys keys or chunkActiveMS of pointer use.
 type chunk struct {
 	cells    features.Vector
 	Keys     int      `json:"keys"`
@@ -11,31 +10,41 @@ type chunk struct {
 	EndMS    int64    `json:"end_ms"`
 	Refs     []string `json:"refs,omitempty"`
 
-	BeganMS     int64 `json:"began_ms"`      // when its evidence began to arrive
-	BeganSpanMS int64 `json:"began_span_ms"` // how much unattributed activity there had been then
+	// When its evidence began to arrive.
+	BeganMS int64 `json:"began_ms"`
+	// How much unattributed activity there had been then.
+	BeganSpanMS int64 `json:"began_span_ms"`
 }
 
-// window is the recent evidence of one modality and what it scored.
+// window is the recent evidence of one modality with its ratios.
 type window struct {
-	chunks      []chunk
-	Aside       []aside   `json:"aside,omitempty"`  // chunks set aside by restarts
-	Shorts      []float64 `json:"shorts,omitempty"` // ratios of the last complete chunks, newest last
-	Long        float64   `json:"long"`
-	Scored      bool      `json:"scored"`
-	Restarted   bool      `json:"restarted,omitempty"` // the oldest chunk is one that did not match
-	WasOperator bool      `json:"was_operator"`        // the window once matched the enrolled person
-	FreshMS     int64     `json:"fresh_ms,omitempty"`  // when evidence that can carry a claim last arrived
-	MatchedMS   int64     `json:"matched_ms"`          // how much unattributed activity there had been before the newest chunk that matched
+	chunks []chunk
+	// Chunks set aside by restarts.
+	Aside []aside `json:"aside,omitempty"`
+	// Ratios of the last complete chunks, newest last.
+	Shorts []float64 `json:"shorts,omitempty"`
+	Long   float64   `json:"long"`
+	Scored bool      `json:"scored"`
+	// The oldest chunk is one that did not match.
+	Restarted bool `json:"restarted,omitempty"`
+	// The window once matched the enrolled person.
+	WasOperator bool `json:"was_operator"`
+	// When evidence that can carry a claim last arrived.
+	FreshMS int64 `json:"fresh_ms,omitempty"`
+	// How much unattributed activity there had been before the newest chunk that matched.
+	MatchedMS int64 `json:"matched_ms"`
 }
 
-// aside is a chunk a restart took out of the window: it still tells how much evidence there was.
+// aside is a chunk that a restart removed from the window; it still counts as evidence seen.
 type aside struct {
 	Keys  int   `json:"keys"`
 	EndMS int64 `json:"end_ms"`
 }
 
+// maxRefs is the number of frames listed per chunk in evidence_refs.
 const maxRefs = 4
 
+// complete reports whether a chunk has enough evidence to be scored alone.
 func complete(mod features.Modality, c chunk) bool {
 	if mod == features.Keystroke {
 		return c.Keys >= chunkKeys
@@ -43,6 +52,7 @@ func complete(mod features.Modality, c chunk) bool {
 	return c.ActiveMS >= chunkActiveMS
 }
 
+// keys returns the key presses in the window.
 func (w window) keys() int {
 	total := 0
 	for _, c := range w.chunks {
@@ -51,7 +61,7 @@ func (w window) keys() int {
 	return total
 }
 
-// seenKeys is the recent evidence, whether the window still stands on it or a restart has set it aside.
+// seenKeys returns the keys of the recent evidence, including chunks set aside by a restart.
 func (w window) seenKeys() int {
 	total := w.keys()
 	for _, a := range w.Aside {
@@ -60,7 +70,7 @@ func (w window) seenKeys() int {
 	return min(total, windowKeys)
 }
 
-// setAside takes the first n chunks out of the window.
+// setAside removes the first n chunks from the window.
 func (w window) setAside(n int) window {
 	out := append(make([]aside, 0, maxChunks+n), w.Aside...)
 	for _, c := range w.chunks[:n] {
@@ -71,6 +81,7 @@ func (w window) setAside(n int) window {
 	return w
 }
 
+// activeMS returns the active time in the window, in ms.
 func (w window) activeMS() float64 {
 	total := 0.0
 	for _, c := range w.chunks {
@@ -79,6 +90,7 @@ func (w window) activeMS() float64 {
 	return total
 }
 
+// merged returns the window's chunks as one vector.
 func (w window) merged(dim int) features.Vector {
 	out := features.NewVector(dim)
 	for _, c := range w.chunks {
@@ -87,7 +99,7 @@ func (w window) merged(dim int) features.Vector {
 	return out
 }
 
-// filled is how many kinds of cell the window holds.
+// filled returns the number of distinct cells in the window.
 func (w window) filled() int {
 	if len(w.chunks) == 0 {
 		return 0
@@ -104,6 +116,7 @@ func (w window) filled() int {
 	return kinds
 }
 
+// refs returns the ids of frames in the window, at most maxRefs per chunk.
 func (w window) refs() []string {
 	var out []string
 	for _, c := range w.chunks {
@@ -112,7 +125,7 @@ func (w window) refs() []string {
 	return out
 }
 
-// short is the ratio of the last complete chunk.
+// short returns the ratio of the last complete chunk.
 func (w window) short() (float64, bool) {
 	if len(w.Shorts) == 0 {
 		return 0, false
@@ -120,7 +133,7 @@ func (w window) short() (float64, bool) {
 	return w.Shorts[len(w.Shorts)-1], true
 }
 
-// revocations counts how many of the last complete chunks fell below revokeLLR.
+// revocations counts how many of the last complete chunks are below revokeLLR.
 func (w window) revocations() int {
 	n := 0
 	for _, s := range w.Shorts {
@@ -131,8 +144,8 @@ func (w window) revocations() int {
 	return n
 }
 
-// push merges a block into the window and reports whether it completed a chunk. The window it starts from is not
-// changed: chunks are copied where they are written.
+// push merges a block into the window and reports whether it completed a chunk. The receiver is not modified: chunks are copied before
+// they are written.
 func (w window) push(mod features.Modality, b features.Block, at moment, ref string) (window, bool) {
 	chunks := append(make([]chunk, 0, maxChunks+1), w.chunks...)
 	last := len(chunks) - 1
@@ -161,7 +174,7 @@ func (w window) push(mod features.Modality, b features.Block, at moment, ref str
 	return w, false
 }
 
-// trim keeps a window to its size. What is out of time is gone before: see aged.
+// trim limits a window's size. Chunks that are too old are removed earlier, by aged.
 func trim(mod features.Modality, chunks []chunk) []chunk {
 	w := window{chunks: chunks}
 	for len(w.chunks) > 1 {
@@ -176,8 +189,8 @@ func trim(mod features.Modality, chunks []chunk) []chunk {
 	return w.chunks
 }
 
-// score rates the window against a template after a push. A keystroke chunk that does not match on its own restarts the
-// window there: what came before says nothing about who types now.
+// score scores the window against a template after a push. A keystroke chunk that does not match by itself restarts the window:
+// earlier evidence does not tell who types now.
 func (w window) score(bg *Background, t *Template, completed bool) window {
 	if bg == nil || t == nil {
 		w.Scored = false
@@ -205,8 +218,8 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 	return w
 }
 
-// forgive drops the chunk a window was restarted at once what came after it would confirm a session of its own: one odd
-// passage must not weigh on its person for the rest of the day.
+// forgive removes the chunk at which a window was restarted, as soon as the evidence after it would confirm a session by itself. One
+// unusual passage must not count against the person all day.
 func (w window) forgive(bg *Background, t *Template) window {
 	if !w.Restarted || len(w.chunks) < 2 {
 		return w

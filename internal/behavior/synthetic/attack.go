@@ -8,16 +8,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Attack is a program that types the keys of a recorded text with times of its own making.
+// Attack is a program that types the keys of a recorded text with generated times.
 type Attack struct {
-	Name     string
-	Informed bool // uses the timing of digraphs, so that content-blind tests cannot tell it
-	Victim   bool // uses statistics of the victim
-	Make     func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent
+	Name string
+	// Uses the timing of digraphs, which content-blind tests cannot detect.
+	Informed bool
+	// Uses statistics of the victim.
+	Victim bool
+	Make   func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent
 }
 
-// Attacks lists the generators from naive to informed by the victim's own statistics. Each is given a recording of the
-// victim typing the text: the naive ones take only the keys from it.
+// Attacks returns the generators, from naive ones to those that use the victim's own statistics. Each receives a recording of the
+// victim typing the text; the naive ones use only its keys.
 func Attacks() []Attack {
 	return []Attack{
 		{"constant", false, false, timed(func(*rand.Rand) float64 { return 100 }, func(*rand.Rand) float64 { return 40 })},
@@ -36,26 +38,30 @@ func Attacks() []Attack {
 	}
 }
 
-// Replay plays a recording again with Gaussian jitter on every time.
+// Replay returns the attack that repeats a recording with Gaussian jitter, in ms, on every time.
 func Replay(jitterMS float64) Attack {
 	return Attack{fmt.Sprintf("replay with %g ms jitter", jitterMS), true, true, jittered(jitterMS)}
 }
 
+// sampler draws one value, such as a time in ms.
 type sampler func(*rand.Rand) float64
 
+// gauss samples a normal distribution.
 func gauss(mean, sd float64) sampler {
 	return func(r *rand.Rand) float64 { return mean + sd*r.NormFloat64() }
 }
 
+// uniform samples the range from lo to hi.
 func uniform(lo, hi float64) sampler {
 	return func(r *rand.Rand) float64 { return lo + (hi-lo)*r.Float64() }
 }
 
+// lognormal samples exp of a normal distribution; mean and sd are of the logarithm.
 func lognormal(mean, sd float64) sampler {
 	return func(r *rand.Rand) float64 { return math.Exp(mean + sd*r.NormFloat64()) }
 }
 
-// retime lays new press-press times and holds under the keys of a text.
+// retime replaces the press-press times and holds of a text.
 func retime(text []features.KeyEvent, interval, hold func(i int) float64) []features.KeyEvent {
 	out := make([]features.KeyEvent, len(text))
 	at := 0.0
@@ -69,12 +75,14 @@ func retime(text []features.KeyEvent, interval, hold func(i int) float64) []feat
 	return out
 }
 
+// timed generates times that are independent of the keys.
 func timed(interval, hold sampler) func(*rand.Rand, []features.KeyEvent) []features.KeyEvent {
 	return func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 		return retime(text, func(int) float64 { return math.Max(interval(rng), 1) }, func(int) float64 { return hold(rng) })
 	}
 }
 
+// series returns the press-press times and holds of a text, in ms.
 func series(text []features.KeyEvent) (intervals, holds []float64) {
 	for i, ev := range text {
 		holds = append(holds, math.Max(ev.Release-ev.Press, 1))
@@ -85,6 +93,7 @@ func series(text []features.KeyEvent) (intervals, holds []float64) {
 	return intervals, holds
 }
 
+// logMoments returns the mean and the standard deviation of the logarithms.
 func logMoments(v []float64) (mean, sd float64) {
 	for _, x := range v {
 		mean += math.Log(x) / float64(len(v))
@@ -96,6 +105,7 @@ func logMoments(v []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd)
 }
 
+// victimMoments draws times from log-normal distributions with the victim's mean and deviation.
 func victimMoments(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	intervals, holds := series(text)
 	im, is := logMoments(intervals)
@@ -103,6 +113,7 @@ func victimMoments(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent
 	return timed(lognormal(im, is), lognormal(hm, hs))(rng, text)
 }
 
+// shuffled permutes the victim's own times among the keys.
 func shuffled(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	intervals, holds := series(text)
 	rng.Shuffle(len(intervals), func(i, j int) { intervals[i], intervals[j] = intervals[j], intervals[i] })
@@ -110,6 +121,7 @@ func shuffled(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	return retime(text, func(i int) float64 { return intervals[i] }, func(i int) float64 { return holds[i] })
 }
 
+// populationDigraphs uses the population's mean times for each digraph, with noise.
 func populationDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	return retime(text,
 		func(i int) float64 {
@@ -122,8 +134,8 @@ func populationDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.Key
 		})
 }
 
-// victimDigraphs knows the population's digraph times and shifts them by the victim's mean in each transition class and
-// key group: the best a program can do with the very statistics a template holds.
+// victimDigraphs shifts the population's digraph times by the victim's mean in each transition class and key group. It is the
+// strongest attack that the statistics in a template permit.
 func victimDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	shift, count := map[string]float64{}, map[string]float64{}
 	note := func(name string, residual float64) {
@@ -150,6 +162,7 @@ func victimDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEven
 		})
 }
 
+// jittered adds Gaussian noise to every time and keeps the order of presses.
 func jittered(ms float64) func(*rand.Rand, []features.KeyEvent) []features.KeyEvent {
 	return func(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 		intervals, holds := series(text)

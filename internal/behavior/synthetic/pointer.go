@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// PointerUser is a made-up person who moves a pointer: minimum-jerk strokes with curvature, tremor and pauses of the
-// person's own.
+// PointerUser is a generated person who moves a pointer: minimum-jerk strokes (Flash and Hogan, 1985) with curvature, tremor and
+// pauses of the person's own.
 type PointerUser struct {
 	rng                         *rand.Rand
 	speed, curve, tremor, pause float64
@@ -17,7 +17,7 @@ type PointerUser struct {
 	at, x, y                    float64
 }
 
-// NewPointerUser draws a person.
+// NewPointerUser draws a person from the seed.
 func NewPointerUser(seed uint64) *PointerUser {
 	rng := rand.New(rand.NewPCG(seed, 0x9015))
 	return &PointerUser{rng: rng, speed: math.Exp(.45 * rng.NormFloat64()), curve: .12 * rng.NormFloat64(), tremor: .2 + .4*rng.Float64(), unsteady: .03 + .05*rng.Float64(),
@@ -25,7 +25,7 @@ func NewPointerUser(seed uint64) *PointerUser {
 		at: 1000, x: 600, y: 400}
 }
 
-// Move moves and clicks for at least ms milliseconds and returns the events, times going on from the last call.
+// Move moves and clicks for at least ms milliseconds and returns the events. Times continue from the last call.
 func (p *PointerUser) Move(ms float64) []features.PointerEvent {
 	var out []features.PointerEvent
 	end := p.at + ms
@@ -39,6 +39,7 @@ func (p *PointerUser) Move(ms float64) []features.PointerEvent {
 	return out
 }
 
+// stroke moves to a random target and corrects the position once or twice.
 func (p *PointerUser) stroke() []features.PointerEvent {
 	out := p.reach(1200*p.rng.Float64(), 800*p.rng.Float64())
 	for range 1 + p.rng.IntN(2) {
@@ -48,8 +49,8 @@ func (p *PointerUser) stroke() []features.PointerEvent {
 	return out
 }
 
-// reach is one ballistic movement: fast in the middle, slow at its ends, bent, with a hand's unsteadiness. Like a browser
-// it tells only of whole pixels that change, so slow movement gives rare events.
+// reach generates one ballistic movement: fast in the middle, slow at its ends, curved, with tremor. Like a browser it reports only
+// changes of whole pixels, so slow movement yields few events.
 func (p *PointerUser) reach(tx, ty float64) []features.PointerEvent {
 	dx, dy := tx-p.x, ty-p.y
 	distance := math.Hypot(dx, dy)
@@ -74,6 +75,7 @@ func (p *PointerUser) reach(tx, ty float64) []features.PointerEvent {
 	return out
 }
 
+// press clicks at the current position.
 func (p *PointerUser) press() []features.PointerEvent {
 	p.at += 60 + 60*p.rng.ExpFloat64()
 	down := features.PointerEvent{T: math.Round(p.at), X: math.Round(p.x), Y: math.Round(p.y), Kind: features.PointerPress}
@@ -83,7 +85,7 @@ func (p *PointerUser) press() []features.PointerEvent {
 	return []features.PointerEvent{down, up}
 }
 
-// ScriptedPointer moves the way simple scripts do: straight, one pixel a step, evenly timed.
+// ScriptedPointer moves like a simple script: straight, one pixel per step, at constant intervals.
 func ScriptedPointer(seed uint64, events int) []features.PointerEvent {
 	rng := rand.New(rand.NewPCG(seed, 0xb07))
 	out := make([]features.PointerEvent, 0, events)
@@ -104,8 +106,8 @@ type PointerAttack struct {
 	Make func(rng *rand.Rand, ms float64) []features.PointerEvent
 }
 
-// PointerAttacks lists generators from naive to made to look human: straight lines, curves with easing, with jitter, and
-// the wind and gravity model that automation tools use.
+// PointerAttacks returns generators from naive to human-like: straight lines, curves with easing, with jitter, and the
+// wind-and-gravity model (WindMouse) that automation tools use.
 func PointerAttacks() []PointerAttack {
 	return []PointerAttack{
 		{"one pixel a step", func(rng *rand.Rand, ms float64) []features.PointerEvent {
@@ -119,9 +121,10 @@ func PointerAttacks() []PointerAttack {
 	}
 }
 
+// ease is the smoothstep function on 0 to 1.
 func ease(u float64) float64 { return u * u * (3 - 2*u) }
 
-// curved moves along quadratic curves with a bend of a share of the distance, at 60 events a second.
+// curved moves along quadratic curves with a bend of a share of the distance, at 60 events per second.
 func curved(bend float64, pace func(float64) float64, jitter float64) func(*rand.Rand, float64) []features.PointerEvent {
 	return func(rng *rand.Rand, ms float64) []features.PointerEvent {
 		var out []features.PointerEvent
@@ -144,7 +147,7 @@ func curved(bend float64, pace func(float64) float64, jitter float64) func(*rand
 	}
 }
 
-// windMouse pulls the pointer to its target by gravity while a random wind pushes it about.
+// windMouse pulls the pointer to its target by gravity while a random wind deflects it.
 func windMouse(rng *rand.Rand, ms float64) []features.PointerEvent {
 	const gravity, wind, near, fastest = 9.0, 3.0, 12.0, 15.0
 	var out []features.PointerEvent

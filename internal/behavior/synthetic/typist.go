@@ -10,13 +10,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// Typist is a made-up person who types.
+// Typist is a generated person who types.
 type Typist struct {
-	rng    *rand.Rand
-	offset []float64 // how the person differs from the population, by keystroke cell
-	today  []float64 // how today differs from the person's usual
-	errors float64   // share of words with a correction
-	at     float64   // ms
+	rng *rand.Rand
+	// How the person differs from the population, by keystroke cell.
+	offset []float64
+	// How today differs from the person's usual.
+	today []float64
+	// Share of words with a correction.
+	errors float64
+	at     float64 // ms
 }
 
 // NewTypist draws a person from the embedded background.
@@ -29,7 +32,7 @@ func NewTypist(seed uint64) *Typist {
 	return t
 }
 
-// NewDay changes how the person types today, as a new session on another day does.
+// NewDay changes how the person types today, like a session on another day.
 func (t *Typist) NewDay() {
 	bg := scoring.Default().Background(features.Keystroke)
 	within := draw(t.rng, bg.Within, bg.Dim(), 1)
@@ -41,8 +44,8 @@ func (t *Typist) NewDay() {
 	t.at = 1000
 }
 
-// Towards is the person after drifting the share (0 to 1) of the way to another's typing: a slow attack on a template that
-// adapts. It has days and errors of its own.
+// Towards returns the person after drifting by share (0 to 1) towards another's typing: a slow attack on a template that adapts.
+// The days and errors of the result are its own.
 func (t *Typist) Towards(other *Typist, share float64) *Typist {
 	out := &Typist{rng: t.rng, offset: make([]float64, len(t.offset)), errors: t.errors + share*(other.errors-t.errors)}
 	for i := range out.offset {
@@ -52,7 +55,7 @@ func (t *Typist) Towards(other *Typist, share float64) *Typist {
 	return out
 }
 
-// draw samples N(0, scale * S) for a covariance given as lower triangle.
+// draw samples N(0, scale * S) for a covariance S given as lower triangle.
 func draw(rng *rand.Rand, triangle []float64, n int, scale float64) []float64 {
 	sym := mat.NewSymDense(n, nil)
 	at := 0
@@ -77,11 +80,12 @@ func draw(rng *rand.Rand, triangle []float64, n int, scale float64) []float64 {
 	return out.RawVector().Data
 }
 
+// words are the vocabulary of the generated sentences.
 var words = []string{"the", "quick", "transfer", "of", "ten", "thousand", "will", "be", "sent", "today", "please", "confirm",
 	"that", "account", "number", "and", "name", "are", "right", "before", "you", "go", "on", "with", "this", "payment",
 	"thank", "your", "for", "being", "careful", "about", "what", "we", "ask", "here", "it", "is", "just", "last", "question"}
 
-// Type types at least n keys of made-up sentences and returns the presses, times going on from the last call.
+// Type types at least n keys of generated sentences and returns the presses. Times continue from the last call.
 func (t *Typist) Type(n int) []features.KeyEvent {
 	var names []string
 	for len(names) < n {
@@ -90,6 +94,7 @@ func (t *Typist) Type(n int) []features.KeyEvent {
 	return t.Keys(names)
 }
 
+// word returns the keys of a random word, now and then with a corrected error.
 func (t *Typist) word() []string {
 	var out []string
 	word := words[t.rng.IntN(len(words))]
@@ -108,7 +113,7 @@ func (t *Typist) word() []string {
 	return append(out, "space")
 }
 
-// Keys types the named keys.
+// Keys types the named keys and returns the presses.
 func (t *Typist) Keys(names []string) []features.KeyEvent {
 	out := make([]features.KeyEvent, len(names))
 	for i, name := range names {
@@ -123,6 +128,7 @@ func (t *Typist) Keys(names []string) []features.KeyEvent {
 	return out
 }
 
+// cell returns the person's offset of today in one keystroke cell.
 func (t *Typist) cell(i int) float64 {
 	if i < 0 {
 		return 0
@@ -131,12 +137,13 @@ func (t *Typist) cell(i int) float64 {
 	return bg.Mu[i] + t.offset[i] + t.today[i]
 }
 
+// hold draws the time in ms for which a key is held.
 func (t *Typist) hold(name string) float64 {
 	mean, group := features.KeyMean(name)
 	return math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "h:"+group)) + .2*t.rng.NormFloat64())
 }
 
-// interval is log-normal with a tail to the right, as people's are, and now and then a pause to think.
+// interval draws a press-press time in ms: log-normal with a tail to the right, as people's are, with occasional pauses.
 func (t *Typist) interval(a, b string) float64 {
 	mean, class := features.TransitionMean(a, b)
 	z := .24*t.rng.NormFloat64() + .22*(t.rng.ExpFloat64()-1)
@@ -147,7 +154,7 @@ func (t *Typist) interval(a, b string) float64 {
 	return math.Max(ms, 15)
 }
 
-// Frame types about n keys and extracts the frame a collector would send.
+// Frame types about n keys and extracts the frame that a collector would send.
 func (t *Typist) Frame(n int) features.Frame {
 	return features.Extract(features.Raw{Keys: t.Type(n), ClockMS: 1})
 }

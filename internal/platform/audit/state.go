@@ -56,6 +56,7 @@ type reconciliation struct {
 // full reports whether the limit of findings is reached.
 func (r *reconciliation) full() bool { return len(r.findings) >= maxFindings }
 
+// found adds a finding, up to the limit.
 func (r *reconciliation) found(f Finding) {
 	if !r.full() {
 		r.findings = append(r.findings, f)
@@ -173,6 +174,7 @@ type comparison struct {
 	findings []Finding
 }
 
+// add adds a finding about a field of the resource.
 func (c *comparison) add(k Kind, field, wanted, found, detail string) {
 	c.findings = append(c.findings, Finding{Kind: k, Event: c.event, Target: c.target, Field: field, Wanted: wanted, Found: found, Detail: detail})
 }

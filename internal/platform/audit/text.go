@@ -71,6 +71,7 @@ type printer struct {
 	policy string
 }
 
+// line prints one line with two spaces per level of indentation.
 func (p *printer) line(indent int, format string, args ...any) {
 	if p.err == nil {
 		text := strings.TrimRight(strings.Repeat("  ", indent)+fmt.Sprintf(format, args...), " ")
@@ -164,6 +165,7 @@ func (p *printer) explanation(raw json.RawMessage) {
 	}
 }
 
+// evidence prints the profile of a decision and its claims.
 func (p *printer) evidence(e Evidence) {
 	p.line(1, "Evidence: coverage %s, %d windows, %.1f active seconds, %s; session %s; model %s", e.Coverage, e.Windows, e.Active,
 		list(e.Modalities), value(e.Session), or(e.Model, "-"))
@@ -175,6 +177,7 @@ func (p *printer) evidence(e Evidence) {
 	}
 }
 
+// challenge prints the step-up and what the person was shown.
 func (p *printer) challenge(c Challenge) {
 	p.line(1, "Challenge %s: %s", c.ID, c.Status)
 	p.line(2, "settled %s, method %s, strength %s, %d refused attempts, would expire %s", value(c.SettledAt), value(c.Method), value(c.Strength),

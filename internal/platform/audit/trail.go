@@ -249,6 +249,7 @@ func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Even
 	return out, err
 }
 
+// decisionOf assembles one decision of the chain from its rows.
 func decisionOf(a models.Authorization, rows store.Trail, now time.Time) Decision {
 	d := Decision{
 		ID: a.ID, Parent: a.ParentID, At: apitime.Time(a.DecidedAt), Decision: a.Decision, Mode: string(a.Mode), ReasonCodes: a.ReasonCodes,
@@ -284,6 +285,7 @@ func evidenceOf(a models.Authorization) Evidence {
 	return e
 }
 
+// policyOf returns the policy version of a decision; its text is null if the version is not stored.
 func policyOf(a models.Authorization, versions []models.PolicyVersion) Policy {
 	p := Policy{Version: a.PolicyVersion, ContentHash: a.PolicyHash, Requirements: document(nil)}
 	for _, v := range versions {
@@ -302,6 +304,7 @@ func asOf(status, waiting string, until, now time.Time) string {
 	return status
 }
 
+// holdOf returns a hold with its reviews, and its status as of now.
 func holdOf(h models.Hold, reviews []models.Review, now time.Time) *Hold {
 	out := &Hold{Status: asOf(string(h.Status), string(models.HoldPending), h.DueAt, now), OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt), Required: h.ApprovalsRequired,
 		ResolvedAt: apitime.OptionalTime(h.ResolvedAt), ResolvedBy: h.ResolvedBy, Child: h.ChildAuthorizationID, Reviews: []Review{}}
@@ -313,6 +316,7 @@ func holdOf(h models.Hold, reviews []models.Review, now time.Time) *Hold {
 	return out
 }
 
+// document returns a stored document as it is; null if there is none.
 func document(raw models.JSON) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")

@@ -29,6 +29,7 @@ type writer struct {
 	out []byte
 }
 
+// value writes the value at the current position.
 func (w *writer) value() error {
 	switch c := w.in[w.at]; c {
 	case '{':
@@ -54,6 +55,7 @@ func (w *writer) copy(n int) {
 	w.at += n
 }
 
+// array writes the items of an array in their order.
 func (w *writer) array() error {
 	w.copy(1)
 	for w.in[w.at] != ']' {

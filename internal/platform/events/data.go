@@ -2,7 +2,7 @@ package events
 
 import "github.com/countersign-dev/countersign/internal/platform/canonical"
 
-// Data is what an event of one type carries beside the envelope (scope, time, actor, subject, action, authorization,
+// Data holds the fields of one type of event beside the envelope (scope, time, actor, subject, action, authorization,
 // decision). Each type has a struct of its own, so an event cannot carry the data of another type. The struct is the only
 // definition of the type's fields: the JSON Schema in the catalogue is generated from it.
 //

@@ -35,7 +35,7 @@ type EnvironmentResearchChangedData struct {
 	Change
 }
 
-// CredentialCreatedData names an API key, never its secret. Scope is what the key may do.
+// CredentialCreatedData names an API key, never its secret. Scope is the key's permission.
 type CredentialCreatedData struct {
 	Credential string `json:"credential"`
 	Scope      string `json:"scope"`

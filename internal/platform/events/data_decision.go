@@ -103,7 +103,7 @@ type HoldExpiredData struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// OutcomeReportedData is what the relying party reported of an authorization.
+// OutcomeReportedData has the outcome that the relying party reported.
 type OutcomeReportedData struct {
 	Outcome string `json:"outcome"`
 }

@@ -83,6 +83,7 @@ func Row(e Entry) (models.Event, error) {
 	return row, err
 }
 
+// check returns an error if a required field is missing or the type is unknown.
 func (e Entry) check() error {
 	switch {
 	case e.Data == nil:

@@ -133,6 +133,7 @@ func conforms(t Type, raw []byte) error {
 // schemas caches compiled schemas: Type -> *jsonschema.Schema.
 var schemas sync.Map
 
+// compiled returns the compiled schema of a type, from the cache after the first call.
 func compiled(t Type) (*jsonschema.Schema, error) {
 	if s, ok := schemas.Load(t); ok {
 		return s.(*jsonschema.Schema), nil

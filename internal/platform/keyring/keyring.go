@@ -117,6 +117,7 @@ func (k *Keyring) LogValue() slog.Value { return slog.StringValue(k.String()) }
 // MarshalText redacts the keyring in JSON and other text encodings.
 func (k *Keyring) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// find returns the key with the id of a header; nil if it is not configured.
 func (k *Keyring) find(id []byte) *master {
 	for _, m := range k.masters {
 		if subtle.ConstantTimeCompare(m.id[:], id) == 1 {
@@ -143,6 +144,7 @@ func decodeKey(s string) ([]byte, error) {
 	return nil, errors.New("neither base64 nor hex")
 }
 
+// newMaster checks a key and derives its id.
 func newMaster(key []byte) (*master, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("is %d bytes long, %d are needed", len(key), KeySize)
@@ -168,6 +170,7 @@ func (m *master) derive(info string, size int) []byte {
 	return out
 }
 
+// aead returns the cipher of a purpose, derived once.
 func (m *master) aead(purpose string) (cipher.AEAD, error) {
 	if cached, ok := m.subkeys.Load("seal:" + purpose); ok {
 		return cached.(cipher.AEAD), nil

@@ -74,7 +74,7 @@ func (k *Keyring) OpenTo(dst []byte, purpose string, sealed, aad []byte) ([]byte
 }
 
 // SealedByActive reports whether sealed was made under the active key; a value for which it is false is due to be
-// opened and sealed again before its key is taken away.
+// opened and sealed again before its key is removed.
 func (k *Keyring) SealedByActive(sealed []byte) bool {
 	return len(sealed) >= headerSize && sealed[0] == sealVersion && bytes.Equal(sealed[1:headerSize], k.masters[0].id[:])
 }

@@ -82,6 +82,7 @@ func inUse(rows []models.MasterKey) []models.MasterKey {
 	return out
 }
 
+// compare returns a Mismatch unless every recorded key is held.
 func compare(recorded []models.MasterKey, held []keyring.Fingerprint) error {
 	m := &Mismatch{Setting: Setting}
 	for _, f := range held {

@@ -20,6 +20,7 @@ type lane struct {
 	done chan int64 // rows to delete
 }
 
+// newLane prepares a lane with all its workers idle.
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
 	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), wake: wake}
 	for topic := range l.Handlers {

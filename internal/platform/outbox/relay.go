@@ -74,6 +74,7 @@ func (r *Relay) Run(ctx context.Context) {
 	running.Wait()
 }
 
+// signal wakes a lane; it does nothing if the lane is already due to wake up.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -31,6 +31,7 @@ type Field struct {
 	Type string `json:"type"`
 }
 
+// Error returns code, detail and cause for the log. It is never shown to the caller.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Detail, e.Cause)

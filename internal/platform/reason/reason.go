@@ -64,6 +64,7 @@ func Lookup(code Code) (Entry, bool) {
 	return catalogue[i], true
 }
 
+// build joins the lists and sorts them by kind and code.
 func build(lists ...[]Entry) []Entry {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Entry) int {

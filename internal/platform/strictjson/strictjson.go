@@ -102,11 +102,13 @@ type fault struct {
 	path   []any
 }
 
+// at adds a key or an index to the path of the fault.
 func (f *fault) at(step any) *fault {
 	f.path = append(f.path, step)
 	return f
 }
 
+// err converts the fault to the exported error.
 func (f *fault) err() error {
 	if f.typ == "" {
 		return &SyntaxError{Offset: f.offset, Msg: f.msg}
@@ -115,10 +117,13 @@ func (f *fault) err() error {
 	return &ValueError{Loc: f.path, Offset: f.offset, Msg: f.msg, Type: f.typ}
 }
 
+// syntax returns a fault of the grammar at the current position.
 func (d *decoder) syntax(msg string) *fault { return &fault{offset: d.pos, msg: msg} }
 
+// refuse returns a fault of the value at the current position.
 func (d *decoder) refuse(typ, msg string) *fault { return &fault{offset: d.pos, typ: typ, msg: msg} }
 
+// document reads the one value of the body and requires that nothing follows it.
 func (d *decoder) document() (any, *fault) {
 	d.space()
 	if d.pos == len(d.text) {
@@ -174,6 +179,7 @@ func (d *decoder) value() (any, *fault) {
 	}
 }
 
+// literal reads true, false or null.
 func (d *decoder) literal(word string) *fault {
 	if !strings.HasPrefix(d.text[d.pos:], word) {
 		return d.syntax("a value is expected")
@@ -253,6 +259,7 @@ func (d *decoder) member(members map[string]any) *fault {
 	return nil
 }
 
+// array reads an array. Its items are collected in a shared slice and copied once their number is known.
 func (d *decoder) array() (any, *fault) {
 	d.pos++
 	d.space()

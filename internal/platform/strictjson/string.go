@@ -67,6 +67,7 @@ func (d *decoder) escape() (rune, *fault) {
 	return rune("\"\\/\b\f\n\r\t"[i]), nil
 }
 
+// unicodeEscape reads \uXXXX, and the second half if it is the first half of a surrogate pair.
 func (d *decoder) unicodeEscape() (rune, *fault) {
 	r, ok := hex4(d.text[d.pos:])
 	switch {

@@ -20,7 +20,7 @@ type Filter struct {
 	Action  string
 }
 
-// ResyncType is the type of the message that tells a client that missed events cannot be sent: it should read the activity list.
+// ResyncType is the type of the message by which a client learns that missed events cannot be sent: it should read the activity list.
 const ResyncType = "resync"
 
 // resyncMessage has no id, so a client keeps the id of the last event that it received.
