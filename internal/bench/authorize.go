@@ -24,22 +24,23 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// clients is how many ask at once in a closed loop: of the API as of the database.
+// clients is the number of concurrent clients in a closed loop, of the API and of the
+// database alike.
 const clients = 8
 
-// subjects is over how many people a load is spread.
+// subjects is the number of subjects that a load is spread over.
 const subjects = 64
 
-// openRate is the rate of the open loop, requests a second.
+// openRate is the rate of the open loop, in requests a second.
 const openRate = 300
 
-// openClients bounds what may be under way in an open loop.
+// openClients bounds the requests in flight in an open loop.
 const openClients = 256
 
-// trusting allows whom there is fresh evidence of.
+// trusting is a policy that allows a subject with fresh evidence.
 var trusting = countersign.PolicyRequirements{CoverageMin: "partial", FreshnessMaxMS: 3_600_000}
 
-// authorize measures allow in enforce mode, proof and all, beside its own SQL.
+// authorize measures allow in enforce mode, including the proof, compared with its SQL.
 func authorize(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
@@ -58,24 +59,27 @@ func authorize(ctx context.Context, b *bench) error {
 	return b.beside(ctx, "authorize", "authorize, allow and proof", "authorizations", api, plain)
 }
 
+// reasons finds the part of a response that explains a decision.
 var reasons = regexp.MustCompile(`"decision":"[a-z]*"|"reason_codes":\[.*?\]`)
 
-// allowed authorizes and wants a proof.
+// allowed authorizes and returns an error unless the decision is allow with a proof. It
+// searches the bytes and does not decode them, because it runs once per request of a load.
 func (b *bench) allowed(body []byte) error {
 	a, err := b.server.Do("POST", "/api/v1/authorize", body)
 	switch {
 	case err != nil:
 		return err
 	case a.Status != 200:
-		return fmt.Errorf("answered %d: %s", a.Status, a.Body)
+		return fmt.Errorf("returned status %d: %s", a.Status, a.Body)
 	case !bytes.Contains(a.Body, []byte(`"decision":"allow"`)) || !bytes.Contains(a.Body, []byte(`"proof":"ey`)):
 		return fmt.Errorf("not allowed, or without a proof: %s", reasons.Find(a.Body))
 	}
 	return nil
 }
 
-// beside measures an API path and its SQL in turn, in a closed and in an open loop, and judges. Each of either adds a row
-// to the table.
+// beside measures an API path and its SQL in turn, in a closed and in an open loop, and
+// compares the figures with the targets. Each request of either side must add one row to
+// the table, which is checked at the end.
 func (b *bench) beside(ctx context.Context, part, what, table string, api loadgen.Work, plain *bare) error {
 	before, err := plain.count(ctx, table)
 	if err != nil {
@@ -113,7 +117,7 @@ func (b *bench) beside(ctx context.Context, part, what, table string, api loadge
 	return err
 }
 
-// inside is the service's own code on the rig's database, with every statement recorded.
+// inside holds the service's own code on the rig's database, with every statement recorded.
 type inside struct {
 	store     *store.Store
 	principal identity.Principal
@@ -122,6 +126,7 @@ type inside struct {
 	proofs    *signing.Service
 }
 
+// inside opens the services with a recorder as their tracer. The caller closes the store.
 func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	keys, err := keyring.Parse(b.rig.MasterKey)
 	if err != nil {
@@ -146,6 +151,7 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	}, nil
 }
 
+// authorize makes the decision that the API would make for the body.
 func (in *inside) authorize(ctx context.Context, body []byte) error {
 	var r authorization.Request
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -155,7 +161,8 @@ func (in *inside) authorize(ctx context.Context, body []byte) error {
 	return err
 }
 
-// bare records what n requests send, one for each of the people or sessions, and makes of it what sends the same again.
+// bare records the statements of n requests, one for each subject or session, and returns
+// what sends the same statements again.
 func (b *bench) bare(ctx context.Context, n int, do func(ctx context.Context, in *inside, i int) error) (*bare, error) {
 	r := &recorder{}
 	in, err := b.inside(ctx, r)
@@ -183,5 +190,5 @@ func (b *bench) bare(ctx context.Context, n int, do func(ctx context.Context, in
 	return plain, nil
 }
 
-// poolSize is how many connections the service has by default.
+// poolSize is the number of connections that the service has by default.
 const poolSize = 16

@@ -15,24 +15,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 )
 
-// statement is one statement as the service sent it.
+// statement is one SQL statement as the service sent it.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// transaction is what one request sent, in order, its begin and commit included where it had them.
+// transaction lists what one request sent, in order, including begin and commit if it had
+// them.
 type transaction []statement
 
-// recorder is a tracer that keeps the statements of the contexts it is told to.
+// recorder is a pgx tracer that records the statements of marked contexts.
 type recorder struct {
 	mu   sync.Mutex
 	sent transaction
 }
 
+// recording is the context key that marks a request to record.
 type recording struct{}
 
-// TraceQueryStart keeps the statement where its context is recorded.
+// TraceQueryStart records the statement if its context is marked. Arguments are copied,
+// because the service reuses their memory.
 func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if ctx.Value(recording{}) != nil {
 		r.mu.Lock()
@@ -48,23 +51,23 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 	return ctx
 }
 
-// TraceBatchStart has nothing to do.
+// TraceBatchStart implements pgx.BatchTracer.
 func (r *recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	return ctx
 }
 
-// TraceBatchQuery keeps a statement that was sent along with others.
+// TraceBatchQuery records a statement of a batch.
 func (r *recorder) TraceBatchQuery(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchQueryData) {
 	r.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: data.SQL, Args: data.Args})
 }
 
-// TraceBatchEnd has nothing to do.
+// TraceBatchEnd implements pgx.BatchTracer.
 func (r *recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// TraceQueryEnd has nothing to do.
+// TraceQueryEnd implements pgx.QueryTracer.
 func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// record answers what do sends through connections that the recorder traces.
+// record returns the statements that do sends over connections that the recorder traces.
 func (r *recorder) record(ctx context.Context, do func(ctx context.Context) error) (transaction, error) {
 	r.mu.Lock()
 	r.sent = nil
@@ -75,8 +78,8 @@ func (r *recorder) record(ctx context.Context, do func(ctx context.Context) erro
 	return r.sent, err
 }
 
-// twice records a request until two in a row sent the same statements: now and then one does more, such as telling of a
-// state that changed.
+// twice records a request until two in a row sent the same statements. Now and then a
+// request sends more, for example to record a change of state.
 func (r *recorder) twice(ctx context.Context, request func(ctx context.Context) error) (replay, error) {
 	last, err := r.record(ctx, request)
 	for range 10 {
@@ -95,28 +98,29 @@ func (r *recorder) twice(ctx context.Context, request func(ctx context.Context) 
 	return replay{}, errors.New("no two requests in a row sent the same statements")
 }
 
-// like reports whether two transactions sent the same statements.
+// like reports whether two transactions sent the same statements, whatever their arguments.
 func (t transaction) like(o transaction) bool {
 	return slices.EqualFunc(t, o, func(a, b statement) bool { return a.sql == b.sql && len(a.args) == len(b.args) })
 }
 
-// bare runs recorded transactions again, with ids of their own, on a pool without anything of the service around it.
+// bare sends recorded transactions with new ids on a pool, without any code of the service.
 type bare struct {
 	pool *pgxpool.Pool
 	all  []replay
 }
 
-// replay is a recorded transaction with the places that no two requests share.
+// replay is a recorded transaction and the values in it that no two requests share.
 type replay struct {
 	transaction
 	fresh map[string]func() string // by recorded value
 	bytes map[string]bool          // recorded digests that differ from request to request
 }
 
+// typeID matches the ids of the service, such as azn_01m81szqcqex8r5vg3q0zn022b.
 var typeID = regexp.MustCompile(`^([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// newReplay compares two recordings of the same request made twice: strings and digests in which they differ are fresh in
-// every request.
+// newReplay compares two recordings of the same request: strings and digests that differ
+// are new in every request.
 func newReplay(one, two transaction) replay {
 	r := replay{transaction: one, fresh: map[string]func() string{}, bytes: map[string]bool{}}
 	for i := range one {
@@ -127,6 +131,7 @@ func newReplay(one, two transaction) replay {
 	return r
 }
 
+// learn notes how to replace an argument that differs between two recordings.
 func (r *replay) learn(a, b any) {
 	switch v := a.(type) {
 	case string:
@@ -145,7 +150,8 @@ func (r *replay) learn(a, b any) {
 	}
 }
 
-// again is the transaction with values of its own.
+// again returns the transaction with new values. A value that occurs twice is replaced by
+// the same new value.
 func (r *replay) again() transaction {
 	given := make(map[string]string, len(r.fresh))
 	for old, make := range r.fresh {
@@ -183,7 +189,8 @@ func newBare(ctx context.Context, url string, conns int) (*bare, error) {
 	return &bare{pool: pool}, err
 }
 
-// run sends the ith transaction's statements on one connection, each when the one before has been answered.
+// run sends the ith transaction's statements on one connection, each after the response to
+// the previous one.
 func (b *bare) run(ctx context.Context, i int) error {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {
@@ -203,6 +210,7 @@ func (b *bare) run(ctx context.Context, i int) error {
 	return nil
 }
 
+// rollback ends a transaction that an error left open.
 func rollback(ctx context.Context, conn *pgxpool.Conn) error {
 	if conn.Conn().PgConn().TxStatus() == 'I' {
 		return nil
@@ -211,13 +219,13 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) error {
 	return err
 }
 
-// count is how many rows a table has.
+// count is the number of rows of a table.
 func (b *bare) count(ctx context.Context, table string) (n int, err error) {
 	err = b.pool.QueryRow(ctx, "select count(*) from "+pgx.Identifier{table}.Sanitize()).Scan(&n)
 	return n, err
 }
 
-// shape says what was recorded, for the report.
+// shape lists the first words of the recorded statements, for the report.
 func (b *bare) shape() string {
 	if len(b.all) == 0 {
 		return "nothing"

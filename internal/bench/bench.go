@@ -15,7 +15,7 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// Options say what to measure and how long.
+// Options configure a benchmark run.
 type Options struct {
 	Rig     harness.Options
 	Parts   []string      // names of parts; empty is all
@@ -28,7 +28,8 @@ type Options struct {
 	Out     io.Writer // progress
 }
 
-// bench is a run under way.
+// bench is a benchmark run in progress. rig, tenant and clients are those of the current
+// part.
 type bench struct {
 	Options
 	rig    *harness.Rig
@@ -39,7 +40,8 @@ type bench struct {
 	second *harness.Service // a further API that a part runs; what it takes counts with the first
 }
 
-// part is one group of measurements. Those marked temporal want a Temporal server and a worker.
+// part is one group of measurements. Parts marked temporal need a Temporal server and a
+// worker.
 type part struct {
 	name     string
 	temporal bool
@@ -58,7 +60,7 @@ var parts = []part{
 	{"soak", true, soak},
 }
 
-// Parts are the names of what can be measured.
+// Parts returns the names of the parts.
 func Parts() []string {
 	names := make([]string, len(parts))
 	for i, p := range parts {
@@ -67,7 +69,8 @@ func Parts() []string {
 	return names
 }
 
-// Run measures.
+// Run measures the chosen parts, all but soak by default. If a part fails, it returns the
+// report so far and the error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	b := &bench{Options: o}
 	b.report = Report{Machine: machine(), Started: time.Now().UTC(), Version: o.Version}
@@ -91,7 +94,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return b.report, nil
 }
 
-// one measures a part on servers of its own, so that no part finds what another left.
+// one measures a part on servers of its own, so that no part is affected by the data of
+// another.
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
@@ -132,7 +136,7 @@ func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Out, "- "+format+"\n", args...)
 }
 
-// onDatabase does something on a connection of its own.
+// onDatabase calls do with a connection of its own.
 func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -142,7 +146,8 @@ func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) 
 	return do(conn)
 }
 
-// describePostgres notes the server's version and that nothing of its durability is off.
+// describePostgres records the server's version and its settings of durability, all of
+// which must be on.
 func (b *bench) describePostgres(ctx context.Context) error {
 	var version, fsync, commit, pages string
 	err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
@@ -153,6 +158,7 @@ func (b *bench) describePostgres(ctx context.Context) error {
 	return err
 }
 
+// usage reads what API, worker and Postgres have used since they started.
 func (b *bench) usage(ctx context.Context) cost {
 	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
 	if b.second != nil {
@@ -166,7 +172,8 @@ func (b *bench) usage(ctx context.Context) cost {
 	return c
 }
 
-// wal is how many bytes the server has ever written to its log; 0 where it does not say.
+// wal is how many bytes the server has written to its write-ahead log in all; 0 if that
+// cannot be read.
 func (b *bench) wal(ctx context.Context) (written int64) {
 	if onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written)
@@ -176,7 +183,7 @@ func (b *bench) wal(ctx context.Context) (written int64) {
 	return written
 }
 
-// measure runs a load and adds its row.
+// measure runs a load and adds its row to the report.
 func (b *bench) measure(ctx context.Context, part, what, how string, run func() loadgen.Result) Row {
 	before := b.usage(ctx)
 	r := run()
@@ -190,14 +197,15 @@ func (b *bench) add(x Row) {
 	b.say("%s: %s, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed", x.Part, x.What, x.How, x.PerSecond, x.P50, x.P99, x.Failed)
 }
 
-// side is one of two things that are compared.
+// side is one of the two loads of a comparison.
 type side struct {
 	what string
 	run  func(lasts time.Duration) loadgen.Result
 }
 
-// compare lets two sides run in turn and adds a row of each. It answers the medians over the rounds of first over second:
-// a disturbance from outside that meets one turn moves the median little.
+// compare runs two sides in turn and adds a row for each. It returns the medians over the
+// rounds of first over second: a disturbance from outside affects one turn, and so changes
+// the median little.
 func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
 	var results [2]loadgen.Result
 	var costs [2]cost
@@ -218,9 +226,10 @@ func (b *bench) compare(ctx context.Context, part, how string, first, second sid
 	return medians(each)
 }
 
-// ratios are first over second.
+// ratios are figures of the first side divided by those of the second.
 type ratios struct{ p50, p99, perSecond float64 }
 
+// ratioOf divides the figures of one turn. A ratio is 0 if its divisor is.
 func ratioOf(first, second loadgen.Result) ratios {
 	over := func(a, b float64) float64 {
 		if b == 0 {
@@ -235,6 +244,7 @@ func ratioOf(first, second loadgen.Result) ratios {
 	}
 }
 
+// medians returns the median of each ratio.
 func medians(all []ratios) ratios {
 	middle := func(of func(ratios) float64) float64 {
 		values := make([]float64, len(all))

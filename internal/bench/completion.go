@@ -17,8 +17,9 @@ const (
 	besidesRate    = 100 // decisions a second that are made meanwhile
 )
 
-// completion measures what a person resolves, through Temporal, while decisions go on: completing a challenge and reviewing
-// a hold. What is resolved was opened before and its runs have begun, as they have when a person answers.
+// completion measures what goes through Temporal while decisions go on: completing a
+// challenge and reviewing a hold. The challenges and holds were opened before and their
+// workflow runs have started, as they have by the time that a person responds.
 func completion(ctx context.Context, b *bench) error {
 	policies := map[string]countersign.PolicyRequirements{
 		"payment.allow":     {CoverageMin: "none"},
@@ -78,12 +79,14 @@ func completion(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// open is what an authorize request opened.
+// open refers to what an authorize request opened: a challenge, or a hold under the
+// authorization's id.
 type open struct {
 	ID        string
 	Challenge *struct{ ID string }
 }
 
+// opened sends n authorize requests that open a challenge or a hold each.
 func (b *bench) opened(ctx context.Context, n int, a *requests) ([]open, error) {
 	out := make([]open, n)
 	err := parallel(ctx, n, func(i int) error {
@@ -92,7 +95,7 @@ func (b *bench) opened(ctx context.Context, n int, a *requests) ([]open, error) 
 	return out, err
 }
 
-// drained waits until the relay has done what follows from what was opened.
+// drained waits until the relay has processed every row of the outbox.
 func (b *bench) drained(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, b.rig.DatabaseURL())
 	if err != nil {
@@ -114,7 +117,7 @@ func (b *bench) drained(ctx context.Context) error {
 	return nil
 }
 
-// memory judges what API and worker held at the end of a measurement.
+// memory compares the memory of API and worker at the end of a measurement with the target.
 func (b *bench) memory(part string, r Row) {
 	b.report.under("memory of API and worker: "+part, r.APIRSS+r.WorkerRSS, 300, "MB")
 }

@@ -23,7 +23,8 @@ const (
 	frameRate = 2000
 )
 
-// typing is a person with texts to send, each sent once: a frame sent to two sessions is told as a replay.
+// typing is a person with feature texts to send. Each text is sent once, because a frame in
+// two sessions is a replay.
 type typing struct {
 	person
 	texts [][]byte
@@ -32,7 +33,7 @@ type typing struct {
 
 var errNothingLeft = errors.New("no frame is left to send: this machine takes more than were prepared")
 
-// text is the next of the person's feature texts.
+// text returns the person's next feature text, or errNothingLeft.
 func (t *typing) text() ([]byte, error) {
 	i := int(t.sent.Add(1)) - 1
 	if i >= len(t.texts) {
@@ -41,7 +42,7 @@ func (t *typing) text() ([]byte, error) {
 	return t.texts[i], nil
 }
 
-// observed is a session on its way: it takes one frame of its person after the other.
+// observed is a session in progress that takes one frame of its person after the other.
 type observed struct {
 	id    string
 	who   *typing
@@ -49,7 +50,7 @@ type observed struct {
 	start time.Time
 }
 
-// frame is the body of the session's next frame.
+// frame builds the body of the session's next frame.
 func (o *observed) frame() ([]byte, error) {
 	text, err := o.who.text()
 	if err != nil {
@@ -58,7 +59,8 @@ func (o *observed) frame() ([]byte, error) {
 	return frame(text, "score", o.start, int(o.next.Add(1)-1)), nil
 }
 
-// evidence measures a frame of an enrolled person, scored and stored, beside its own SQL.
+// evidence measures a frame of an enrolled person, scored and stored, compared with its
+// SQL.
 func evidence(ctx context.Context, b *bench) error {
 	open, err := b.observations(ctx)
 	if err != nil {
@@ -85,7 +87,7 @@ func evidence(ctx context.Context, b *bench) error {
 	return b.beside(ctx, "evidence", "evidence frame", "frames", api, plain)
 }
 
-// observe sends the session's next frame and wants it accepted.
+// observe sends the session's next frame and returns an error unless it is accepted.
 func (b *bench) observe(o *observed) error {
 	body, err := o.frame()
 	if err != nil {
@@ -96,12 +98,13 @@ func (b *bench) observe(o *observed) error {
 		return err
 	}
 	if a.Status != 200 || !bytes.Contains(a.Body, []byte(`"status":"accepted"`)) {
-		return fmt.Errorf("answered %d: %s", a.Status, a.Body)
+		return fmt.Errorf("returned status %d: %s", a.Status, a.Body)
 	}
 	return nil
 }
 
-// observations opens sessions of enrolled people who have enough to send for all of the measurement.
+// observations opens sessions of enrolled people with enough frames for the whole
+// measurement.
 func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 	all, err := b.people(ctx, enrolledPeople, true)
 	if err != nil {

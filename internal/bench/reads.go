@@ -11,17 +11,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
-// readRate is the rate at which each of the cheap reads is asked for, requests a second.
+// readRate is the rate of each read, in requests a second.
 const readRate = 500
 
-// read is one kind of question: how the API is asked it, and the service's own code.
+// read is one kind of read: the API request, and the service's own code for the same.
 type read struct {
 	what string
 	api  loadgen.Work
 	own  func(ctx context.Context, in *inside, i int) error
 }
 
-// reads measures verifying a proof, its status, and a session's assessment, each beside its own SQL.
+// reads measures verifying a proof, its status and a session's assessment, each compared
+// with its SQL.
 func reads(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
@@ -42,6 +43,7 @@ func reads(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// read measures one kind of read in an open loop and compares it with the target.
 func (b *bench) read(ctx context.Context, x read) error {
 	plain, err := b.bare(ctx, subjects, x.own)
 	if err != nil {
@@ -58,12 +60,14 @@ func (b *bench) read(ctx context.Context, x read) error {
 	return nil
 }
 
-// issued is a proof of a decision.
+// issued is a proof with its id.
 type issued struct {
 	Proof string
 	ID    string `json:"proof_id"`
 }
 
+// proofs issues proofs to read. They are fewer than the requests, so each is read many
+// times.
 func (b *bench) proofs(ctx context.Context, all []person) ([]issued, error) {
 	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	out := make([]issued, 512)
@@ -72,6 +76,7 @@ func (b *bench) proofs(ctx context.Context, all []person) ([]issued, error) {
 	})
 }
 
+// verify is POST /api/v1/verify without consuming the proof.
 func (b *bench) verify(proofs []issued) read {
 	return read{"verify", func(_ context.Context, i int) error {
 		var said struct{ Valid bool }
@@ -87,6 +92,7 @@ func (b *bench) verify(proofs []issued) read {
 	}}
 }
 
+// status is GET /api/v1/proofs/{jti}/status.
 func (b *bench) status(proofs []issued) read {
 	return read{"proof status", func(_ context.Context, i int) error {
 		return b.server.DoOK("GET", "/api/v1/proofs/"+proofs[i%len(proofs)].ID+"/status", nil, nil)
@@ -96,6 +102,7 @@ func (b *bench) status(proofs []issued) read {
 	}}
 }
 
+// assessment is GET /api/v1/sessions/{id}/assessment.
 func (b *bench) assessment(all []person) read {
 	return read{"assessment", func(_ context.Context, i int) error {
 		return b.server.DoOK("GET", "/api/v1/sessions/"+all[i%len(all)].session+"/assessment", nil, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
-// Report is everything that a run found.
+// Report is everything that a benchmark run found.
 type Report struct {
 	Machine Machine   `json:"machine"`
 	Started time.Time `json:"started"`
@@ -23,7 +23,7 @@ type Report struct {
 	Notes   []string  `json:"notes,omitempty"`
 }
 
-// Machine is what the run was made on.
+// Machine describes the machine of a benchmark run.
 type Machine struct {
 	Cores    int        `json:"cores"`
 	CPU      string     `json:"cpu"`
@@ -34,8 +34,8 @@ type Machine struct {
 	Load     [2]float64 `json:"load_average"` // over a minute, before and after the run
 }
 
-// Row is one measurement: how a thing was asked for and how it answered. Costs are by request: of the API, of the worker, and
-// of Postgres with all that works for it.
+// Row is one measurement. Costs are per request: of the API, of the worker, and of Postgres
+// with all its processes.
 type Row struct {
 	Part       string  `json:"part"`
 	What       string  `json:"what"`
@@ -60,7 +60,7 @@ type Row struct {
 	Why map[string]int `json:"why_failed,omitempty"`
 }
 
-// Target is a line of what is promised, with what was found.
+// Target is one documented target with the measured value.
 type Target struct {
 	What   string  `json:"what"`
 	Wanted string  `json:"wanted"`
@@ -69,9 +69,10 @@ type Target struct {
 	Met    bool    `json:"met"`
 }
 
+// ms converts to milliseconds.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// row puts a result and what it cost into a line.
+// row makes a row of a result and its cost.
 func row(part, what, how string, r loadgen.Result, c cost) Row {
 	n := float64(max(r.Done()+r.Failed, 1))
 	return Row{
@@ -83,18 +84,21 @@ func row(part, what, how string, r loadgen.Result, c cost) Row {
 	}
 }
 
+// mb converts to mebibytes.
 func mb(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// under and atLeast judge one figure.
+// under records a target that the value must stay below. A value of 0 misses it: nothing
+// was measured.
 func (r *Report) under(what string, found, limit float64, unit string) {
 	r.Targets = append(r.Targets, Target{what, fmt.Sprintf("< %g %s", limit, unit), found, unit, found > 0 && found < limit})
 }
 
+// atLeast records a target that the value must reach.
 func (r *Report) atLeast(what string, found, limit float64, unit string) {
 	r.Targets = append(r.Targets, Target{what, fmt.Sprintf(">= %g %s", limit, unit), found, unit, found >= limit})
 }
 
-// WriteJSON writes the report for programs.
+// WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -103,7 +107,7 @@ func (r *Report) WriteJSON(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// WriteMarkdown writes the report for people.
+// WriteMarkdown writes the report as Markdown tables: targets, rows, notes and failures.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	m := r.Machine
@@ -138,7 +142,7 @@ func yes(met bool) string {
 	return "**no**"
 }
 
-// machine describes this machine.
+// machine describes this machine. Values that the system does not provide are left empty.
 func machine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), CPU: "unknown CPU", System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	if v := field("/proc/cpuinfo", "model name"); v != "" {
@@ -150,6 +154,7 @@ func machine() Machine {
 	return m
 }
 
+// loadAverage is the load of the last minute; a benchmark on a busy machine says so.
 func loadAverage() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	var one float64
@@ -157,6 +162,7 @@ func loadAverage() float64 {
 	return one
 }
 
+// field reads a value of a file under /proc; empty if it is missing.
 func field(path, name string) string {
 	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
@@ -167,21 +173,23 @@ func field(path, name string) string {
 	return ""
 }
 
-// cost is what the parts took between two moments; sizes are those of the later one.
+// cost shows what the parts used between two moments. Sizes are those of the later moment.
 type cost struct {
 	api, worker, postgres harness.Usage
 	wal                   int64 // bytes
 }
 
+// since subtracts what was used before.
 func (c cost) since(before cost) cost {
 	return cost{less(c.api, before.api), less(c.worker, before.worker), less(c.postgres, before.postgres), c.wal - before.wal}
 }
 
-// plus adds what was taken at an earlier time.
+// plus adds what was used at an earlier time.
 func (c cost) plus(o cost) cost {
 	return cost{more(c.api, o.api), more(c.worker, o.worker), more(c.postgres, o.postgres), c.wal + o.wal}
 }
 
+// less subtracts counters and leaves sizes.
 func less(u, before harness.Usage) harness.Usage {
 	u.CPU -= before.CPU
 	u.Mallocs -= before.Mallocs
@@ -189,6 +197,7 @@ func less(u, before harness.Usage) harness.Usage {
 	return u
 }
 
+// more adds counters and leaves sizes.
 func more(u, other harness.Usage) harness.Usage {
 	u.CPU += other.CPU
 	u.Mallocs += other.Mallocs

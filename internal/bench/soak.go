@@ -9,19 +9,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
-// soakRate is low enough to leave room for everything else that happens in a long run: caches that run out, upkeep,
-// sealing, deliveries.
+// soakRate is low enough to leave room for everything else that happens in a long run:
+// expiry of caches, upkeep, sealing of the audit chain, deliveries.
 const soakRate = 100
 
-// soakSteps is how many times in a soak memory is looked at and people type again, and more where they would otherwise be silent
-// for longer than soakSilence: of typing of more than ten minutes ago no evidence is left.
+// soakSteps is how many times a soak measures memory and people type again. There are more
+// steps if people would otherwise be silent for longer than soakSilence: evidence of more
+// than ten minutes ago does not count.
 const (
 	soakSteps   = 10
 	soakSilence = 8 * time.Minute
 )
 
-// soak lets decisions go on for a long time and reports how memory, goroutines and open files of API and worker moved from
-// the first part, when everything is warm, to the end.
+// soak makes decisions for a long time. It reports how memory, goroutines and open files of
+// API and worker changed from the first step, when everything is warm, to the end.
 func soak(ctx context.Context, b *bench) error {
 	if b.Soak <= 0 {
 		return fmt.Errorf("say how long: SOAK=1h")
@@ -59,6 +60,7 @@ func soak(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// drift formats the change of one process.
 func drift(rss0, rss1 int64, goroutines0, goroutines1, files0, files1 float64) string {
 	return fmt.Sprintf("memory %.0f to %.0f MB, goroutines %.0f to %.0f, open files %.0f to %.0f",
 		mb(rss0), mb(rss1), goroutines0, goroutines1, files0, files1)

@@ -14,11 +14,11 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// eventRate is how many decisions a second are told to each endpoint.
+// eventRate is how many decisions a second are delivered to each endpoint.
 const eventRate = 100
 
-// webhooks measures the time from a decision to its first attempt at each of two good endpoints, beside a third that takes
-// connections and answers nothing.
+// webhooks measures the time from a decision to its first attempt at each of two working
+// endpoints, while a third accepts connections and never responds.
 func webhooks(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
@@ -62,7 +62,7 @@ func webhooks(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// arrivals is a receiver that notes how long after its decision each event came first.
+// arrivals is a receiver that records how long after its decision each event arrived first.
 type arrivals struct {
 	url    string
 	server *http.Server
@@ -73,6 +73,7 @@ type arrivals struct {
 	ended chan struct{}
 }
 
+// newArrivals starts a receiver on a free port. A silent one never responds.
 func newArrivals(silent bool) (*arrivals, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,12 +85,13 @@ func newArrivals(silent bool) (*arrivals, error) {
 	return a, nil
 }
 
+// close stops the receiver and releases silent requests.
 func (a *arrivals) close() {
 	close(a.ended)
 	_ = a.server.Close()
 }
 
-// ServeHTTP takes an event.
+// ServeHTTP receives an event.
 func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	if a.silent {
@@ -110,7 +112,7 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// await waits until n events have come.
+// await returns once n events have arrived, or an error after two minutes.
 func (a *arrivals) await(ctx context.Context, n int) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -129,6 +131,7 @@ func (a *arrivals) await(ctx context.Context, n int) error {
 	}
 }
 
+// latencies returns the latency of each event that arrived.
 func (a *arrivals) latencies() []time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package chaos runs the built service under load while its parts are killed, paused, cut off and started again as a seed
-// says, and then compares what the clients were told with what is there: the database, the event log and its chain, what a
-// webhook receiver took, and the runs. It changes nothing of the service, and its own servers are thrown away.
+// Package chaos injects faults into the built service under load. A seed decides which part is killed, paused or disconnected
+// and when. Afterwards it compares the responses that clients received with the database, the event log and its hash chain,
+// the webhooks that a receiver got, and the workflow runs. It uses the service unchanged, on servers of its own.
 package chaos
 
 import (
@@ -21,7 +21,7 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// Options say how long to break what.
+// Options configure the faults and the load.
 type Options struct {
 	Rig     harness.Options
 	Seed    uint64
@@ -32,7 +32,7 @@ type Options struct {
 	Out            io.Writer
 }
 
-// Result is what was done and what was found.
+// Result has the injected faults, the responses and the violations.
 type Result struct {
 	Faults     map[string]int
 	Responses  map[int]int // by status; 0 is none for as long as a client insists
@@ -44,14 +44,18 @@ type Result struct {
 const setupTimeout = time.Minute
 
 const (
+	// lives is the lifetime of challenges and holds, so that those left alone expire within
+	// a run.
 	// lives is how long challenges and holds of a run last, so that those left alone end within it.
 	lives = 10 // seconds
-	// settleWithin bounds how long all that is open may take to end once everything works again. A delivery whose first
-	// two tries met a fault waits five minutes for the third.
+	// settleWithin bounds the wait until everything open has ended once all parts work
+	// again. A delivery whose first two attempts met a fault waits five minutes for the
+	// third.
 	settleWithin = 7 * time.Minute
 )
 
-// Run breaks things and checks.
+// Run injects faults, misuses the service and checks the result. It returns an error if it
+// could not do so; violations are in the result.
 func Run(ctx context.Context, o Options) (Result, error) {
 	w := &world{Options: o, journal: &Journal{}}
 	defer w.down()
@@ -74,7 +78,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Violations: Check(w.journal, facts)}, nil
 }
 
-// world is a run's servers and clients.
+// world has the servers and clients of one run.
 type world struct {
 	Options
 	rig      *harness.Rig
@@ -101,6 +105,8 @@ func (w *world) down() {
 	}
 }
 
+// up starts the servers, creates the tenant and the webhook endpoint, and populates the
+// environment.
 func (w *world) up(ctx context.Context) error {
 	w.Options.Rig.Temporal, w.Options.Rig.Proxied = true, true
 	var err error
@@ -133,7 +139,8 @@ func (w *world) up(ctx context.Context) error {
 	return w.populate(ctx)
 }
 
-// shorten lets challenges and holds end within a run. The schema allows no life that short: this database is thrown away.
+// shorten lets challenges and holds expire within a run. It drops the constraints that
+// forbid so short a lifetime, which is safe because the database is deleted afterwards.
 func (w *world) shorten(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, w.rig.DatabaseURL())
 	if err != nil {
@@ -145,7 +152,7 @@ func (w *world) shorten(ctx context.Context) error {
 	return err
 }
 
-// populate makes actions, subjects, sessions and clients.
+// populate creates actions, subjects, sessions and clients.
 func (w *world) populate(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		if err := harness.NewAction(ctx, w.sdk, "payment."+name, policies[name]); err != nil {
@@ -183,7 +190,8 @@ func newSubject(ctx context.Context, api *countersign.Client, id string) (sessio
 	return harness.NewSession(ctx, api, id)
 }
 
-// disturb lets the clients work and the parts break until the time is over, and everything is mended.
+// disturb runs the clients and injects faults until the time is over and every fault is
+// undone.
 func (w *world) disturb(ctx context.Context, d *disturber) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
 	defer cancel()
@@ -197,7 +205,7 @@ func (w *world) disturb(ctx context.Context, d *disturber) error {
 	return err
 }
 
-// settle waits until nothing is open any more, or for as long as that may take, and gathers what is there.
+// settle waits until nothing is open, at most settleWithin, and returns the facts.
 func (w *world) settle(ctx context.Context) (Facts, error) {
 	for give := time.Now().Add(settleWithin); ; {
 		f, err := w.facts(ctx)
@@ -210,6 +218,8 @@ func (w *world) settle(ctx context.Context) (Facts, error) {
 	}
 }
 
+// facts reads the state of the database, the receiver, the workflow runs and the audit
+// chain.
 func (w *world) facts(ctx context.Context) (Facts, error) {
 	f, err := gather(ctx, w.rig.DatabaseURL(), w.tenant.Environment)
 	if err != nil {
@@ -225,6 +235,7 @@ func (w *world) facts(ctx context.Context) (Facts, error) {
 	return f, nil
 }
 
+// quiet reports whether nothing is open any more.
 func quiet(f Facts) bool {
 	for _, n := range f.Waiting {
 		if n > 0 {

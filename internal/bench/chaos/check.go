@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 )
 
-// Facts are what is there in the end: the database, the webhooks' receiver, the runs.
+// Facts are the final state: the database, the webhooks' receiver and the workflow runs.
 type Facts struct {
 	Decisions  []Decision
 	Proofs     map[string]string   // status by id
@@ -24,19 +24,20 @@ type Facts struct {
 	Audit      string              // what is wrong with the audit chain; empty is nothing
 }
 
-// Decision is a stored authorization.
+// Decision is a stored authorization. Answer is the stored response.
 type Decision struct{ ID, Key, Parent, Decision, Answer string }
 
-// Settled is a challenge or a hold.
+// Settled is a challenge or a hold. Child is the follow-up decision, if there is one.
 type Settled struct{ Status, Child string }
 
-// Event is an entry of the log.
+// Event is an entry of the event log. Public events are delivered to webhooks.
 type Event struct {
 	Type, Authorization string
 	Public              bool
 }
 
-// Check compares what was told with what is there. Each sentence is a broken promise.
+// Check compares the responses in the journal with the facts. Each string that it returns
+// is a violation.
 func Check(j *Journal, f Facts) []string {
 	c := checker{j: j, f: f, byID: map[string]Decision{}, byKey: map[string][]Decision{}, children: map[string][]Decision{}}
 	for _, d := range f.Decisions {
@@ -58,6 +59,7 @@ func Check(j *Journal, f Facts) []string {
 	return append(c.found, j.Odd...)
 }
 
+// checker has the journal, the facts and indexes over them.
 type checker struct {
 	j        *Journal
 	f        Facts
@@ -71,8 +73,9 @@ func (c *checker) fault(format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf(format, args...))
 }
 
-// asked: what was answered is stored, byte for byte but for its proof, which is kept sealed, and once; nothing is stored that no one
-// asked for.
+// asked checks authorize requests: a returned decision is stored once and byte for byte,
+// except for its proof, which is stored sealed; and nothing is stored that no client
+// requested.
 func (c *checker) asked() {
 	known := map[string]bool{}
 	for _, a := range c.j.Asked {
@@ -86,38 +89,39 @@ func (c *checker) asked() {
 		}
 		switch {
 		case len(rows) == 0:
-			c.fault("authorization %s was answered and is not there", a.ID)
+			c.fault("authorization %s was returned and is not stored", a.ID)
 		case rows[0].Answer != string(proof.Remove([]byte(a.Answer))):
-			c.fault("authorization %s was answered otherwise than it is stored", a.ID)
+			c.fault("authorization %s was returned differently from what is stored", a.ID)
 		case a.Decision != a.Want:
 			c.fault("authorization %s is %s and should be %s", a.ID, a.Decision, a.Want)
 		}
 		if _, there := c.f.Proofs[a.ProofID]; a.ProofID != "" && !there {
-			c.fault("proof %s was handed out and is not there", a.ProofID)
+			c.fault("proof %s was issued and is not stored", a.ProofID)
 		}
 	}
 	for key, rows := range c.byKey {
 		if !known[key] {
-			c.fault("decision %s was asked for by nobody", rows[0].ID)
+			c.fault("decision %s was requested by no client", rows[0].ID)
 		}
 	}
 	for parent, rows := range c.children {
 		if len(rows) > 1 {
-			c.fault("authorization %s was decided again %d times", parent, len(rows))
+			c.fault("authorization %s has %d follow-up decisions", parent, len(rows))
 		}
 	}
 }
 
-// challenges: a receipt stands; each has ended, and a completed one was followed by one decision.
+// challenges checks that every receipt still holds, that every challenge has ended, and
+// that a completed one has one follow-up decision.
 func (c *checker) challenges() {
 	for _, r := range c.j.Completed {
 		if s := c.f.Challenges[r.Challenge]; s.Status != "completed" || s.Child != r.Child {
-			c.fault("challenge %s was answered completed with %s and is %s with %s", r.Challenge, r.Child, s.Status, s.Child)
+			c.fault("challenge %s was reported completed with %s and is %s with %s", r.Challenge, r.Child, s.Status, s.Child)
 		}
 	}
 	for _, id := range c.j.Cancelled {
 		if s := c.f.Challenges[id]; s.Status != "cancelled" {
-			c.fault("challenge %s was answered cancelled and is %s", id, s.Status)
+			c.fault("challenge %s was reported cancelled and is %s", id, s.Status)
 		}
 	}
 	for id, s := range c.f.Challenges {
@@ -125,12 +129,12 @@ func (c *checker) challenges() {
 	}
 }
 
-// holds: the same; of a race one resolution won.
+// holds checks the same for holds; of competing reviews exactly one resolution is stored.
 func (c *checker) holds() {
 	for _, r := range c.j.Reviewed {
 		want := map[string]string{"approve": "approved", "reject": "rejected"}[r.Resolution]
 		if s := c.f.Holds[r.Hold]; s.Status != want {
-			c.fault("hold %s was answered %s and is %s", r.Hold, want, s.Status)
+			c.fault("hold %s was reported %s and is %s", r.Hold, want, s.Status)
 		}
 	}
 	for id, s := range c.f.Holds {
@@ -138,6 +142,8 @@ func (c *checker) holds() {
 	}
 }
 
+// ends checks that a challenge or hold has ended and has a follow-up decision exactly if it
+// should.
 func (c *checker) ends(kind, id string, s Settled, open, followed string) {
 	if s.Status == open {
 		c.fault("%s %s is still %s", kind, id, open)
@@ -151,7 +157,7 @@ func (c *checker) ends(kind, id string, s Settled, open, followed string) {
 	}
 }
 
-// proofs: consumed once.
+// proofs checks that no proof was consumed twice.
 func (c *checker) proofs() {
 	times := map[string]int{}
 	for _, id := range c.j.Consumed {
@@ -162,11 +168,12 @@ func (c *checker) proofs() {
 			c.fault("proof %s was consumed %d times", id, n)
 		}
 		if c.f.Proofs[id] != "consumed" {
-			c.fault("proof %s was answered consumed and is %q", id, c.f.Proofs[id])
+			c.fault("proof %s was reported consumed and is %q", id, c.f.Proofs[id])
 		}
 	}
 }
 
+// frames checks that every acknowledged frame is stored once.
 func (c *checker) frames() {
 	for _, t := range c.j.Taken {
 		if n := c.f.Frames[t]; n != 1 {
@@ -175,8 +182,8 @@ func (c *checker) frames() {
 	}
 }
 
-// log: each decision, and each end of a challenge or hold, has one entry; every entry is sealed once and, where it is
-// public, was received, always with the same body.
+// log checks the event log: each decision has one entry; every entry is sealed once in the
+// audit chain; every public entry was delivered, always with the same body.
 func (c *checker) log() {
 	decided := map[string]int{}
 	for id, e := range c.f.Events {
@@ -188,10 +195,10 @@ func (c *checker) log() {
 		}
 		bodies := c.f.Received[id]
 		if e.Public && len(bodies) == 0 {
-			c.fault("event %s (%s) reached nobody", id, e.Type)
+			c.fault("event %s (%s) was not delivered", id, e.Type)
 		}
 		if slices.Sort(bodies); len(slices.Compact(bodies)) > 1 {
-			c.fault("event %s (%s) was told in two ways", id, e.Type)
+			c.fault("event %s (%s) was delivered with two bodies", id, e.Type)
 		}
 	}
 	for id := range c.byID {
@@ -201,7 +208,7 @@ func (c *checker) log() {
 	}
 	for id := range c.f.Received {
 		if _, there := c.f.Events[id]; !there {
-			c.fault("event %s was told and is not in the log", id)
+			c.fault("event %s was delivered and is not in the log", id)
 		}
 	}
 	if c.f.Audit != "" {
@@ -209,11 +216,12 @@ func (c *checker) log() {
 	}
 }
 
-// misuse: what one does keeps no decision from another, and a stream ends with its key.
+// misuse checks that the misuse by one tenant kept no decision from another, and that a
+// stream ends with its key.
 func (c *checker) misuse() {
 	for _, m := range c.j.Misused {
 		if m.Effective == 0 || m.Asked == 0 {
-			c.fault("%s: it had no effect (%d answers) or nothing was asked meanwhile (%d)", m.Name, m.Effective, m.Asked)
+			c.fault("%s: it had no effect (%d responses) or nothing was requested meanwhile (%d)", m.Name, m.Effective, m.Asked)
 		}
 		if m.Decided != m.Asked {
 			c.fault("%s: of %d decisions that another asked for, %d were made", m.Name, m.Asked, m.Decided)
@@ -231,6 +239,7 @@ func (c *checker) misuse() {
 	}
 }
 
+// ended checks that nothing is waiting and that every workflow run completed.
 func (c *checker) ended() {
 	for _, what := range slices.Sorted(maps.Keys(c.f.Waiting)) {
 		if n := c.f.Waiting[what]; n > 0 {

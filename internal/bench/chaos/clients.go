@@ -21,18 +21,20 @@ type object = map[string]any
 const (
 	patience = 4 * time.Second // of a client for one answer
 	people   = 12
+	// insist is how long a client repeats a request without a response.
 	// insist is how long a client asks again for an answer that it did not get.
 	insist = 25 * time.Second
 )
 
-// The actions, by the decision that they lead to.
+// policies are the actions, named for the decision that they lead to.
 var policies = map[string]countersign.PolicyRequirements{
 	"allow":     {CoverageMin: "none"},
 	"challenge": {CoverageMin: "partial", InsufficientEvidence: "challenge"},
 	"hold":      {CoverageMin: "partial", InsufficientEvidence: "hold"},
 }
 
-// client does what a relying party does, over and over, and writes down what it was told.
+// client does what a relying party does, over and over, and records every response in the
+// journal.
 type client struct {
 	journal  *Journal
 	http     *harness.RawClient
@@ -42,7 +44,7 @@ type client struct {
 	sent     int
 }
 
-// run works until ctx ends. Each piece of work is seen through, or given up after insisting.
+// run works until ctx ends. Each piece of work is finished, or given up after insist.
 func (c *client) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch c.rng.IntN(10) {
@@ -59,8 +61,9 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// persist sends a request until it is answered with something else than what says to come again. It reports false where
-// no answer came for as long as a client insists.
+// persist repeats a request until its response is anything but 503. It reports false if
+// there was none within insist. It counts each response; a 5xx other than 503 with
+// Retry-After is a violation.
 func (c *client) persist(method, path string, body any) (harness.Response, bool) {
 	for give := time.Now().Add(insist); time.Now().Before(give); {
 		a, err := c.http.Do(method, path, body)
@@ -69,11 +72,11 @@ func (c *client) persist(method, path string, body any) (harness.Response, bool)
 		case a.Status == http.StatusServiceUnavailable:
 			c.journal.answered(a.Status)
 			if a.RetryAfter == "" {
-				c.journal.odd("%s %s answered 503 without Retry-After: %s", method, path, a.Body)
+				c.journal.odd("%s %s returned status 503 without Retry-After: %s", method, path, a.Body)
 			}
 		case a.Status >= 500:
 			c.journal.answered(a.Status)
-			c.journal.odd("%s %s answered %d: %s", method, path, a.Status, a.Body)
+			c.journal.odd("%s %s returned status %d: %s", method, path, a.Status, a.Body)
 		default:
 			c.journal.answered(a.Status)
 			return a, true
@@ -84,7 +87,7 @@ func (c *client) persist(method, path string, body any) (harness.Response, bool)
 	return harness.Response{}, false
 }
 
-// authorization is what a client reads of an AuthorizeResponse.
+// authorization has the fields of an AuthorizeResponse that clients read.
 type authorization struct {
 	ID        string
 	Decision  string
@@ -93,7 +96,7 @@ type authorization struct {
 	Challenge *struct{ ID string }
 }
 
-// question is the body of an authorize request.
+// question builds the body of an authorize request that leads to the wanted decision.
 func question(subject, want string) object {
 	key := rand.Text()
 	return object{
@@ -102,7 +105,7 @@ func question(subject, want string) object {
 	}
 }
 
-// decidedAtOnce asks once and reports whether that was decided.
+// decidedAtOnce sends one request without a retry and reports whether it was decided.
 func (c *client) decidedAtOnce() bool {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
 	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
@@ -115,7 +118,8 @@ func (c *client) decidedAtOnce() bool {
 	return asked.Answer != ""
 }
 
-// authorize asks, and now and then asks twice at once: both must hear the same.
+// authorize sends a request, and now and then the same request twice at once: both
+// responses must be equal.
 func (c *client) authorize(want string) (authorization, bool) {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), want)
 	key := body["idempotency_key"].(string)
@@ -134,11 +138,11 @@ func (c *client) authorize(want string) (authorization, bool) {
 		switch {
 		case a.Status == 0:
 		case a.Status != http.StatusOK:
-			c.journal.odd("authorize answered %d: %s", a.Status, a.Body)
+			c.journal.odd("authorize returned status %d: %s", a.Status, a.Body)
 		case asked.Answer != "" && asked.Answer != string(a.Body):
-			c.journal.odd("the key %s was answered in two ways", key)
+			c.journal.odd("the key %s got two responses", key)
 		case json.Unmarshal(a.Body, &got) != nil:
-			c.journal.odd("authorize answered %q", a.Body)
+			c.journal.odd("authorize returned %q", a.Body)
 		default:
 			asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
 		}
@@ -147,7 +151,8 @@ func (c *client) authorize(want string) (authorization, bool) {
 	return got, asked.Answer != ""
 }
 
-// allow takes the proof of an allowed action to two doors at once.
+// allow consumes the proof of an allowed action from two verifiers at once; only one may
+// succeed.
 func (c *client) allow() {
 	got, ok := c.authorize("allow")
 	if !ok || c.rng.IntN(3) != 0 {
@@ -156,7 +161,7 @@ func (c *client) allow() {
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			// Asked once: an answer that was lost cannot be told from that of another who consumed.
+			// Sent once: after a lost response it is unknown which of the two consumed.
 			a, err := c.http.Do("POST", "/api/v1/verify", object{"proof": got.Proof, "audience": harness.Audience, "consume": true})
 			var said struct{ Valid bool }
 			if err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &said) == nil && said.Valid {
@@ -167,7 +172,7 @@ func (c *client) allow() {
 	all.Wait()
 }
 
-// challenge completes a step-up, cancels it, or leaves it to its time.
+// challenge completes a challenge, cancels it, or lets it expire.
 func (c *client) challenge() {
 	got, ok := c.authorize("challenge")
 	if !ok || got.Challenge == nil {
@@ -191,7 +196,7 @@ func (c *client) challenge() {
 	}
 }
 
-// hold has a decision reviewed, by two who disagree at times, or leaves it to its time.
+// hold reviews a hold, at times with two reviewers who disagree, or lets it expire.
 func (c *client) hold() {
 	got, ok := c.authorize("hold")
 	if !ok {
@@ -210,15 +215,16 @@ func (c *client) hold() {
 	all.Wait()
 }
 
-// settled reports whether a move was made; one that came too late, or after another's, is refused with 409.
+// settled reports whether a change was made. One that came too late, or after a competing
+// one, is refused with 409.
 func (c *client) settled(what string, a harness.Response) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict {
-		c.journal.odd("%s answered %d: %s", what, a.Status, a.Body)
+		c.journal.odd("%s returned status %d: %s", what, a.Status, a.Body)
 	}
 	return a.Status == http.StatusOK
 }
 
-// evidence sends a frame, the same again where no answer came.
+// evidence sends a frame, and the same frame again if there was no response.
 func (c *client) evidence() {
 	session := c.sessions[c.rng.IntN(len(c.sessions))]
 	id := rand.Text()
@@ -230,13 +236,13 @@ func (c *client) evidence() {
 	switch {
 	case !ok:
 	case a.Status != http.StatusOK:
-		c.journal.odd("evidence answered %d: %s", a.Status, a.Body)
+		c.journal.odd("evidence returned status %d: %s", a.Status, a.Body)
 	default:
 		c.journal.write(func() { c.journal.Taken = append(c.journal.Taken, Taken{session, id}) })
 	}
 }
 
-// texts are frames that differ.
+// texts marshals n different frames.
 func texts(n int, next func() features.Frame) ([][]byte, error) {
 	out := make([][]byte, n)
 	for i := range out {

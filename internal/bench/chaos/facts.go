@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 )
 
-// gather reads what is there.
+// gather reads the final state of an environment from the database.
 func gather(ctx context.Context, url, environment string) (Facts, error) {
 	f := Facts{
 		Proofs: map[string]string{}, Challenges: map[string]Settled{}, Holds: map[string]Settled{}, Frames: map[Taken]int{},
@@ -52,7 +52,7 @@ func gather(ctx context.Context, url, environment string) (Facts, error) {
 	return f, err
 }
 
-// waiting counts what has not ended yet.
+// waiting counts by kind what has not ended yet.
 func waiting(ctx context.Context, conn *pgx.Conn) (map[string]int, error) {
 	rows, err := conn.Query(ctx, `select 'open challenges', count(*) from challenges where status = 'open'
 		union all select 'pending holds', count(*) from holds where status = 'pending'

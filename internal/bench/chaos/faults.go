@@ -11,7 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 )
 
-// disturber breaks one part after the other and mends it again, as its seed says.
+// disturber injects faults into the parts and undoes them. Its seed decides the order and
+// the times.
 type disturber struct {
 	rig  *harness.Rig
 	rng  *rand.Rand
@@ -19,14 +20,14 @@ type disturber struct {
 	done map[string]int // faults by name
 }
 
-// fault is a way to break something; mend undoes it.
+// fault is one way to break a part; mend undoes it.
 type fault struct {
 	name  string
 	cause func()
 	mend  func(ctx context.Context) error
 }
 
-// run breaks and mends until ctx ends. It leaves everything mended.
+// run injects and undoes faults until ctx ends. It leaves every part working.
 func (d *disturber) run(ctx context.Context) error {
 	for {
 		if !pause(ctx, d.between(500, 2500)) {
@@ -50,8 +51,8 @@ func (d *disturber) run(ctx context.Context) error {
 	}
 }
 
-// mend undoes faults at once: one part may need the other. A part that ended because of another's absence is started
-// again, as whatever runs it in production would.
+// mend undoes faults concurrently, because one part may need the other. A part that ended
+// because another was unavailable is started again, as a supervisor would in production.
 func (d *disturber) mend(ctx context.Context, faults []fault) error {
 	var g errgroup.Group
 	for _, f := range faults {
@@ -85,7 +86,8 @@ func (d *disturber) between(least, most int) time.Duration {
 	return time.Duration(least+d.rng.IntN(most-least)) * time.Millisecond
 }
 
-// pick draws a fault.
+// pick draws a fault: half of them kill a part, the others pause one or disturb a
+// connection.
 func (d *disturber) pick() fault {
 	processes := d.processes()
 	proxies := map[string]*harness.Proxy{"Postgres": d.rig.ToPostgres, "Temporal": d.rig.ToTemporal}
@@ -109,11 +111,11 @@ func (d *disturber) pick() fault {
 	}
 }
 
-// reviveWithin bounds how long a killed part may take to come back, whatever else is broken meanwhile.
+// reviveWithin bounds how long a killed part may take to come back while other faults last.
 const reviveWithin = 2 * time.Minute
 
-// revive starts a part until it stays: one that needs another may end at once while that is away, and whoever runs it
-// starts it again.
+// revive starts a part until it stays up: a part may end at once while another one is
+// unavailable.
 func revive(ctx context.Context, p *harness.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, reviveWithin)
 	defer cancel()
@@ -129,7 +131,7 @@ func revive(ctx context.Context, p *harness.Process) error {
 	}
 }
 
-// pause waits; false when ctx ended first.
+// pause waits; it reports false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -20,8 +20,8 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// What misuses the service without breaking a part of it. Nothing else is broken meanwhile, so that what the others are told can
-// only come from the misuse.
+// Misuse of the service that breaks no part of it. No fault is injected meanwhile, so that
+// every effect on other tenants comes from the misuse.
 const (
 	unreadExports  = 80 // above the requests that a process works on at once
 	exported       = "person-exported"
@@ -35,7 +35,7 @@ const (
 	smallestBuffer = 2048 // bytes of a client's receive buffer: what it does not read stays with the service
 )
 
-// misuse lets each guest at the service, and the first tenant ask meanwhile.
+// misuse runs each kind of misuse while the first tenant sends requests.
 func (w *world) misuse(ctx context.Context, d *disturber) error {
 	guest, err := w.rig.NewTenant(ctx, "Guest")
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *world) misuse(ctx context.Context, d *disturber) error {
 	for _, fault := range []struct {
 		name string
 		run  func(ctx context.Context, guest harness.Tenant) (Misuse, error)
-	}{{"exports that nobody reads", w.leaveExportsUnread}, {"a tenant that floods", w.flood}} {
+	}{{"exports without a reader", w.leaveExportsUnread}, {"a tenant that floods", w.flood}} {
 		d.say("%s", fault.name)
 		d.done[fault.name]++
 		m, err := fault.run(ctx, guest)
@@ -62,7 +62,8 @@ func (w *world) misuse(ctx context.Context, d *disturber) error {
 	return ctx.Err()
 }
 
-// probe asks for decisions as the first tenant, one after the other, each once. They are in the journal like all others.
+// probe requests decisions as the first tenant, one after the other, each once. They are
+// recorded in the journal like all others.
 func (w *world) probe(m *Misuse) {
 	c := *w.clients[0]
 	c.http = harness.NewRawClient(w.rig.API.URL, w.tenant.Server, probePatience)
@@ -74,7 +75,8 @@ func (w *world) probe(m *Misuse) {
 	}
 }
 
-// leaveExportsUnread asks for exports and reads no more than the first line of each.
+// leaveExportsUnread requests exports and reads no more than the first line of each
+// response.
 func (w *world) leaveExportsUnread(ctx context.Context, _ harness.Tenant) (Misuse, error) {
 	if err := w.fill(ctx); err != nil {
 		return Misuse{}, err
@@ -107,7 +109,8 @@ func (w *world) leaveExportsUnread(ctx context.Context, _ harness.Tenant) (Misus
 	return m, nil
 }
 
-// fill gives a subject so much evidence that an export of it is more than connections hold: one frame, and copies of its row.
+// fill gives a subject so much evidence that its export does not fit into the buffers of a
+// connection: one frame, and copies of its row.
 func (w *world) fill(ctx context.Context) error {
 	session, err := newSubject(ctx, w.sdk, exported)
 	if err != nil {
@@ -135,7 +138,8 @@ func (w *world) fill(ctx context.Context) error {
 	return err
 }
 
-// unread asks for an export and waits for the first line of the answer. It reports whether that is an export.
+// unread requests an export and waits for the first line of the response. It reports
+// whether the status is 200.
 func (w *world) unread(ctx context.Context) (net.Conn, bool) {
 	dialer := net.Dialer{Timeout: probePatience, Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
@@ -156,7 +160,7 @@ func (w *world) unread(ctx context.Context) (net.Conn, bool) {
 	return conn, err == nil && string(first) == ok
 }
 
-// flood has another tenant ask as much as it can.
+// flood sends as many requests as possible as a different tenant.
 func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error) {
 	setup, err := harness.NewSDK(w.rig.API.URL, guest.Server, setupTimeout)
 	if err != nil {
@@ -187,7 +191,7 @@ func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error)
 				m.Effective++
 				mu.Unlock()
 				if a.Status != http.StatusOK && (a.RetryAfter == "" || (a.Status != http.StatusServiceUnavailable && a.Status != http.StatusTooManyRequests)) {
-					w.journal.odd("a flooding tenant was answered %d: %s", a.Status, a.Body)
+					w.journal.odd("a flooding tenant was returned status %d: %s", a.Status, a.Body)
 					return
 				}
 			}
@@ -198,7 +202,8 @@ func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error)
 	return m, nil
 }
 
-// expire opens a stream with a key that ends soon, and comes again with it.
+// expire opens a stream with a key that expires soon, and opens it again once the key has
+// expired.
 func (w *world) expire(ctx context.Context) {
 	s := Expired{}
 	defer func() { w.journal.write(func() { w.journal.Expired = append(w.journal.Expired, s) }) }()

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Journal is what the clients were told.
+// Journal has the responses that clients received. It is safe for concurrent use through
+// its methods.
 type Journal struct {
 	mu sync.Mutex
 
@@ -13,11 +14,11 @@ type Journal struct {
 	Completed []Completed
 	Cancelled []string // challenges
 	Reviewed  []Reviewed
-	Consumed  []string // ids of proofs that verify answered to have consumed, once for each such answer
+	Consumed  []string // ids of consumed proofs, once for each response that reported so
 	Taken     []Taken
 	Misused   []Misuse
 	Expired   []Expired
-	Odd       []string // answers that no fault excuses
+	Odd       []string // responses that no fault explains
 	Responses map[int]int
 }
 
@@ -25,26 +26,26 @@ type Journal struct {
 type Asked struct {
 	Key      string // idempotency key
 	Want     string // decision
-	Answer   string // the first answer's body; empty where none came
+	Answer   string // body of the first response; empty if there was none
 	ID       string
 	Decision string
 	ProofID  string
 }
 
-// Completed is the receipt of a challenge.
+// Completed is the receipt of a completed challenge. Child is the follow-up decision.
 type Completed struct{ Challenge, Child string }
 
 // Reviewed is the receipt of a hold.
 type Reviewed struct{ Hold, Resolution string }
 
-// Taken is a frame of evidence that was acknowledged.
+// Taken is an acknowledged frame of evidence.
 type Taken struct{ Session, Frame string }
 
-// Misuse is a time in which somebody misused the service and nothing was broken: what the first tenant asked meanwhile has to be
-// decided as if nobody did.
+// Misuse is one kind of misuse with the requests of the first tenant meanwhile, all of
+// which must be decided.
 type Misuse struct {
 	Name           string
-	Effective      int // answers that the misuse had: without any there was none
+	Effective      int // responses to the misuse; with none it had no effect
 	Asked, Decided int // decisions of the first tenant, each asked for once
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// receiver is a relying party that takes webhooks, and now and then does not.
+// receiver is a relying party that accepts webhooks and refuses some of them at first.
 type receiver struct {
 	server *http.Server
 	url    string
@@ -34,7 +34,7 @@ func newReceiver(seed uint64) (*receiver, error) {
 	return r, nil
 }
 
-// ServeHTTP keeps what it takes. What it refuses must come again.
+// ServeHTTP records accepted events. A refused one must be delivered again.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Run runs a command of the binary on the rig's database and returns what it printed.
+// Run runs a command of the binary on the rig's database and returns its output.
 func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.o.Binary, args...)
 	cmd.Env = append(os.Environ(), r.env()...)
@@ -24,7 +24,7 @@ func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Tenant is a sandbox environment with keys whose quota nobody uses up.
+// Tenant is a sandbox environment with keys whose rate limits no load reaches.
 type Tenant struct {
 	Environment string
 	Server      string // server key
@@ -33,11 +33,11 @@ type Tenant struct {
 
 var environmentLine = regexp.MustCompile(`(?m)^sandbox\s+(env_\S+)`)
 
-// unlimited is the quota of the rig's keys, requests an hour.
+// unlimited is the rate limit of the rig's keys, in requests an hour.
 const unlimited = "1000000000"
 
-// NewTenant makes a tenant. The service refuses webhooks to this machine while a live environment is there, so the
-// tenant's live one is made another sandbox.
+// NewTenant creates a tenant. While a live environment exists, the service refuses webhooks
+// to this machine, so the tenant's live environment is turned into a second sandbox.
 func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	out, err := r.Run(ctx, "tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
 	if err != nil {
@@ -58,6 +58,7 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	return t, err
 }
 
+// issue creates a key of a scope.
 func (r *Rig) issue(ctx context.Context, environment, scope string) (string, error) {
 	out, err := r.Run(ctx, "credential", "create", "--environment", environment, "--scope", scope, "--rate-limit", unlimited)
 	if err != nil {

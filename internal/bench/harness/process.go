@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Process is one part of the rig that can be killed, paused and started again at the same address.
+// Process is one part of the rig. It can be killed, paused and started again at the same
+// address.
 type Process struct {
 	Name string
 
@@ -30,10 +31,11 @@ type handle struct {
 	stop func() error // in an orderly way
 }
 
-// startWithin bounds how long a part may take until it answers; recovery after a crash included.
+// startWithin bounds how long a part may take until it is ready, including recovery after a
+// crash.
 const startWithin = 90 * time.Second
 
-// Start launches the process and waits until it answers.
+// Start launches the process and waits until it is ready.
 func (p *Process) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -62,7 +64,7 @@ func (p *Process) Start(ctx context.Context) error {
 	}
 }
 
-// Stop ends the process in an orderly way; one that does not run is stopped already.
+// Stop ends the process in an orderly way. It does nothing if the process is not running.
 func (p *Process) Stop() error {
 	h := p.handle()
 	if h.stop == nil {
@@ -72,7 +74,7 @@ func (p *Process) Stop() error {
 	return h.stop()
 }
 
-// Kill ends the process and all it started at once, with nothing written down.
+// Kill ends the process and its descendants at once with SIGKILL.
 func (p *Process) Kill() {
 	h := p.handle()
 	p.signal(syscall.SIGKILL)
@@ -81,13 +83,13 @@ func (p *Process) Kill() {
 	}
 }
 
-// Pause stops the process in its tracks; Resume lets it go on.
+// Pause suspends the process and its descendants until Resume.
 func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
 
-// Resume is the end of Pause.
+// Resume ends Pause.
 func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
 
-// Running reports whether the process has been started and has not ended.
+// Running reports whether the process was started and has not ended.
 func (p *Process) Running() bool {
 	h := p.handle()
 	if h.done == nil {
@@ -107,13 +109,16 @@ func (p *Process) handle() handle {
 	return p.now
 }
 
+// signal sends a signal to the process and its descendants. Those that ended in between are
+// skipped.
 func (p *Process) signal(s syscall.Signal) {
 	for _, pid := range p.PIDs() {
-		_ = syscall.Kill(pid, s) // one that ended in between is signalled enough
+		_ = syscall.Kill(pid, s) // it may have ended in between
 	}
 }
 
-// PIDs are the process and its descendants; the sessions of a Postgres server are processes of their own.
+// PIDs returns the ids of the process and its descendants; the sessions of a Postgres
+// server are processes of their own.
 func (p *Process) PIDs() []int {
 	if !p.Running() {
 		return nil
@@ -126,7 +131,7 @@ func (p *Process) PIDs() []int {
 	return all
 }
 
-// childrenByParent reads the machine's process table; empty where there is no /proc.
+// childrenByParent reads the process table of the machine; empty without /proc.
 func childrenByParent() map[int][]int {
 	out := map[int][]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -144,7 +149,8 @@ func childrenByParent() map[int][]int {
 	return out
 }
 
-// statFields are the fields of /proc/pid/stat after the command's name: state, parent and so on (proc(5)).
+// statFields returns the fields of /proc/pid/stat after the command's name: state, parent
+// and so on (proc(5)).
 func statFields(pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Proxy passes TCP connections on to one address and can be told to cut them, to hold what they carry back, or to slow
-// it down.
+// Proxy forwards TCP connections to one address. It can cut them, hold back their data or
+// delay it.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -21,18 +21,18 @@ type Proxy struct {
 	conns  map[net.Conn]struct{}
 }
 
-// Mode is what a proxy does with its connections.
+// Mode is how a proxy treats its connections.
 type Mode int
 
-// The modes. Cut closes what is open and what comes; Silent keeps connections and passes nothing on, as a network that
-// drops packets does.
+// The modes. Cut closes open and new connections; Silent keeps connections open and
+// forwards nothing, as a network that drops packets does.
 const (
 	Passing Mode = iota
 	Cut
 	Silent
 )
 
-// NewProxy listens on a port of its own.
+// NewProxy listens on a free port.
 func NewProxy(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,10 +43,10 @@ func NewProxy(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is where the proxy listens.
+// Address is the address that the proxy listens at.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// URL is a URL of the target made to go through the proxy.
+// URL replaces the host of a URL of the target by the proxy's.
 func (p *Proxy) URL(direct string) string {
 	u, err := url.Parse(direct)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Proxy) URL(direct string) string {
 	return u.String()
 }
 
-// Set changes the mode.
+// Set changes the mode. Connections that wait in the old mode follow the new one.
 func (p *Proxy) Set(m Mode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,14 +68,14 @@ func (p *Proxy) Set(m Mode) {
 	}
 }
 
-// Slow holds every piece back for d, either way; 0 is not at all.
+// Slow delays every piece of data by d, in both directions; 0 ends the delay.
 func (p *Proxy) Slow(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Close ends the proxy and its connections.
+// Close stops the proxy and closes its connections.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.Set(Cut)
@@ -104,6 +104,7 @@ func (p *Proxy) accept() {
 	}
 }
 
+// serve forwards one connection until either side closes it.
 func (p *Proxy) serve(c net.Conn) {
 	if !p.keep(c) {
 		return
@@ -124,7 +125,7 @@ func (p *Proxy) serve(c net.Conn) {
 	<-done // either side's end is the other's
 }
 
-// keep remembers a connection, or closes it where connections are cut.
+// keep registers a connection. In the mode Cut it closes the connection and reports false.
 func (p *Proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,6 +137,7 @@ func (p *Proxy) keep(c net.Conn) bool {
 	return true
 }
 
+// drop closes a connection and forgets it.
 func (p *Proxy) drop(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +145,7 @@ func (p *Proxy) drop(c net.Conn) {
 	delete(p.conns, c)
 }
 
-// pass copies until either connection ends.
+// pass copies data until either connection ends.
 func (p *Proxy) pass(from io.Reader, to io.Writer) {
 	piece := make([]byte, 32<<10)
 	for {
@@ -160,7 +162,7 @@ func (p *Proxy) pass(from io.Reader, to io.Writer) {
 	}
 }
 
-// hold waits as long as the mode and the delay ask.
+// hold blocks as long as the mode and the delay require.
 func (p *Proxy) hold() {
 	mode, delay, change := p.state()
 	for mode == Silent {

@@ -1,6 +1,6 @@
-// Package rig runs the built service as it runs in production, each part a process of its own (Postgres, Temporal, API,
-// worker), on ports of this machine, for what measures or breaks it from outside. Postgres keeps its full durability. The
-// package knows the binary's command line and environment, not its insides, and nothing but tools may import it.
+// Package harness runs the built service as in production, each part in a process of its own (Postgres, Temporal, API,
+// worker), on ports of this machine, to measure it or to inject faults from outside. Postgres has full durability. The
+// package uses the command line and the environment of the binary and none of its code. Only tools may import it.
 package harness
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
-// Options say what to run.
+// Options configure the rig.
 type Options struct {
 	Dir              string // made, and emptied at the end
 	Binary, Devstack string // paths
@@ -35,7 +35,7 @@ type Options struct {
 	Say     func(format string, args ...any)
 }
 
-// Rig is what runs.
+// Rig is the running service and its servers.
 type Rig struct {
 	Postgres, Temporal *Process
 	API, Worker        *Service
@@ -58,11 +58,11 @@ type Service struct {
 	OpsURL string
 }
 
-// database is the product's database in the private cluster.
+// database is the name of the service's database in the private cluster.
 const database = "countersign"
 
-// Up starts Postgres and Temporal and migrates. API and worker are described and not yet started: the caller may have
-// something to prepare (Seal).
+// Up starts Postgres and Temporal and migrates. API and worker are prepared and not
+// started, so that the caller can prepare the database first. The caller calls Down.
 func Up(ctx context.Context, o Options) (*Rig, error) {
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
@@ -120,10 +120,10 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	return err
 }
 
-// DatabaseURL reaches the product's database directly, past any proxy.
+// DatabaseURL connects to the service's database directly, without a proxy.
 func (r *Rig) DatabaseURL() string { return r.server.URL(database) }
 
-// serviceDatabaseURL is how the service reaches it.
+// serviceDatabaseURL is the URL that the service uses, through the proxy if there is one.
 func (r *Rig) serviceDatabaseURL() string {
 	if r.ToPostgres == nil {
 		return r.DatabaseURL()
@@ -131,7 +131,8 @@ func (r *Rig) serviceDatabaseURL() string {
 	return r.ToPostgres.URL(r.DatabaseURL())
 }
 
-// describeTemporal answers the address by which the service reaches it.
+// describeTemporal prepares the Temporal process and returns the address that the service
+// uses.
 func (r *Rig) describeTemporal() (address string, err error) {
 	grpc, err := dev.PickPort(0)
 	if err != nil {
@@ -168,6 +169,7 @@ func (r *Rig) describeTemporal() (address string, err error) {
 	return r.ToTemporal.Address(), nil
 }
 
+// describeServices prepares API and worker.
 func (r *Rig) describeServices(temporal string) error {
 	r.temporal = temporal
 	var err error
@@ -178,7 +180,7 @@ func (r *Rig) describeServices(temporal string) error {
 	return err
 }
 
-// newService describes an API, or a worker, on a database.
+// newService prepares an API, or a worker, on a database.
 func (r *Rig) newService(name, database string, api bool) (*Service, error) {
 	var at [2]string
 	for i := range at {
@@ -197,12 +199,12 @@ func (r *Rig) newService(name, database string, api bool) (*Service, error) {
 	if api {
 		args = []string{"serve", "--listen", at[0]}
 	}
-	s.Process = r.program(name, r.o.Binary, args, env, s.answers)
+	s.Process = r.program(name, r.o.Binary, args, env, s.checkReady)
 	return s, nil
 }
 
-// Copy stops the API, copies the database as it stands under another name, and describes an API on the copy: same tenants,
-// same keys. The worker must not run.
+// Copy stops the API, copies the database under a new name, and prepares an API on the
+// copy, with the same tenants and keys. The worker must not run.
 func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, err error) {
 	if err := r.API.Stop(); err != nil {
 		return nil, "", err
@@ -222,13 +224,13 @@ func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, 
 	return api, url, err
 }
 
-// env is what every command of the binary needs.
+// env is the environment that every command of the binary needs.
 func (r *Rig) env() []string {
 	return []string{"COUNTERSIGN_DATABASE_URL=" + r.serviceDatabaseURL(), "COUNTERSIGN_MASTER_KEY=" + r.MasterKey}
 }
 
-// answers asks the operations port.
-func (s *Service) answers(ctx context.Context) error {
+// checkReady returns an error unless /readyz returns status 200.
+func (s *Service) checkReady(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.OpsURL+"/readyz", nil)
 	if err != nil {
 		return err
@@ -239,12 +241,13 @@ func (s *Service) answers(ctx context.Context) error {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz answers %d", resp.StatusCode)
+		return fmt.Errorf("readyz returned status %d", resp.StatusCode)
 	}
 	return nil
 }
 
-// program is a process of a binary whose output is appended to a log of its name.
+// program prepares a process of a binary whose output is appended to a log file of its
+// name.
 func (r *Rig) program(name, path string, args, env []string, ready func(context.Context) error) *Process {
 	return &Process{Name: name, ready: ready, launch: func(context.Context) (handle, error) {
 		log, err := os.OpenFile(r.Log(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -260,10 +263,10 @@ func (r *Rig) program(name, path string, args, env []string, ready func(context.
 	}}
 }
 
-// Log is the path of a part's log; of Postgres, only what it says at a start.
+// Log is the path of a part's log. Postgres logs only its start there.
 func (r *Rig) Log(name string) string { return filepath.Join(r.o.Dir, name+".log") }
 
-// Down stops all that runs, last started first, and removes the data.
+// Down stops everything, in the reverse order of starting, and removes the data.
 func (r *Rig) Down() error {
 	var err error
 	for _, s := range append(r.copies, r.API, r.Worker) {

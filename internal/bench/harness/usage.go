@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Usage is what a part has taken of the machine. Fields that the machine does not tell are 0.
+// Usage shows what a part has used of the machine. Fields that the system does not provide are
+// 0.
 type Usage struct {
 	CPU        time.Duration // since the process began
 	RSS        int64         // bytes
@@ -22,10 +23,12 @@ type Usage struct {
 	Files      float64 // open file descriptors, connections included
 }
 
-// ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every Linux that Go runs on.
+// ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every Linux that Go
+// supports.
 const ticksPerSecond = 100
 
-// Usage sums over the process and its descendants, those that have ended included: Postgres' sessions come and go.
+// Usage sums over the process and its descendants, including those that have ended:
+// sessions of Postgres come and go.
 func (p *Process) Usage() Usage {
 	var u Usage
 	for _, pid := range p.PIDs() {
@@ -44,6 +47,7 @@ func (p *Process) Usage() Usage {
 	return u
 }
 
+// memory reads the resident memory of a process and its peak, in bytes.
 func memory(pid int) (rss, peak int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -62,7 +66,7 @@ func memory(pid int) (rss, peak int64) {
 	return rss, peak
 }
 
-// Measured is Usage with what the Go runtime says of itself on the operations port.
+// Measured is Usage with the metrics of the Go runtime from the operations port.
 func (s *Service) Measured(ctx context.Context) Usage {
 	u := s.Usage()
 	figures := scrape(ctx, s.OpsURL+"/metrics")
@@ -71,7 +75,8 @@ func (s *Service) Measured(ctx context.Context) Usage {
 	return u
 }
 
-// scrape reads the figures without labels of a Prometheus page; none where it does not answer.
+// scrape reads the metrics without labels of a Prometheus page; it returns none if the page
+// is unavailable.
 func scrape(ctx context.Context, url string) map[string]float64 {
 	out := map[string]float64{}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

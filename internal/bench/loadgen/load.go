@@ -1,7 +1,7 @@
-// Package load sends work at a rate that does not depend on how fast it is answered (open loop), or from a fixed number of
-// clients (closed loop), and keeps every latency. In the open loop a latency counts from the moment the work was due, not
-// from when a client was free to send it: a server that stalls is charged for all who would have come meanwhile. The
-// package knows nothing of what the work is and prints nothing.
+// Package loadgen sends work at a rate that does not depend on how fast it completes (open loop), or from a fixed number of
+// clients (closed loop), and records every latency. In the open loop a latency counts from the moment the work was due, not
+// from when a client was free to send it, so that a stall of the server shows in the latencies of all requests due meanwhile
+// (coordinated omission). The package does not depend on what the work is and prints nothing.
 package loadgen
 
 import (
@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// Work is one request; i counts from 0 through all calls of a run.
+// Work sends one request. i counts from 0 over all calls of a load.
 type Work func(ctx context.Context, i int) error
 
-// Open starts rate pieces of work a second for the time, whether or not those before have been answered, by at most
-// clients at once. Work that is due while every client is busy waits, and its latency counts the wait.
+// Open starts rate pieces of work a second for the given time, whether or not earlier ones
+// have completed, by at most so many clients at once. Work that is due while every client
+// is busy waits, and its latency includes the wait.
 func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, do Work) Result {
 	n := int64(rate * lasts.Seconds())
 	start := time.Now()
@@ -36,7 +37,7 @@ func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, d
 	})
 }
 
-// Closed lets each of the clients send one piece of work after the other until the time is over.
+// Closed lets each client send one piece of work after the other until the time is over.
 func Closed(ctx context.Context, clients int, lasts time.Duration, do Work) Result {
 	start := time.Now()
 	end := start.Add(lasts)

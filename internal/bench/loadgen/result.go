@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Result is what came of a run.
+// Result has the latencies and failures of a load.
 type Result struct {
 	Latencies []time.Duration // of what succeeded
 	Failed    int
@@ -13,6 +13,7 @@ type Result struct {
 	Elapsed   time.Duration
 }
 
+// add records one piece of work. A failure has no latency.
 func (r *Result) add(took time.Duration, err error) {
 	if err == nil {
 		r.Latencies = append(r.Latencies, took)
@@ -22,7 +23,8 @@ func (r *Result) add(took time.Duration, err error) {
 	r.because(err.Error(), 1)
 }
 
-// because counts a reason; beyond a few, all others are one.
+// because counts a reason for a failure. Beyond maxReasons different ones, all others are
+// counted together.
 func (r *Result) because(why string, n int) {
 	if r.Why == nil {
 		r.Why = map[string]int{}
@@ -33,10 +35,10 @@ func (r *Result) because(why string, n int) {
 	r.Why[why] += n
 }
 
-// maxReasons bounds how many different errors are kept.
+// maxReasons bounds how many different errors are recorded.
 const maxReasons = 8
 
-// Join adds another run of the same work.
+// Join adds the result of a further load of the same work.
 func (r *Result) Join(o Result) {
 	r.Latencies = append(r.Latencies, o.Latencies...)
 	r.Failed += o.Failed
@@ -46,7 +48,7 @@ func (r *Result) Join(o Result) {
 	}
 }
 
-// Done is how many succeeded.
+// Done is how many pieces of work succeeded.
 func (r *Result) Done() int { return len(r.Latencies) }
 
 // PerSecond is how many succeeded a second.
@@ -57,7 +59,8 @@ func (r *Result) PerSecond() float64 {
 	return float64(r.Done()) / r.Elapsed.Seconds()
 }
 
-// Quantile is the smallest latency that the share q (0 to 1) of what succeeded did not exceed; 0 where nothing did.
+// Quantile is the smallest latency that the share q (0 to 1) of the successes did not
+// exceed; 0 if there are none.
 func (r *Result) Quantile(q float64) time.Duration {
 	if len(r.Latencies) == 0 {
 		return 0

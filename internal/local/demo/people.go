@@ -18,14 +18,14 @@ const (
 	maxFrames      = 10 // of one session
 )
 
-// frame is one feature frame with how long its making took.
+// frame is one feature frame with the time that it covers.
 type frame struct {
 	features   features.Frame
 	durationMS float64
 }
 
-// person is somebody with sessions of typing: the first ones enroll, one is scored as theirs, and the last is typed under
-// somebody else's name. No frame is sent twice but where a replay is shown: the service would notice.
+// person is one typist with sessions: the first ones enroll, one is scored as their own, and the last is typed in the name of
+// another person. No frame is sent twice except to demonstrate a replay, because the service would detect it.
 type person struct {
 	name    string
 	enroll  [][]frame
@@ -33,18 +33,19 @@ type person struct {
 	abusing []frame
 }
 
-// People are who the demonstration shows.
+// People are the typists of a demonstration. Create them with Load.
 type People struct {
 	Source    string // where they come from, for the reader
 	Simulated bool
 	people    []person
 }
 
-// Load takes n recorded people from the folder, or makes n up where it has none that fit.
+// Load reads n recorded people from the folder, or simulates n if the folder has no
+// recordings that fit.
 func Load(dir string, n int) (People, error) {
 	sets, err := recordings.Find(dir)
 	if err != nil {
-		sets = nil // no such folder: nobody is recorded
+		sets = nil // without the folder there are no recordings
 	}
 	best := People{}
 	for _, set := range sets {
@@ -66,7 +67,8 @@ func Load(dir string, n int) (People, error) {
 	return made(n), nil
 }
 
-// amount is how many frames the people have in all: the set with more of them shows more.
+// amount is how many frames the people have in all. The set with the most frames is
+// demonstrated.
 func amount(people []person) int {
 	total := 0
 	for _, p := range people {
@@ -78,7 +80,7 @@ func amount(people []person) int {
 	return total
 }
 
-// pick takes the first n people who have enough sessions, in the order of their names.
+// pick returns the first n people with enough sessions, in the order of their names.
 func pick(sessions []recordings.KeySession, n int) []person {
 	byUser := map[string][][]features.KeyEvent{}
 	var users []string
@@ -101,8 +103,8 @@ func pick(sessions []recordings.KeySession, n int) []person {
 	return out
 }
 
-// recorded makes a person of recorded sessions; false where there are too few. Short ones are joined: some sets have a
-// sentence a session.
+// recorded makes a person of recorded sessions; it reports false if there are too few.
+// Short sessions are joined, because some sets have one sentence in each.
 func recorded(name string, sessions [][]features.KeyEvent) (person, bool) {
 	units := join(sessions)
 	if len(units) < enrollSessions+2 || !textual(units[0]) {
@@ -116,7 +118,8 @@ func recorded(name string, sessions [][]features.KeyEvent) (person, bool) {
 	return p, true
 }
 
-// textual tells running text from digits on a pad, of which a free-text template learns nothing.
+// textual distinguishes running text from digits on a keypad, from which a free-text
+// template learns nothing.
 func textual(events []features.KeyEvent) bool {
 	letters := 0
 	for _, e := range events {
@@ -127,7 +130,8 @@ func textual(events []features.KeyEvent) bool {
 	return 2*letters > len(events)
 }
 
-// join puts sessions together until each has enough keys. Joined sessions are a second apart.
+// join concatenates sessions until each has enough keys. Joined sessions are a second
+// apart.
 func join(sessions [][]features.KeyEvent) [][]features.KeyEvent {
 	const gapMS = 1000
 	var out [][]features.KeyEvent
@@ -162,8 +166,8 @@ func frames(events []features.KeyEvent) []frame {
 	return out
 }
 
-// span is how long the keys took, in whole milliseconds: from the first press to the last release, pauses in between
-// bounded as a collector bounds a frame.
+// span is the time that the keys took in whole milliseconds, from the first press to the
+// last release, within the bounds of a frame.
 func span(events []features.KeyEvent) float64 {
 	const most = 590_000
 	first, last := events[0].Press, 0.0
@@ -173,7 +177,8 @@ func span(events []features.KeyEvent) float64 {
 	return math.Ceil(min(max(last-first, 1000), most))
 }
 
-// made makes people up. The seed is fixed: a demonstration shows the same every time.
+// made simulates n people. The seed is fixed, so that every demonstration has the same
+// people.
 func made(n int) People {
 	out := People{Source: "simulated: no recordings of running text were found", Simulated: true}
 	for i := range n {

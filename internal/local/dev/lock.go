@@ -9,10 +9,12 @@ import (
 	"syscall"
 )
 
-// Lock keeps a second run off the folder. The kernel lets it go when the process ends, however it ends.
+// Lock keeps a second process out of the folder. The kernel releases it when the process
+// ends, also after a crash.
 type Lock struct{ file *os.File }
 
-// Acquire makes the folder where it is missing and locks it.
+// Acquire creates the folder if it is missing and locks it. The error names the process
+// that holds the lock.
 func Acquire(dir string) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
 		return nil, fmt.Errorf("the folder %s cannot be made: %w", dir, err)
@@ -35,7 +37,7 @@ func Acquire(dir string) (*Lock, error) {
 	return l, l.sign()
 }
 
-// sign leaves the process id for the message to whoever comes second.
+// sign writes the process id for the error message of the next process.
 func (l *Lock) sign() error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
@@ -44,5 +46,5 @@ func (l *Lock) sign() error {
 	return err
 }
 
-// Release lets the folder go.
+// Release unlocks the folder.
 func (l *Lock) Release() { _ = l.file.Close() }

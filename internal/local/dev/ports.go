@@ -14,8 +14,9 @@ const (
 	highestPort = 32000
 )
 
-// Listen takes the port on localhost, in both address families where the machine has both: a browser that asks for
-// localhost may come by either. Where the port is taken, a free one is; where it is 0, any. The number is returned.
+// Listen listens on the port on localhost, on IPv4 and IPv6 if the machine has both: a
+// browser may use either for localhost. If the port is taken, it picks a free one; 0 is
+// any. It returns the number of the port.
 func Listen(preferred int) ([]net.Listener, int, error) {
 	if preferred != 0 {
 		if listeners, err := listenBoth(preferred); err == nil {
@@ -31,6 +32,7 @@ func Listen(preferred int) ([]net.Listener, int, error) {
 	return nil, 0, errors.New("no free port was found on localhost")
 }
 
+// listenBoth listens on one port in both address families, or in none.
 func listenBoth(port int) ([]net.Listener, error) {
 	v4, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -47,12 +49,13 @@ func listenBoth(port int) ([]net.Listener, error) {
 	return []net.Listener{v4, v6}, nil
 }
 
+// hasIPv6 reports whether the machine can listen on the IPv6 loopback address.
 func hasIPv6() bool {
 	l, err := net.Listen("tcp", "[::1]:0")
 	return err == nil && l.Close() == nil
 }
 
-// PickPort returns the port if it is free on localhost, or one that is.
+// PickPort returns the port if it is free on localhost, or a free one.
 func PickPort(preferred int) (int, error) {
 	listeners, port, err := Listen(preferred)
 	for _, l := range listeners {
@@ -61,5 +64,5 @@ func PickPort(preferred int) (int, error) {
 	return port, err
 }
 
-// LocalURL is how a browser on this machine reaches the port.
+// LocalURL is the URL of the port for a browser on this machine.
 func LocalURL(port int) string { return fmt.Sprintf("http://localhost:%d", port) }

@@ -1,6 +1,6 @@
-// Package dev brings up what the service stands on, on one machine: a private Postgres cluster and a Temporal server
-// under one folder, and keeps that folder's keys. It knows neither the product's schema nor its API, and it never
-// touches a server that it did not start.
+// Package dev starts the servers that the service needs on one machine: a private Postgres cluster and a Temporal server
+// in one folder, and stores that folder's keys. It depends neither on the service's schema nor on its API, and it never
+// stops or changes a server that it did not start.
 package dev
 
 import (
@@ -28,10 +28,10 @@ const (
 	TemporalUIPort = 8233
 )
 
-// Database is the name of the product's database in the private cluster.
+// Database is the name of the service's database in the private cluster.
 const Database = "countersign"
 
-// Namespace is the Temporal namespace of the product.
+// Namespace is the Temporal namespace of the service.
 const Namespace = "countersign"
 
 const (
@@ -39,7 +39,7 @@ const (
 	stopWithin     = 20 * time.Second
 )
 
-// Options say what to bring up. An address that is given stands in for the private server.
+// Options configure the stack. An address of a server replaces the private one.
 type Options struct {
 	Dir              string // the folder; locked by the caller
 	Devstack         string // path of the devstack binary
@@ -51,7 +51,7 @@ type Options struct {
 	Say func(format string, args ...any)
 }
 
-// Stack is what runs.
+// Stack is the running servers.
 type Stack struct {
 	DatabaseURL     string
 	TemporalAddress string
@@ -62,7 +62,7 @@ type Stack struct {
 	ended    chan error
 }
 
-// Up starts both. On an error nothing is left running.
+// Up starts both servers. After an error none of them is running.
 func Up(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{DatabaseURL: o.DatabaseURL, TemporalAddress: o.TemporalAddress, ended: make(chan error, 2)}
 	if err := s.up(ctx, o); err != nil {
@@ -83,6 +83,7 @@ func (s *Stack) up(ctx context.Context, o Options) error {
 	return nil
 }
 
+// startPostgres starts the private cluster, unless a database URL is given.
 func (s *Stack) startPostgres(ctx context.Context, o Options) error {
 	pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(o.Dir, "postgres"), Port: PostgresPort, Say: o.Say})
 	if err != nil {
@@ -100,6 +101,8 @@ func (s *Stack) startPostgres(ctx context.Context, o Options) error {
 	return nil
 }
 
+// startTemporal starts devstack on the database, unless the address of a Temporal server is
+// given.
 func (s *Stack) startTemporal(ctx context.Context, o Options) error {
 	if _, err := os.Stat(o.Devstack); err != nil {
 		return fmt.Errorf("the Temporal server is not built (%s is missing): run make devstack, or set "+
@@ -133,6 +136,7 @@ func (s *Stack) startTemporal(ctx context.Context, o Options) error {
 	return nil
 }
 
+// temporalPorts picks the ports of the frontend and the UI, preferably the usual ones.
 func temporalPorts(say func(string, ...any)) (grpc, ui int, err error) {
 	if grpc, err = PickPort(TemporalPort); err != nil {
 		return 0, 0, err
@@ -149,6 +153,7 @@ func temporalPorts(say func(string, ...any)) (grpc, ui int, err error) {
 	return grpc, ui, nil
 }
 
+// devstackArgs is the command line of devstack, which ends with this process.
 func devstackArgs(o Options, grpc, ui int, ready string) []string {
 	args := []string{
 		"--frontend-port", strconv.Itoa(grpc), "--ui-port", strconv.Itoa(ui), "--namespace", Namespace,
@@ -163,7 +168,8 @@ func devstackArgs(o Options, grpc, ui int, ready string) []string {
 	return args
 }
 
-// awaitTemporal returns once devstack has written its ready file.
+// awaitTemporal returns once devstack has written its ready file, or an error with the last
+// line of its log if it ended.
 func (s *Stack) awaitTemporal(ctx context.Context, ready, log string) error {
 	ctx, cancel := context.WithTimeout(ctx, temporalWithin)
 	defer cancel()
@@ -185,6 +191,7 @@ func (s *Stack) awaitTemporal(ctx context.Context, ready, log string) error {
 	}
 }
 
+// lastLine returns the last line of a log file; empty if it cannot be read.
 func lastLine(path string) string {
 	text, _ := os.ReadFile(path) // #nosec G304 -- our own file
 	last := "its log is " + path
@@ -196,15 +203,16 @@ func lastLine(path string) string {
 	return last
 }
 
+// watch reports the end of a server, whatever its cause.
 func (s *Stack) watch(done <-chan struct{}, sentence string) {
 	<-done
 	s.ended <- errors.New(sentence)
 }
 
-// Ended receives a sentence when one of the servers ends without having been stopped.
+// Ended receives an error if one of the servers ends without being stopped.
 func (s *Stack) Ended() <-chan error { return s.ended }
 
-// Down stops what Up started: Temporal first, since it writes to Postgres.
+// Down stops the servers that Up started. Temporal is first, because it writes to Postgres.
 func (s *Stack) Down() error {
 	var err error
 	if s.temporal != nil {

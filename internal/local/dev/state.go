@@ -10,7 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
-// State is what dev.json keeps for scripts: where everything is and the keys to it.
+// State is the content of dev.json, for scripts: the addresses of all servers and the keys
+// to them.
 type State struct {
 	BaseURL         string       `json:"base_url"`
 	OpsURL          string       `json:"ops_url"`
@@ -21,7 +22,7 @@ type State struct {
 	Environments    Environments `json:"environments"`
 }
 
-// Environments are the two worlds of the tenant.
+// Environments are the two environments of the development tenant.
 type Environments struct {
 	Sandbox Keys `json:"sandbox"`
 	Live    Keys `json:"live"`
@@ -35,10 +36,10 @@ type Keys struct {
 	PublishableKey string `json:"publishable_key"`
 }
 
-// StatePath is where the folder's dev.json is.
+// StatePath is the path of the folder's dev.json.
 func StatePath(dir string) string { return filepath.Join(dir, "dev.json") }
 
-// ReadState returns the stored state; the zero State where there is none.
+// ReadState reads the stored state; the zero State if there is none.
 func ReadState(dir string) (State, error) {
 	var s State
 	text, err := os.ReadFile(StatePath(dir))
@@ -54,7 +55,7 @@ func ReadState(dir string) (State, error) {
 	return s, nil
 }
 
-// WriteState stores the state for the owner's eyes only, in one step.
+// WriteState stores the state atomically, readable by the owner only.
 func WriteState(dir string, s State) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -63,10 +64,11 @@ func WriteState(dir string, s State) error {
 	return writeSecret(StatePath(dir), append(text, '\n'))
 }
 
-// MasterKeyPath is where the folder's master key is.
+// MasterKeyPath is the path of the folder's master key.
 func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") }
 
-// MasterKey returns the folder's master key in the form that keyring.Parse reads; it makes one where there is none.
+// MasterKey reads the folder's master key in the form that keyring.Parse reads. It
+// generates one if the file is missing.
 func MasterKey(dir string) (string, error) {
 	path := MasterKeyPath(dir)
 	text, err := os.ReadFile(path) // #nosec G304 -- a file of our own folder
@@ -83,7 +85,7 @@ func MasterKey(dir string) (string, error) {
 	return key, writeSecret(path, []byte(key+"\n"))
 }
 
-// writeSecret writes a file of mode 0600 so that a reader sees the whole of it or none.
+// writeSecret writes a file with mode 0600 atomically: a reader sees all of it or none.
 func writeSecret(path string, text []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // made with mode 0600
 	if err != nil {
