@@ -24,8 +24,8 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// clients is the number of concurrent clients in a closed loop, of the API and of the
-// database alike.
+// clients is the number of concurrent clients in a closed loop, of the API
+// and of the database alike.
 const clients = 8
 
 // subjects is the number of subjects that a load is spread over.
@@ -40,7 +40,8 @@ const openClients = 256
 // trusting is a policy that allows a subject with fresh evidence.
 var trusting = countersign.PolicyRequirements{CoverageMin: "partial", FreshnessMaxMS: 3_600_000}
 
-// authorize measures allow in enforce mode, including the proof, compared with its SQL.
+// authorize measures allow in enforce mode, including the proof, compared
+// with its SQL.
 func authorize(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
@@ -62,8 +63,9 @@ func authorize(ctx context.Context, b *bench) error {
 // reasons finds the part of a response that explains a decision.
 var reasons = regexp.MustCompile(`"decision":"[a-z]*"|"reason_codes":\[.*?\]`)
 
-// allowed authorizes and returns an error unless the decision is allow with a proof. It
-// searches the bytes and does not decode them, because it runs once per request of a load.
+// allowed authorizes and returns an error unless the decision is allow with
+// a proof. It searches the bytes and does not decode them, because it runs
+// once per request of a load.
 func (b *bench) allowed(body []byte) error {
 	a, err := b.server.Do("POST", "/api/v1/authorize", body)
 	switch {
@@ -77,16 +79,16 @@ func (b *bench) allowed(body []byte) error {
 	return nil
 }
 
-// beside measures an API path and its SQL in turn, in a closed and in an open loop, and
-// compares the figures with the targets. Each request of either side must add one row to
-// the table, which is checked at the end.
+// beside measures an API path and its SQL in turn, in a closed and in an
+// open loop, and compares the figures with the targets. Each request of
+// either side must add one row to the table, which is checked at the end.
 func (b *bench) beside(ctx context.Context, part, what, table string, api loadgen.Work, plain *bare) error {
 	before, err := plain.count(ctx, table)
 	if err != nil {
 		return err
 	}
 	first := len(b.report.Rows)
-	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: the bare transaction is what the service sent for one such request: %s.", what, plain.shape()))
+	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: the bare transaction has the statements that the service sends for one such request: %s.", what, plain.shape()))
 	warm := loadgen.Closed(ctx, clients, 2*time.Second, api) // caches filled, connections made
 	warm.Join(loadgen.Closed(ctx, clients, time.Second, plain.run))
 	if _, err := plain.pool.Exec(ctx, "vacuum analyze"); err != nil { // as Postgres does by itself within minutes
@@ -117,7 +119,8 @@ func (b *bench) beside(ctx context.Context, part, what, table string, api loadge
 	return err
 }
 
-// inside holds the service's own code on the rig's database, with every statement recorded.
+// inside holds the service's own code on the rig's database, with every
+// statement recorded.
 type inside struct {
 	store     *store.Store
 	principal identity.Principal
@@ -126,7 +129,8 @@ type inside struct {
 	proofs    *signing.Service
 }
 
-// inside opens the services with a recorder as their tracer. The caller closes the store.
+// inside opens the services with a recorder as their tracer. The caller
+// closes the store.
 func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	keys, err := keyring.Parse(b.rig.MasterKey)
 	if err != nil {
@@ -161,8 +165,8 @@ func (in *inside) authorize(ctx context.Context, body []byte) error {
 	return err
 }
 
-// bare records the statements of n requests, one for each subject or session, and returns
-// what sends the same statements again.
+// bare records the statements of n requests, one for each subject or
+// session, and returns what sends the same statements again.
 func (b *bench) bare(ctx context.Context, n int, do func(ctx context.Context, in *inside, i int) error) (*bare, error) {
 	r := &recorder{}
 	in, err := b.inside(ctx, r)

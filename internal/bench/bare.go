@@ -21,8 +21,8 @@ type statement struct {
 	args []any
 }
 
-// transaction lists what one request sent, in order, including begin and commit if it had
-// them.
+// transaction lists what one request sent, in order, including begin and
+// commit if it had them.
 type transaction []statement
 
 // recorder is a pgx tracer that records the statements of marked contexts.
@@ -34,8 +34,8 @@ type recorder struct {
 // recording is the context key that marks a request to record.
 type recording struct{}
 
-// TraceQueryStart records the statement if its context is marked. Arguments are copied,
-// because the service reuses their memory.
+// TraceQueryStart records the statement if its context is marked. Arguments
+// are copied, because the service reuses their memory.
 func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if ctx.Value(recording{}) != nil {
 		r.mu.Lock()
@@ -67,7 +67,8 @@ func (r *recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndDa
 // TraceQueryEnd implements pgx.QueryTracer.
 func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// record returns the statements that do sends over connections that the recorder traces.
+// record returns the statements that do sends over connections that the
+// recorder traces.
 func (r *recorder) record(ctx context.Context, do func(ctx context.Context) error) (transaction, error) {
 	r.mu.Lock()
 	r.sent = nil
@@ -78,8 +79,8 @@ func (r *recorder) record(ctx context.Context, do func(ctx context.Context) erro
 	return r.sent, err
 }
 
-// twice records a request until two in a row sent the same statements. Now and then a
-// request sends more, for example to record a change of state.
+// twice records a request until two in a row sent the same statements. Now
+// and then a request sends more, for example to record a change of state.
 func (r *recorder) twice(ctx context.Context, request func(ctx context.Context) error) (replay, error) {
 	last, err := r.record(ctx, request)
 	for range 10 {
@@ -98,29 +99,33 @@ func (r *recorder) twice(ctx context.Context, request func(ctx context.Context) 
 	return replay{}, errors.New("no two requests in a row sent the same statements")
 }
 
-// like reports whether two transactions sent the same statements, whatever their arguments.
+// like reports whether two transactions sent the same statements, whatever
+// their arguments.
 func (t transaction) like(o transaction) bool {
 	return slices.EqualFunc(t, o, func(a, b statement) bool { return a.sql == b.sql && len(a.args) == len(b.args) })
 }
 
-// bare sends recorded transactions with new ids on a pool, without any code of the service.
+// bare sends recorded transactions with new ids on a pool, without any code
+// of the service.
 type bare struct {
 	pool *pgxpool.Pool
 	all  []replay
 }
 
-// replay is a recorded transaction and the values in it that no two requests share.
+// replay is a recorded transaction and the values in it that no two
+// requests share.
 type replay struct {
 	transaction
 	fresh map[string]func() string // by recorded value
 	bytes map[string]bool          // recorded digests that differ from request to request
 }
 
-// typeID matches the ids of the service, such as azn_01m81szqcqex8r5vg3q0zn022b.
+// typeID matches the ids of the service, such as
+// azn_01m81szqcqex8r5vg3q0zn022b.
 var typeID = regexp.MustCompile(`^([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// newReplay compares two recordings of the same request: strings and digests that differ
-// are new in every request.
+// newReplay compares two recordings of the same request: strings and
+// digests that differ are new in every request.
 func newReplay(one, two transaction) replay {
 	r := replay{transaction: one, fresh: map[string]func() string{}, bytes: map[string]bool{}}
 	for i := range one {
@@ -131,7 +136,8 @@ func newReplay(one, two transaction) replay {
 	return r
 }
 
-// learn notes how to replace an argument that differs between two recordings.
+// learn notes how to replace an argument that differs between two
+// recordings.
 func (r *replay) learn(a, b any) {
 	switch v := a.(type) {
 	case string:
@@ -150,8 +156,8 @@ func (r *replay) learn(a, b any) {
 	}
 }
 
-// again returns the transaction with new values. A value that occurs twice is replaced by
-// the same new value.
+// again returns the transaction with new values. A value that occurs twice
+// is replaced by the same new value.
 func (r *replay) again() transaction {
 	given := make(map[string]string, len(r.fresh))
 	for old, make := range r.fresh {
@@ -189,8 +195,8 @@ func newBare(ctx context.Context, url string, conns int) (*bare, error) {
 	return &bare{pool: pool}, err
 }
 
-// run sends the ith transaction's statements on one connection, each after the response to
-// the previous one.
+// run sends the ith transaction's statements on one connection, each after
+// the response to the previous one.
 func (b *bare) run(ctx context.Context, i int) error {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {

@@ -28,8 +28,8 @@ type Options struct {
 	Out     io.Writer // progress
 }
 
-// bench is a benchmark run in progress. rig, tenant and clients are those of the current
-// part.
+// bench is a benchmark run in progress. rig, tenant and clients are those
+// of the current part.
 type bench struct {
 	Options
 	rig    *harness.Rig
@@ -40,8 +40,8 @@ type bench struct {
 	second *harness.Service // a further API that a part runs; what it takes counts with the first
 }
 
-// part is one group of measurements. Parts marked temporal need a Temporal server and a
-// worker.
+// part is one group of measurements. Parts marked temporal need a Temporal
+// server and a worker.
 type part struct {
 	name     string
 	temporal bool
@@ -69,8 +69,8 @@ func Parts() []string {
 	return names
 }
 
-// Run measures the chosen parts, all but soak by default. If a part fails, it returns the
-// report so far and the error.
+// Run measures the chosen parts, all but soak by default. If a part fails,
+// it returns the report so far and the error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	b := &bench{Options: o}
 	b.report = Report{Machine: machine(), Started: time.Now().UTC(), Version: o.Version}
@@ -94,8 +94,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return b.report, nil
 }
 
-// one measures a part on servers of its own, so that no part is affected by the data of
-// another.
+// one measures a part on servers of its own, so that no part is affected by
+// the data of another.
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
@@ -132,6 +132,7 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 // patience is how long a request may take before it counts as failed.
 const patience = 10 * time.Second
 
+// say prints a line of progress.
 func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.Out, "- "+format+"\n", args...)
 }
@@ -146,8 +147,8 @@ func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) 
 	return do(conn)
 }
 
-// describePostgres records the server's version and its settings of durability, all of
-// which must be on.
+// describePostgres records the server's version and its settings of
+// durability, all of which must be on.
 func (b *bench) describePostgres(ctx context.Context) error {
 	var version, fsync, commit, pages string
 	err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
@@ -172,8 +173,8 @@ func (b *bench) usage(ctx context.Context) cost {
 	return c
 }
 
-// wal is how many bytes the server has written to its write-ahead log in all; 0 if that
-// cannot be read.
+// wal is how many bytes the server has written to its write-ahead log in
+// all; 0 if that cannot be read.
 func (b *bench) wal(ctx context.Context) (written int64) {
 	if onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written)
@@ -192,6 +193,7 @@ func (b *bench) measure(ctx context.Context, part, what, how string, run func() 
 	return x
 }
 
+// add appends a row to the report and prints it.
 func (b *bench) add(x Row) {
 	b.report.Rows = append(b.report.Rows, x)
 	b.say("%s: %s, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed", x.Part, x.What, x.How, x.PerSecond, x.P50, x.P99, x.Failed)
@@ -203,9 +205,9 @@ type side struct {
 	run  func(lasts time.Duration) loadgen.Result
 }
 
-// compare runs two sides in turn and adds a row for each. It returns the medians over the
-// rounds of first over second: a disturbance from outside affects one turn, and so changes
-// the median little.
+// compare runs two sides in turn and adds a row for each. It returns the
+// medians over the rounds of first over second: a disturbance from outside
+// affects one turn, and so changes the median little.
 func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
 	var results [2]loadgen.Result
 	var costs [2]cost

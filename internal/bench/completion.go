@@ -17,9 +17,10 @@ const (
 	besidesRate    = 100 // decisions a second that are made meanwhile
 )
 
-// completion measures what goes through Temporal while decisions go on: completing a
-// challenge and reviewing a hold. The challenges and holds were opened before and their
-// workflow runs have started, as they have by the time that a person responds.
+// completion measures what goes through Temporal while decisions go on:
+// completing a challenge and reviewing a hold. The challenges and holds
+// were opened before and their workflow runs have started, as they have by
+// the time that a person responds.
 func completion(ctx context.Context, b *bench) error {
 	policies := map[string]countersign.PolicyRequirements{
 		"payment.allow":     {CoverageMin: "none"},
@@ -79,8 +80,8 @@ func completion(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// open refers to what an authorize request opened: a challenge, or a hold under the
-// authorization's id.
+// open refers to what an authorize request opened: a challenge, or a hold
+// under the authorization's id.
 type open struct {
 	ID        string
 	Challenge *struct{ ID string }
@@ -117,7 +118,8 @@ func (b *bench) drained(ctx context.Context) error {
 	return nil
 }
 
-// memory compares the memory of API and worker at the end of a measurement with the target.
+// memory compares the memory of API and worker at the end of a measurement
+// with the target.
 func (b *bench) memory(part string, r Row) {
 	b.report.under("memory of API and worker: "+part, r.APIRSS+r.WorkerRSS, 300, "MB")
 }

@@ -23,8 +23,8 @@ const (
 	frameRate = 2000
 )
 
-// typing is a person with feature texts to send. Each text is sent once, because a frame in
-// two sessions is a replay.
+// typing is a person with feature texts to send. Each text is sent once,
+// because a frame in two sessions is a replay.
 type typing struct {
 	person
 	texts [][]byte
@@ -42,7 +42,8 @@ func (t *typing) text() ([]byte, error) {
 	return t.texts[i], nil
 }
 
-// observed is a session in progress that takes one frame of its person after the other.
+// observed is a session in progress that takes one frame of its person
+// after the other.
 type observed struct {
 	id    string
 	who   *typing
@@ -59,8 +60,8 @@ func (o *observed) frame() ([]byte, error) {
 	return frame(text, "score", o.start, int(o.next.Add(1)-1)), nil
 }
 
-// evidence measures a frame of an enrolled person, scored and stored, compared with its
-// SQL.
+// evidence measures a frame of an enrolled person, scored and stored,
+// compared with its SQL.
 func evidence(ctx context.Context, b *bench) error {
 	open, err := b.observations(ctx)
 	if err != nil {
@@ -87,7 +88,8 @@ func evidence(ctx context.Context, b *bench) error {
 	return b.beside(ctx, "evidence", "evidence frame", "frames", api, plain)
 }
 
-// observe sends the session's next frame and returns an error unless it is accepted.
+// observe sends the session's next frame and returns an error unless it is
+// accepted.
 func (b *bench) observe(o *observed) error {
 	body, err := o.frame()
 	if err != nil {
@@ -103,8 +105,8 @@ func (b *bench) observe(o *observed) error {
 	return nil
 }
 
-// observations opens sessions of enrolled people with enough frames for the whole
-// measurement.
+// observations opens sessions of enrolled people with enough frames for the
+// whole measurement.
 func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 	all, err := b.people(ctx, enrolledPeople, true)
 	if err != nil {

@@ -122,6 +122,8 @@ type requests struct {
 	counter atomic.Int64
 }
 
+// newRequests returns bodies for the action; subject returns the subject of
+// the ith one.
 func newRequests(action string, subject func(i int) string) *requests {
 	return &requests{action: action, subject: subject}
 }
@@ -129,6 +131,8 @@ func newRequests(action string, subject func(i int) string) *requests {
 // next builds the body for the next subject in turn.
 func (a *requests) next() []byte { return a.body(int(a.counter.Add(1))) }
 
+// body builds the ith body with a fresh nonce and idempotency key, so that
+// each request is decided.
 func (a *requests) body(i int) []byte {
 	b := append([]byte(`{"subject":"`), a.subject(i)...)
 	b = append(b, `","action":"`+a.action+`","resource":{"type":"resource","id":"payment-`...)

@@ -14,15 +14,16 @@ import (
 // readRate is the rate of each read, in requests a second.
 const readRate = 500
 
-// read is one kind of read: the API request, and the service's own code for the same.
+// read is one kind of read: the API request, and the service's own code for
+// the same.
 type read struct {
 	what string
 	api  loadgen.Work
 	own  func(ctx context.Context, in *inside, i int) error
 }
 
-// reads measures verifying a proof, its status and a session's assessment, each compared
-// with its SQL.
+// reads measures verifying a proof, its status and a session's assessment,
+// each compared with its SQL.
 func reads(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.release", trusting); err != nil {
 		return err
@@ -43,7 +44,8 @@ func reads(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// read measures one kind of read in an open loop and compares it with the target.
+// read measures one kind of read in an open loop and compares it with the
+// target.
 func (b *bench) read(ctx context.Context, x read) error {
 	plain, err := b.bare(ctx, subjects, x.own)
 	if err != nil {
@@ -66,8 +68,8 @@ type issued struct {
 	ID    string `json:"proof_id"`
 }
 
-// proofs issues proofs to read. They are fewer than the requests, so each is read many
-// times.
+// proofs issues proofs to read. They are fewer than the requests, so each
+// is read many times.
 func (b *bench) proofs(ctx context.Context, all []person) ([]issued, error) {
 	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	out := make([]issued, 512)

@@ -34,8 +34,8 @@ type Machine struct {
 	Load     [2]float64 `json:"load_average"` // over a minute, before and after the run
 }
 
-// Row is one measurement. Costs are per request: of the API, of the worker, and of Postgres
-// with all its processes.
+// Row is one measurement. Costs are per request: of the API, of the worker,
+// and of Postgres with all its processes.
 type Row struct {
 	Part       string  `json:"part"`
 	What       string  `json:"what"`
@@ -87,8 +87,8 @@ func row(part, what, how string, r loadgen.Result, c cost) Row {
 // mb converts to mebibytes.
 func mb(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// under records a target that the value must stay below. A value of 0 misses it: nothing
-// was measured.
+// under records a target that the value must stay below. A value of 0
+// misses it: nothing was measured.
 func (r *Report) under(what string, found, limit float64, unit string) {
 	r.Targets = append(r.Targets, Target{what, fmt.Sprintf("< %g %s", limit, unit), found, unit, found > 0 && found < limit})
 }
@@ -107,7 +107,8 @@ func (r *Report) WriteJSON(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// WriteMarkdown writes the report as Markdown tables: targets, rows, notes and failures.
+// WriteMarkdown writes the report as Markdown tables: targets, rows, notes
+// and failures.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	m := r.Machine
@@ -135,6 +136,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
+// yes formats whether a target was met; a miss is bold.
 func yes(met bool) string {
 	if met {
 		return "yes"
@@ -142,7 +144,8 @@ func yes(met bool) string {
 	return "**no**"
 }
 
-// machine describes this machine. Values that the system does not provide are left empty.
+// machine describes this machine. Values that the system does not provide
+// are left empty.
 func machine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), CPU: "unknown CPU", System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}
 	if v := field("/proc/cpuinfo", "model name"); v != "" {
@@ -154,7 +157,8 @@ func machine() Machine {
 	return m
 }
 
-// loadAverage is the load of the last minute; a benchmark on a busy machine says so.
+// loadAverage is the load of the last minute; a benchmark on a busy machine
+// says so.
 func loadAverage() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	var one float64
@@ -173,7 +177,8 @@ func field(path, name string) string {
 	return ""
 }
 
-// cost shows what the parts used between two moments. Sizes are those of the later moment.
+// cost shows what the parts used between two moments. Sizes are those of
+// the later moment.
 type cost struct {
 	api, worker, postgres harness.Usage
 	wal                   int64 // bytes

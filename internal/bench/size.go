@@ -18,9 +18,9 @@ import (
 // fewSubjects are enough that decisions about one subject seldom coincide.
 const fewSubjects = 1000
 
-// size measures authorize on two databases of the same server in turn: a nearly empty one,
-// and one with a million decisions of a hundred thousand subjects, with their proofs and
-// events.
+// size measures authorize on two databases of the same server in turn: a
+// nearly empty one, and one with a million decisions of a hundred thousand
+// subjects, with their proofs and events.
 func size(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
@@ -83,8 +83,8 @@ func size(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// seed multiplies the newest row of each table. synchronous_commit is off for this session
-// only; the measurements that follow commit durably.
+// seed multiplies the newest row of each table. synchronous_commit is off
+// for this session only; the measurements that follow commit durably.
 func seed(ctx context.Context, url string, decisions, subjects int) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -115,8 +115,8 @@ func seed(ctx context.Context, url string, decisions, subjects int) error {
 	return nil
 }
 
-// stored is the size in bytes of the tables that decisions are written to, including their
-// indexes.
+// stored is the size in bytes of the tables that decisions are written to,
+// including their indexes.
 func stored(ctx context.Context, url string) (bytes int64, err error) {
 	err = onDatabase(ctx, url, func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `select sum(pg_total_relation_size(oid))::bigint from pg_class
@@ -133,8 +133,8 @@ func analyze(ctx context.Context, url string) error {
 	})
 }
 
-// multiply inserts n copies of a row. made has the columns that differ, as expressions of
-// i; the others are copied.
+// multiply inserts n copies of a row. made has the columns that differ, as
+// expressions of i; the others are copied.
 func multiply(ctx context.Context, conn *pgx.Conn, table, where string, n int, made map[string]string) error {
 	rows, err := conn.Query(ctx, `select column_name from information_schema.columns where table_schema = 'public' and table_name = $1
 		and is_identity = 'NO' and column_name <> 'txid' order by ordinal_position`, table)

@@ -9,20 +9,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
-// soakRate is low enough to leave room for everything else that happens in a long run:
-// expiry of caches, upkeep, sealing of the audit chain, deliveries.
+// soakRate is low enough to leave room for everything else that happens in
+// a long run: expiry of caches, upkeep, sealing of the audit chain,
+// deliveries.
 const soakRate = 100
 
-// soakSteps is how many times a soak measures memory and people type again. There are more
-// steps if people would otherwise be silent for longer than soakSilence: evidence of more
-// than ten minutes ago does not count.
+// soakSteps is how many times a soak measures memory and people type again.
+// There are more steps if people would otherwise be silent for longer than
+// soakSilence: evidence of more than ten minutes ago does not count.
 const (
 	soakSteps   = 10
 	soakSilence = 8 * time.Minute
 )
 
-// soak makes decisions for a long time. It reports how memory, goroutines and open files of
-// API and worker changed from the first step, when everything is warm, to the end.
+// soak makes decisions for a long time. It reports how memory, goroutines
+// and open files of API and worker changed from the first step, when
+// everything is warm, to the end.
 func soak(ctx context.Context, b *bench) error {
 	if b.Soak <= 0 {
 		return fmt.Errorf("say how long: SOAK=1h")

@@ -24,8 +24,8 @@ const (
 	watched = 20
 )
 
-// streams measures the time from a decision to its message on each of a thousand event
-// streams of one process.
+// streams measures the time from a decision to its message on each of a
+// thousand event streams of one process.
 func streams(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
@@ -65,9 +65,9 @@ func streams(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// subscribe opens a stream and returns once the response has started. It uses a bare TCP
-// connection: a thousand HTTP clients would use more memory and CPU than the service that
-// is measured.
+// subscribe opens a stream and returns once the response has started. It
+// uses a bare TCP connection: a thousand HTTP clients would use more memory
+// and CPU than the service that is measured.
 func (b *bench) subscribe(ctx context.Context) (net.Conn, error) {
 	host := strings.TrimPrefix(b.rig.API.URL, "http://")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
@@ -84,7 +84,8 @@ func (b *bench) subscribe(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// listening counts the messages of all streams and collects the latencies of some.
+// listening counts the messages of all streams and collects the latencies
+// of some.
 type listening struct {
 	messages atomic.Int64
 
@@ -99,8 +100,8 @@ func (l *listening) taken() []time.Duration {
 	return append([]time.Duration(nil), l.latencies...)
 }
 
-// read counts messages until the connection ends. It skips the lines of the chunked
-// encoding and the heartbeats.
+// read counts messages until the connection ends. It skips the lines of the
+// chunked encoding and the heartbeats.
 func (l *listening) read(conn net.Conn, timed bool) {
 	lines := bufio.NewReaderSize(conn, 4096)
 	for {

@@ -17,8 +17,9 @@ import (
 // eventRate is how many decisions a second are delivered to each endpoint.
 const eventRate = 100
 
-// webhooks measures the time from a decision to its first attempt at each of two working
-// endpoints, while a third accepts connections and never responds.
+// webhooks measures the time from a decision to its first attempt at each
+// of two working endpoints, while a third accepts connections and never
+// responds.
 func webhooks(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
@@ -62,7 +63,8 @@ func webhooks(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// arrivals is a receiver that records how long after its decision each event arrived first.
+// arrivals is a receiver that records how long after its decision each
+// event arrived first.
 type arrivals struct {
 	url    string
 	server *http.Server
@@ -73,7 +75,8 @@ type arrivals struct {
 	ended chan struct{}
 }
 
-// newArrivals starts a receiver on a free port. A silent one never responds.
+// newArrivals starts a receiver on a free port. A silent one never
+// responds.
 func newArrivals(silent bool) (*arrivals, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -44,18 +44,18 @@ type Result struct {
 const setupTimeout = time.Minute
 
 const (
-	// lives is the lifetime of challenges and holds, so that those left alone expire within
-	// a run.
+	// lives is the lifetime of challenges and holds, so that those left
+	// alone expire within a run.
 	// lives is how long challenges and holds of a run last, so that those left alone end within it.
 	lives = 10 // seconds
-	// settleWithin bounds the wait until everything open has ended once all parts work
-	// again. A delivery whose first two attempts met a fault waits five minutes for the
-	// third.
+	// settleWithin bounds the wait until everything open has ended once all
+	// parts work again. A delivery whose first two attempts met a fault
+	// waits five minutes for the third.
 	settleWithin = 7 * time.Minute
 )
 
-// Run injects faults, misuses the service and checks the result. It returns an error if it
-// could not do so; violations are in the result.
+// Run injects faults, misuses the service and checks the result. It returns
+// an error if it could not do so; violations are in the result.
 func Run(ctx context.Context, o Options) (Result, error) {
 	w := &world{Options: o, journal: &Journal{}}
 	defer w.down()
@@ -90,10 +90,12 @@ type world struct {
 	clients  []*client
 }
 
+// say prints a line of progress.
 func (w *world) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(w.Out, "- "+format+"\n", args...)
 }
 
+// down stops the servers and removes their data.
 func (w *world) down() {
 	if w.receiver != nil {
 		_ = w.receiver.server.Close()
@@ -105,8 +107,8 @@ func (w *world) down() {
 	}
 }
 
-// up starts the servers, creates the tenant and the webhook endpoint, and populates the
-// environment.
+// up starts the servers, creates the tenant and the webhook endpoint, and
+// populates the environment.
 func (w *world) up(ctx context.Context) error {
 	w.Options.Rig.Temporal, w.Options.Rig.Proxied = true, true
 	var err error
@@ -139,8 +141,9 @@ func (w *world) up(ctx context.Context) error {
 	return w.populate(ctx)
 }
 
-// shorten lets challenges and holds expire within a run. It drops the constraints that
-// forbid so short a lifetime, which is safe because the database is deleted afterwards.
+// shorten lets challenges and holds expire within a run. It drops the
+// constraints that forbid so short a lifetime, which is safe because the
+// database is deleted afterwards.
 func (w *world) shorten(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, w.rig.DatabaseURL())
 	if err != nil {
@@ -190,8 +193,8 @@ func newSubject(ctx context.Context, api *countersign.Client, id string) (sessio
 	return harness.NewSession(ctx, api, id)
 }
 
-// disturb runs the clients and injects faults until the time is over and every fault is
-// undone.
+// disturb runs the clients and injects faults until the time is over and
+// every fault is undone.
 func (w *world) disturb(ctx context.Context, d *disturber) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
 	defer cancel()
@@ -205,7 +208,8 @@ func (w *world) disturb(ctx context.Context, d *disturber) error {
 	return err
 }
 
-// settle waits until nothing is open, at most settleWithin, and returns the facts.
+// settle waits until nothing is open, at most settleWithin, and returns the
+// facts.
 func (w *world) settle(ctx context.Context) (Facts, error) {
 	for give := time.Now().Add(settleWithin); ; {
 		f, err := w.facts(ctx)
@@ -218,8 +222,8 @@ func (w *world) settle(ctx context.Context) (Facts, error) {
 	}
 }
 
-// facts reads the state of the database, the receiver, the workflow runs and the audit
-// chain.
+// facts reads the state of the database, the receiver, the workflow runs
+// and the audit chain.
 func (w *world) facts(ctx context.Context) (Facts, error) {
 	f, err := gather(ctx, w.rig.DatabaseURL(), w.tenant.Environment)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 )
 
-// Facts are the final state: the database, the webhooks' receiver and the workflow runs.
+// Facts are the final state: the database, the webhooks' receiver and the
+// workflow runs.
 type Facts struct {
 	Decisions  []Decision
 	Proofs     map[string]string   // status by id
@@ -27,17 +28,19 @@ type Facts struct {
 // Decision is a stored authorization. Answer is the stored response.
 type Decision struct{ ID, Key, Parent, Decision, Answer string }
 
-// Settled is a challenge or a hold. Child is the follow-up decision, if there is one.
+// Settled is a challenge or a hold. Child is the follow-up decision, if
+// there is one.
 type Settled struct{ Status, Child string }
 
-// Event is an entry of the event log. Public events are delivered to webhooks.
+// Event is an entry of the event log. Public events are delivered to
+// webhooks.
 type Event struct {
 	Type, Authorization string
 	Public              bool
 }
 
-// Check compares the responses in the journal with the facts. Each string that it returns
-// is a violation.
+// Check compares the responses in the journal with the facts. Each string
+// that it returns is a violation.
 func Check(j *Journal, f Facts) []string {
 	c := checker{j: j, f: f, byID: map[string]Decision{}, byKey: map[string][]Decision{}, children: map[string][]Decision{}}
 	for _, d := range f.Decisions {
@@ -69,13 +72,14 @@ type checker struct {
 	found    []string
 }
 
+// fault records a violation.
 func (c *checker) fault(format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf(format, args...))
 }
 
-// asked checks authorize requests: a returned decision is stored once and byte for byte,
-// except for its proof, which is stored sealed; and nothing is stored that no client
-// requested.
+// asked checks authorize requests: a returned decision is stored once and
+// byte for byte, except for its proof, which is stored sealed; and nothing
+// is stored that no client requested.
 func (c *checker) asked() {
 	known := map[string]bool{}
 	for _, a := range c.j.Asked {
@@ -111,8 +115,8 @@ func (c *checker) asked() {
 	}
 }
 
-// challenges checks that every receipt still holds, that every challenge has ended, and
-// that a completed one has one follow-up decision.
+// challenges checks that every receipt still holds, that every challenge
+// has ended, and that a completed one has one follow-up decision.
 func (c *checker) challenges() {
 	for _, r := range c.j.Completed {
 		if s := c.f.Challenges[r.Challenge]; s.Status != "completed" || s.Child != r.Child {
@@ -129,7 +133,8 @@ func (c *checker) challenges() {
 	}
 }
 
-// holds checks the same for holds; of competing reviews exactly one resolution is stored.
+// holds checks the same for holds; of competing reviews exactly one
+// resolution is stored.
 func (c *checker) holds() {
 	for _, r := range c.j.Reviewed {
 		want := map[string]string{"approve": "approved", "reject": "rejected"}[r.Resolution]
@@ -142,8 +147,8 @@ func (c *checker) holds() {
 	}
 }
 
-// ends checks that a challenge or hold has ended and has a follow-up decision exactly if it
-// should.
+// ends checks that a challenge or hold has ended and has a follow-up
+// decision exactly if it should.
 func (c *checker) ends(kind, id string, s Settled, open, followed string) {
 	if s.Status == open {
 		c.fault("%s %s is still %s", kind, id, open)
@@ -182,8 +187,9 @@ func (c *checker) frames() {
 	}
 }
 
-// log checks the event log: each decision has one entry; every entry is sealed once in the
-// audit chain; every public entry was delivered, always with the same body.
+// log checks the event log: each decision has one entry; every entry is
+// sealed once in the audit chain; every public entry was delivered, always
+// with the same body.
 func (c *checker) log() {
 	decided := map[string]int{}
 	for id, e := range c.f.Events {
@@ -216,8 +222,8 @@ func (c *checker) log() {
 	}
 }
 
-// misuse checks that the misuse by one tenant kept no decision from another, and that a
-// stream ends with its key.
+// misuse checks that the misuse by one tenant kept no decision from
+// another, and that a stream ends with its key.
 func (c *checker) misuse() {
 	for _, m := range c.j.Misused {
 		if m.Effective == 0 || m.Asked == 0 {
@@ -239,7 +245,8 @@ func (c *checker) misuse() {
 	}
 }
 
-// ended checks that nothing is waiting and that every workflow run completed.
+// ended checks that nothing is waiting and that every workflow run
+// completed.
 func (c *checker) ended() {
 	for _, what := range slices.Sorted(maps.Keys(c.f.Waiting)) {
 		if n := c.f.Waiting[what]; n > 0 {

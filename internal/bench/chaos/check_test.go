@@ -16,7 +16,7 @@ func kept() (*chaos.Journal, chaos.Facts) {
 			{Key: "k2", Want: "challenge", Answer: "two", ID: "a2", Decision: "challenge"},
 			{Key: "k3", Want: "hold", Answer: "three", ID: "a3", Decision: "hold"},
 			{Key: "k4", Want: "challenge", Answer: "four", ID: "a4", Decision: "challenge"},
-			{Key: "k5", Want: "allow"}, // never answered
+			{Key: "k5", Want: "allow"}, // never returned
 		},
 		Completed: []chaos.Completed{{Challenge: "c2", Child: "a5"}},
 		Cancelled: []string{"c4"},
@@ -42,7 +42,7 @@ func kept() (*chaos.Journal, chaos.Facts) {
 	for _, d := range f.Decisions {
 		id := "evt-" + d.ID
 		f.Events[id] = chaos.Event{Type: "authorization.decided", Authorization: d.ID, Public: true}
-		f.Sealed[id], f.Received[id] = 1, []string{"body", "body"} // told twice in the same words
+		f.Sealed[id], f.Received[id] = 1, []string{"body", "body"} // delivered twice with the same body
 	}
 	return j, f
 }

@@ -22,6 +22,7 @@ const (
 	patience = 4 * time.Second // of a client for one answer
 	people   = 12
 	// insist is how long a client repeats a request without a response.
+	// insist is how long a client repeats a request without a response.
 	// insist is how long a client asks again for an answer that it did not get.
 	insist = 25 * time.Second
 )
@@ -33,8 +34,8 @@ var policies = map[string]countersign.PolicyRequirements{
 	"hold":      {CoverageMin: "partial", InsufficientEvidence: "hold"},
 }
 
-// client does what a relying party does, over and over, and records every response in the
-// journal.
+// client does what a relying party does, over and over, and records every
+// response in the journal.
 type client struct {
 	journal  *Journal
 	http     *harness.RawClient
@@ -44,7 +45,8 @@ type client struct {
 	sent     int
 }
 
-// run works until ctx ends. Each piece of work is finished, or given up after insist.
+// run works until ctx ends. Each piece of work is finished, or given up
+// after insist.
 func (c *client) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch c.rng.IntN(10) {
@@ -61,9 +63,9 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// persist repeats a request until its response is anything but 503. It reports false if
-// there was none within insist. It counts each response; a 5xx other than 503 with
-// Retry-After is a violation.
+// persist repeats a request until its response is anything but 503. It
+// reports false if there was none within insist. It counts each response; a
+// 5xx other than 503 with Retry-After is a violation.
 func (c *client) persist(method, path string, body any) (harness.Response, bool) {
 	for give := time.Now().Add(insist); time.Now().Before(give); {
 		a, err := c.http.Do(method, path, body)
@@ -96,7 +98,8 @@ type authorization struct {
 	Challenge *struct{ ID string }
 }
 
-// question builds the body of an authorize request that leads to the wanted decision.
+// question builds the body of an authorize request that leads to the wanted
+// decision.
 func question(subject, want string) object {
 	key := rand.Text()
 	return object{
@@ -105,7 +108,8 @@ func question(subject, want string) object {
 	}
 }
 
-// decidedAtOnce sends one request without a retry and reports whether it was decided.
+// decidedAtOnce sends one request without a retry and reports whether it
+// was decided.
 func (c *client) decidedAtOnce() bool {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
 	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
@@ -118,8 +122,8 @@ func (c *client) decidedAtOnce() bool {
 	return asked.Answer != ""
 }
 
-// authorize sends a request, and now and then the same request twice at once: both
-// responses must be equal.
+// authorize sends a request, and now and then the same request twice at
+// once: both responses must be equal.
 func (c *client) authorize(want string) (authorization, bool) {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), want)
 	key := body["idempotency_key"].(string)
@@ -151,8 +155,8 @@ func (c *client) authorize(want string) (authorization, bool) {
 	return got, asked.Answer != ""
 }
 
-// allow consumes the proof of an allowed action from two verifiers at once; only one may
-// succeed.
+// allow consumes the proof of an allowed action from two verifiers at once;
+// only one may succeed.
 func (c *client) allow() {
 	got, ok := c.authorize("allow")
 	if !ok || c.rng.IntN(3) != 0 {
@@ -196,7 +200,8 @@ func (c *client) challenge() {
 	}
 }
 
-// hold reviews a hold, at times with two reviewers who disagree, or lets it expire.
+// hold reviews a hold, at times with two reviewers who disagree, or lets it
+// expire.
 func (c *client) hold() {
 	got, ok := c.authorize("hold")
 	if !ok {
@@ -215,8 +220,8 @@ func (c *client) hold() {
 	all.Wait()
 }
 
-// settled reports whether a change was made. One that came too late, or after a competing
-// one, is refused with 409.
+// settled reports whether a change was made. One that came too late, or
+// after a competing one, is refused with 409.
 func (c *client) settled(what string, a harness.Response) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict {
 		c.journal.odd("%s returned status %d: %s", what, a.Status, a.Body)
@@ -224,7 +229,8 @@ func (c *client) settled(what string, a harness.Response) bool {
 	return a.Status == http.StatusOK
 }
 
-// evidence sends a frame, and the same frame again if there was no response.
+// evidence sends a frame, and the same frame again if there was no
+// response.
 func (c *client) evidence() {
 	session := c.sessions[c.rng.IntN(len(c.sessions))]
 	id := rand.Text()

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 )
 
-// disturber injects faults into the parts and undoes them. Its seed decides the order and
-// the times.
+// disturber injects faults into the parts and undoes them. Its seed decides
+// the order and the times.
 type disturber struct {
 	rig  *harness.Rig
 	rng  *rand.Rand
@@ -27,7 +27,8 @@ type fault struct {
 	mend  func(ctx context.Context) error
 }
 
-// run injects and undoes faults until ctx ends. It leaves every part working.
+// run injects and undoes faults until ctx ends. It leaves every part
+// working.
 func (d *disturber) run(ctx context.Context) error {
 	for {
 		if !pause(ctx, d.between(500, 2500)) {
@@ -51,8 +52,9 @@ func (d *disturber) run(ctx context.Context) error {
 	}
 }
 
-// mend undoes faults concurrently, because one part may need the other. A part that ended
-// because another was unavailable is started again, as a supervisor would in production.
+// mend undoes faults concurrently, because one part may need the other. A
+// part that ended because another was unavailable is started again, as a
+// supervisor would in production.
 func (d *disturber) mend(ctx context.Context, faults []fault) error {
 	var g errgroup.Group
 	for _, f := range faults {
@@ -78,16 +80,18 @@ func (d *disturber) mend(ctx context.Context, faults []fault) error {
 	return nil
 }
 
+// processes are the parts that can be killed or paused.
 func (d *disturber) processes() []*harness.Process {
 	return []*harness.Process{d.rig.Postgres, d.rig.Temporal, d.rig.API.Process, d.rig.Worker.Process}
 }
 
+// between draws a time between two numbers of milliseconds.
 func (d *disturber) between(least, most int) time.Duration {
 	return time.Duration(least+d.rng.IntN(most-least)) * time.Millisecond
 }
 
-// pick draws a fault: half of them kill a part, the others pause one or disturb a
-// connection.
+// pick draws a fault: half of them kill a part, the others pause one or
+// disturb a connection.
 func (d *disturber) pick() fault {
 	processes := d.processes()
 	proxies := map[string]*harness.Proxy{"Postgres": d.rig.ToPostgres, "Temporal": d.rig.ToTemporal}
@@ -111,11 +115,12 @@ func (d *disturber) pick() fault {
 	}
 }
 
-// reviveWithin bounds how long a killed part may take to come back while other faults last.
+// reviveWithin bounds how long a killed part may take to come back while
+// other faults last.
 const reviveWithin = 2 * time.Minute
 
-// revive starts a part until it stays up: a part may end at once while another one is
-// unavailable.
+// revive starts a part until it stays up: a part may end at once while a
+// second one is unavailable.
 func revive(ctx context.Context, p *harness.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, reviveWithin)
 	defer cancel()

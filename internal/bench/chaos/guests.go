@@ -20,8 +20,8 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// Misuse of the service that breaks no part of it. No fault is injected meanwhile, so that
-// every effect on other tenants comes from the misuse.
+// Misuse of the service that breaks no part of it. No fault is injected
+// meanwhile, so that every effect on other tenants comes from the misuse.
 const (
 	unreadExports  = 80 // above the requests that a process works on at once
 	exported       = "person-exported"
@@ -62,8 +62,8 @@ func (w *world) misuse(ctx context.Context, d *disturber) error {
 	return ctx.Err()
 }
 
-// probe requests decisions as the first tenant, one after the other, each once. They are
-// recorded in the journal like all others.
+// probe requests decisions as the first tenant, one after the other, each
+// once. They are recorded in the journal like all others.
 func (w *world) probe(m *Misuse) {
 	c := *w.clients[0]
 	c.http = harness.NewRawClient(w.rig.API.URL, w.tenant.Server, probePatience)
@@ -75,8 +75,8 @@ func (w *world) probe(m *Misuse) {
 	}
 }
 
-// leaveExportsUnread requests exports and reads no more than the first line of each
-// response.
+// leaveExportsUnread requests exports and reads no more than the first line
+// of each response.
 func (w *world) leaveExportsUnread(ctx context.Context, _ harness.Tenant) (Misuse, error) {
 	if err := w.fill(ctx); err != nil {
 		return Misuse{}, err
@@ -109,8 +109,8 @@ func (w *world) leaveExportsUnread(ctx context.Context, _ harness.Tenant) (Misus
 	return m, nil
 }
 
-// fill gives a subject so much evidence that its export does not fit into the buffers of a
-// connection: one frame, and copies of its row.
+// fill gives a subject so much evidence that its export does not fit into
+// the buffers of a connection: one frame, and copies of its row.
 func (w *world) fill(ctx context.Context) error {
 	session, err := newSubject(ctx, w.sdk, exported)
 	if err != nil {
@@ -138,8 +138,8 @@ func (w *world) fill(ctx context.Context) error {
 	return err
 }
 
-// unread requests an export and waits for the first line of the response. It reports
-// whether the status is 200.
+// unread requests an export and waits for the first line of the response.
+// It reports whether the status is 200.
 func (w *world) unread(ctx context.Context) (net.Conn, bool) {
 	dialer := net.Dialer{Timeout: probePatience, Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
@@ -202,8 +202,8 @@ func (w *world) flood(ctx context.Context, guest harness.Tenant) (Misuse, error)
 	return m, nil
 }
 
-// expire opens a stream with a key that expires soon, and opens it again once the key has
-// expired.
+// expire opens a stream with a key that expires soon, and opens it again
+// once the key has expired.
 func (w *world) expire(ctx context.Context) {
 	s := Expired{}
 	defer func() { w.journal.write(func() { w.journal.Expired = append(w.journal.Expired, s) }) }()

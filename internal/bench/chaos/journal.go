@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Journal has the responses that clients received. It is safe for concurrent use through
-// its methods.
+// Journal has the responses that clients received. It is safe for
+// concurrent use through its methods.
 type Journal struct {
 	mu sync.Mutex
 
@@ -32,7 +32,8 @@ type Asked struct {
 	ProofID  string
 }
 
-// Completed is the receipt of a completed challenge. Child is the follow-up decision.
+// Completed is the receipt of a completed challenge. Child is the follow-up
+// decision.
 type Completed struct{ Challenge, Child string }
 
 // Reviewed is the receipt of a hold.
@@ -41,8 +42,8 @@ type Reviewed struct{ Hold, Resolution string }
 // Taken is an acknowledged frame of evidence.
 type Taken struct{ Session, Frame string }
 
-// Misuse is one kind of misuse with the requests of the first tenant meanwhile, all of
-// which must be decided.
+// Misuse is one kind of misuse with the requests of the first tenant
+// meanwhile, all of which must be decided.
 type Misuse struct {
 	Name           string
 	Effective      int // responses to the misuse; with none it had no effect
@@ -56,16 +57,21 @@ type Expired struct {
 	Again  int  // status of a stream with the key once it had expired
 }
 
+// write calls f with the journal locked.
 func (j *Journal) write(f func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	f()
 }
 
+// odd records a response that no fault explains; Check reports it as a
+// violation.
 func (j *Journal) odd(format string, args ...any) {
 	j.write(func() { j.Odd = append(j.Odd, fmt.Sprintf(format, args...)) })
 }
 
+// answered counts a response by its status; 0 is a request without a
+// response within insist.
 func (j *Journal) answered(status int) {
 	j.write(func() {
 		if j.Responses == nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// receiver is a relying party that accepts webhooks and refuses some of them at first.
+// receiver is a relying party that accepts webhooks and refuses some of
+// them at first.
 type receiver struct {
 	server *http.Server
 	url    string
@@ -23,6 +24,8 @@ type receiver struct {
 	got     map[string][]string
 }
 
+// newReceiver starts a receiver on a free port. The seed decides which
+// deliveries it refuses.
 func newReceiver(seed uint64) (*receiver, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,12 +56,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// calm ends the refusals, so that every delivery can succeed before the
+// check.
 func (r *receiver) calm() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.moody = false
 }
 
+// received returns the digests of the accepted bodies by event.
 func (r *receiver) received() map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Run runs a command of the binary on the rig's database and returns its output.
+// Run runs a command of the binary on the rig's database and returns its
+// output.
 func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.o.Binary, args...)
 	cmd.Env = append(os.Environ(), r.env()...)
@@ -24,20 +25,23 @@ func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Tenant is a sandbox environment with keys whose rate limits no load reaches.
+// Tenant is a sandbox environment with keys whose rate limits no load
+// reaches.
 type Tenant struct {
 	Environment string
 	Server      string // server key
 	Admin       string // admin key
 }
 
+// environmentLine finds the sandbox in the output of tenant create.
 var environmentLine = regexp.MustCompile(`(?m)^sandbox\s+(env_\S+)`)
 
 // unlimited is the rate limit of the rig's keys, in requests an hour.
 const unlimited = "1000000000"
 
-// NewTenant creates a tenant. While a live environment exists, the service refuses webhooks
-// to this machine, so the tenant's live environment is turned into a second sandbox.
+// NewTenant creates a tenant. While a live environment exists, the service
+// refuses webhooks to this machine, so the tenant's live environment is
+// turned into a second sandbox.
 func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	out, err := r.Run(ctx, "tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
 	if err != nil {
@@ -71,6 +75,7 @@ func (r *Rig) issue(ctx context.Context, environment, scope string) (string, err
 	return key, nil
 }
 
+// exec runs a statement on the service's database.
 func (r *Rig) exec(ctx context.Context, query string) error {
 	conn, err := pgx.Connect(ctx, r.DatabaseURL())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Process is one part of the rig. It can be killed, paused and started again at the same
-// address.
+// Process is one part of the rig. It can be killed, paused and started
+// again at the same address.
 type Process struct {
 	Name string
 
@@ -31,8 +31,8 @@ type handle struct {
 	stop func() error // in an orderly way
 }
 
-// startWithin bounds how long a part may take until it is ready, including recovery after a
-// crash.
+// startWithin bounds how long a part may take until it is ready, including
+// recovery after a crash.
 const startWithin = 90 * time.Second
 
 // Start launches the process and waits until it is ready.
@@ -64,7 +64,8 @@ func (p *Process) Start(ctx context.Context) error {
 	}
 }
 
-// Stop ends the process in an orderly way. It does nothing if the process is not running.
+// Stop ends the process in an orderly way. It does nothing if the process
+// is not running.
 func (p *Process) Stop() error {
 	h := p.handle()
 	if h.stop == nil {
@@ -103,22 +104,24 @@ func (p *Process) Running() bool {
 	}
 }
 
+// handle returns the current process; the zero handle before the first
+// start.
 func (p *Process) handle() handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-// signal sends a signal to the process and its descendants. Those that ended in between are
-// skipped.
+// signal sends a signal to the process and its descendants. Those that
+// ended in between are skipped.
 func (p *Process) signal(s syscall.Signal) {
 	for _, pid := range p.PIDs() {
 		_ = syscall.Kill(pid, s) // it may have ended in between
 	}
 }
 
-// PIDs returns the ids of the process and its descendants; the sessions of a Postgres
-// server are processes of their own.
+// PIDs returns the ids of the process and its descendants; the sessions of
+// a Postgres server are processes of their own.
 func (p *Process) PIDs() []int {
 	if !p.Running() {
 		return nil
@@ -131,7 +134,8 @@ func (p *Process) PIDs() []int {
 	return all
 }
 
-// childrenByParent reads the process table of the machine; empty without /proc.
+// childrenByParent reads the process table of the machine; empty without
+// /proc.
 func childrenByParent() map[int][]int {
 	out := map[int][]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -149,8 +153,8 @@ func childrenByParent() map[int][]int {
 	return out
 }
 
-// statFields returns the fields of /proc/pid/stat after the command's name: state, parent
-// and so on (proc(5)).
+// statFields returns the fields of /proc/pid/stat after the command's name:
+// state, parent and so on (proc(5)).
 func statFields(pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Proxy forwards TCP connections to one address. It can cut them, hold back their data or
-// delay it.
+// Proxy forwards TCP connections to one address. It can cut them, hold back
+// their data or delay it.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -24,8 +24,8 @@ type Proxy struct {
 // Mode is how a proxy treats its connections.
 type Mode int
 
-// The modes. Cut closes open and new connections; Silent keeps connections open and
-// forwards nothing, as a network that drops packets does.
+// The modes. Cut closes open and new connections; Silent keeps connections
+// open and forwards nothing, as a network that drops packets does.
 const (
 	Passing Mode = iota
 	Cut
@@ -56,7 +56,8 @@ func (p *Proxy) URL(direct string) string {
 	return u.String()
 }
 
-// Set changes the mode. Connections that wait in the old mode follow the new one.
+// Set changes the mode. Connections that wait in the old mode follow the
+// new one.
 func (p *Proxy) Set(m Mode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +69,8 @@ func (p *Proxy) Set(m Mode) {
 	}
 }
 
-// Slow delays every piece of data by d, in both directions; 0 ends the delay.
+// Slow delays every piece of data by d, in both directions; 0 ends the
+// delay.
 func (p *Proxy) Slow(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,6 +83,7 @@ func (p *Proxy) Close() {
 	p.Set(Cut)
 }
 
+// closeAll closes every connection. The caller holds the lock.
 func (p *Proxy) closeAll() {
 	for c := range p.conns {
 		_ = c.Close()
@@ -88,12 +91,15 @@ func (p *Proxy) closeAll() {
 	clear(p.conns)
 }
 
+// state returns the mode, the delay and a channel that is closed when the
+// mode changes.
 func (p *Proxy) state() (Mode, time.Duration, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mode, p.delay, p.change
 }
 
+// accept serves connections until the listener is closed.
 func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
@@ -125,7 +131,8 @@ func (p *Proxy) serve(c net.Conn) {
 	<-done // either side's end is the other's
 }
 
-// keep registers a connection. In the mode Cut it closes the connection and reports false.
+// keep registers a connection. In the mode Cut it closes the connection and
+// reports false.
 func (p *Proxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -61,8 +61,9 @@ type Service struct {
 // database is the name of the service's database in the private cluster.
 const database = "countersign"
 
-// Up starts Postgres and Temporal and migrates. API and worker are prepared and not
-// started, so that the caller can prepare the database first. The caller calls Down.
+// Up starts Postgres and Temporal and migrates. API and worker are prepared
+// and not started, so that the caller can prepare the database first. The
+// caller calls Down.
 func Up(ctx context.Context, o Options) (*Rig, error) {
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
@@ -74,6 +75,7 @@ func Up(ctx context.Context, o Options) (*Rig, error) {
 	return r, nil
 }
 
+// up starts the servers in the order in which they need each other.
 func (r *Rig) up(ctx context.Context) error {
 	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
 		return err
@@ -96,6 +98,8 @@ func (r *Rig) up(ctx context.Context) error {
 	return r.describeServices(grpc)
 }
 
+// startPostgres starts the cluster and creates the database. A restart uses
+// the same port, because API and worker keep the URL.
 func (r *Rig) startPostgres(ctx context.Context) error {
 	r.Postgres = &Process{Name: "postgres", launch: func(ctx context.Context) (handle, error) {
 		s, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(r.o.Dir, "postgres"), Port: r.pgPort, Say: r.o.Say})
@@ -123,7 +127,8 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 // DatabaseURL connects to the service's database directly, without a proxy.
 func (r *Rig) DatabaseURL() string { return r.server.URL(database) }
 
-// serviceDatabaseURL is the URL that the service uses, through the proxy if there is one.
+// serviceDatabaseURL is the URL that the service uses, through the proxy if
+// there is one.
 func (r *Rig) serviceDatabaseURL() string {
 	if r.ToPostgres == nil {
 		return r.DatabaseURL()
@@ -131,8 +136,8 @@ func (r *Rig) serviceDatabaseURL() string {
 	return r.ToPostgres.URL(r.DatabaseURL())
 }
 
-// describeTemporal prepares the Temporal process and returns the address that the service
-// uses.
+// describeTemporal prepares the Temporal process and returns the address
+// that the service uses.
 func (r *Rig) describeTemporal() (address string, err error) {
 	grpc, err := dev.PickPort(0)
 	if err != nil {
@@ -203,8 +208,8 @@ func (r *Rig) newService(name, database string, api bool) (*Service, error) {
 	return s, nil
 }
 
-// Copy stops the API, copies the database under a new name, and prepares an API on the
-// copy, with the same tenants and keys. The worker must not run.
+// Copy stops the API, copies the database under a new name, and prepares an
+// API on the copy, with the same tenants and keys. The worker must not run.
 func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, err error) {
 	if err := r.API.Stop(); err != nil {
 		return nil, "", err
@@ -246,8 +251,8 @@ func (s *Service) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// program prepares a process of a binary whose output is appended to a log file of its
-// name.
+// program prepares a process of a binary whose output is appended to a log
+// file of its name.
 func (r *Rig) program(name, path string, args, env []string, ready func(context.Context) error) *Process {
 	return &Process{Name: name, ready: ready, launch: func(context.Context) (handle, error) {
 		log, err := os.OpenFile(r.Log(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -266,7 +271,8 @@ func (r *Rig) program(name, path string, args, env []string, ready func(context.
 // Log is the path of a part's log. Postgres logs only its start there.
 func (r *Rig) Log(name string) string { return filepath.Join(r.o.Dir, name+".log") }
 
-// Down stops everything, in the reverse order of starting, and removes the data.
+// Down stops everything, in the reverse order of starting, and removes the
+// data.
 func (r *Rig) Down() error {
 	var err error
 	for _, s := range append(r.copies, r.API, r.Worker) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Usage shows what a part has used of the machine. Fields that the system does not provide are
-// 0.
+// Usage shows what a part has used of the machine. Fields that the system
+// does not provide are 0.
 type Usage struct {
 	CPU        time.Duration // since the process began
 	RSS        int64         // bytes
@@ -23,12 +23,12 @@ type Usage struct {
 	Files      float64 // open file descriptors, connections included
 }
 
-// ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every Linux that Go
-// supports.
+// ticksPerSecond is the unit of CPU times in /proc (USER_HZ), 100 on every
+// Linux that Go supports.
 const ticksPerSecond = 100
 
-// Usage sums over the process and its descendants, including those that have ended:
-// sessions of Postgres come and go.
+// Usage sums over the process and its descendants, including those that
+// have ended: sessions of Postgres come and go.
 func (p *Process) Usage() Usage {
 	var u Usage
 	for _, pid := range p.PIDs() {
@@ -66,7 +66,8 @@ func memory(pid int) (rss, peak int64) {
 	return rss, peak
 }
 
-// Measured is Usage with the metrics of the Go runtime from the operations port.
+// Measured is Usage with the metrics of the Go runtime from the operations
+// port.
 func (s *Service) Measured(ctx context.Context) Usage {
 	u := s.Usage()
 	figures := scrape(ctx, s.OpsURL+"/metrics")
@@ -75,8 +76,8 @@ func (s *Service) Measured(ctx context.Context) Usage {
 	return u
 }
 
-// scrape reads the metrics without labels of a Prometheus page; it returns none if the page
-// is unavailable.
+// scrape reads the metrics without labels of a Prometheus page; it returns
+// none if the page is unavailable.
 func scrape(ctx context.Context, url string) map[string]float64 {
 	out := map[string]float64{}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -14,9 +14,10 @@ import (
 // Work sends one request. i counts from 0 over all calls of a load.
 type Work func(ctx context.Context, i int) error
 
-// Open starts rate pieces of work a second for the given time, whether or not earlier ones
-// have completed, by at most so many clients at once. Work that is due while every client
-// is busy waits, and its latency includes the wait.
+// Open starts rate pieces of work a second for the given time, whether or
+// not earlier ones have completed, by at most so many clients at once. Work
+// that is due while every client is busy waits, and its latency includes
+// the wait.
 func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, do Work) Result {
 	n := int64(rate * lasts.Seconds())
 	start := time.Now()
@@ -37,7 +38,8 @@ func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, d
 	})
 }
 
-// Closed lets each client send one piece of work after the other until the time is over.
+// Closed lets each client send one piece of work after the other until the
+// time is over.
 func Closed(ctx context.Context, clients int, lasts time.Duration, do Work) Result {
 	start := time.Now()
 	end := start.Add(lasts)
@@ -54,7 +56,8 @@ func Closed(ctx context.Context, clients int, lasts time.Duration, do Work) Resu
 	})
 }
 
-// gather runs the clients, each with a result of its own, and joins the results.
+// gather runs the clients, each with a result of its own, and joins the
+// results.
 func gather(clients int, start time.Time, client func(r *Result)) Result {
 	each := make([]Result, clients)
 	var running sync.WaitGroup

@@ -23,8 +23,8 @@ func (r *Result) add(took time.Duration, err error) {
 	r.because(err.Error(), 1)
 }
 
-// because counts a reason for a failure. Beyond maxReasons different ones, all others are
-// counted together.
+// because counts a reason for a failure. Beyond maxReasons different ones,
+// all others are counted together.
 func (r *Result) because(why string, n int) {
 	if r.Why == nil {
 		r.Why = map[string]int{}
@@ -59,8 +59,8 @@ func (r *Result) PerSecond() float64 {
 	return float64(r.Done()) / r.Elapsed.Seconds()
 }
 
-// Quantile is the smallest latency that the share q (0 to 1) of the successes did not
-// exceed; 0 if there are none.
+// Quantile is the smallest latency that the share q (0 to 1) of the
+// successes did not exceed; 0 if there are none.
 func (r *Result) Quantile(q float64) time.Duration {
 	if len(r.Latencies) == 0 {
 		return 0

@@ -40,8 +40,8 @@ type People struct {
 	people    []person
 }
 
-// Load reads n recorded people from the folder, or simulates n if the folder has no
-// recordings that fit.
+// Load reads n recorded people from the folder, or simulates n if the
+// folder has no recordings that fit.
 func Load(dir string, n int) (People, error) {
 	sets, err := recordings.Find(dir)
 	if err != nil {
@@ -67,8 +67,8 @@ func Load(dir string, n int) (People, error) {
 	return made(n), nil
 }
 
-// amount is how many frames the people have in all. The set with the most frames is
-// demonstrated.
+// amount is how many frames the people have in all. The set with the most
+// frames is demonstrated.
 func amount(people []person) int {
 	total := 0
 	for _, p := range people {
@@ -80,7 +80,8 @@ func amount(people []person) int {
 	return total
 }
 
-// pick returns the first n people with enough sessions, in the order of their names.
+// pick returns the first n people with enough sessions, in the order of
+// their names.
 func pick(sessions []recordings.KeySession, n int) []person {
 	byUser := map[string][][]features.KeyEvent{}
 	var users []string
@@ -103,8 +104,9 @@ func pick(sessions []recordings.KeySession, n int) []person {
 	return out
 }
 
-// recorded makes a person of recorded sessions; it reports false if there are too few.
-// Short sessions are joined, because some sets have one sentence in each.
+// recorded makes a person of recorded sessions; it reports false if there
+// are too few. Short sessions are joined, because some sets have one
+// sentence in each.
 func recorded(name string, sessions [][]features.KeyEvent) (person, bool) {
 	units := join(sessions)
 	if len(units) < enrollSessions+2 || !textual(units[0]) {
@@ -118,8 +120,8 @@ func recorded(name string, sessions [][]features.KeyEvent) (person, bool) {
 	return p, true
 }
 
-// textual distinguishes running text from digits on a keypad, from which a free-text
-// template learns nothing.
+// textual distinguishes running text from digits on a keypad, from which a
+// free-text template learns nothing.
 func textual(events []features.KeyEvent) bool {
 	letters := 0
 	for _, e := range events {
@@ -130,8 +132,8 @@ func textual(events []features.KeyEvent) bool {
 	return 2*letters > len(events)
 }
 
-// join concatenates sessions until each has enough keys. Joined sessions are a second
-// apart.
+// join concatenates sessions until each has enough keys. Joined sessions
+// are a second apart.
 func join(sessions [][]features.KeyEvent) [][]features.KeyEvent {
 	const gapMS = 1000
 	var out [][]features.KeyEvent
@@ -166,8 +168,8 @@ func frames(events []features.KeyEvent) []frame {
 	return out
 }
 
-// span is the time that the keys took in whole milliseconds, from the first press to the
-// last release, within the bounds of a frame.
+// span is the time that the keys took in whole milliseconds, from the first
+// press to the last release, within the bounds of a frame.
 func span(events []features.KeyEvent) float64 {
 	const most = 590_000
 	first, last := events[0].Press, 0.0
@@ -177,8 +179,8 @@ func span(events []features.KeyEvent) float64 {
 	return math.Ceil(min(max(last-first, 1000), most))
 }
 
-// made simulates n people. The seed is fixed, so that every demonstration has the same
-// people.
+// made simulates n people. The seed is fixed, so that every demonstration
+// has the same people.
 func made(n int) People {
 	out := People{Source: "simulated: no recordings of running text were found", Simulated: true}
 	for i := range n {

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// Lock keeps a second process out of the folder. The kernel releases it when the process
-// ends, also after a crash.
+// Lock keeps a second process out of the folder. The kernel releases it
+// when the process ends, also after a crash.
 type Lock struct{ file *os.File }
 
-// Acquire creates the folder if it is missing and locks it. The error names the process
-// that holds the lock.
+// Acquire creates the folder if it is missing and locks it. The error names
+// the process that holds the lock.
 func Acquire(dir string) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
 		return nil, fmt.Errorf("the folder %s cannot be made: %w", dir, err)

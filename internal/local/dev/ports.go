@@ -14,9 +14,9 @@ const (
 	highestPort = 32000
 )
 
-// Listen listens on the port on localhost, on IPv4 and IPv6 if the machine has both: a
-// browser may use either for localhost. If the port is taken, it picks a free one; 0 is
-// any. It returns the number of the port.
+// Listen listens on the port on localhost, on IPv4 and IPv6 if the machine
+// has both: a browser may use either for localhost. If the port is taken,
+// it picks a free one; 0 is any. It returns the number of the port.
 func Listen(preferred int) ([]net.Listener, int, error) {
 	if preferred != 0 {
 		if listeners, err := listenBoth(preferred); err == nil {
@@ -49,7 +49,8 @@ func listenBoth(port int) ([]net.Listener, error) {
 	return []net.Listener{v4, v6}, nil
 }
 
-// hasIPv6 reports whether the machine can listen on the IPv6 loopback address.
+// hasIPv6 reports whether the machine can listen on the IPv6 loopback
+// address.
 func hasIPv6() bool {
 	l, err := net.Listen("tcp", "[::1]:0")
 	return err == nil && l.Close() == nil

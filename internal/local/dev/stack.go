@@ -39,7 +39,8 @@ const (
 	stopWithin     = 20 * time.Second
 )
 
-// Options configure the stack. An address of a server replaces the private one.
+// Options configure the stack. An address of a server replaces the private
+// one.
 type Options struct {
 	Dir              string // the folder; locked by the caller
 	Devstack         string // path of the devstack binary
@@ -47,7 +48,8 @@ type Options struct {
 	TemporalAddress  string
 	SearchAttributes []string // registered as Keyword
 	CodecEndpoint    string   // where the Temporal UI has payloads decoded; empty for none
-	// Say is told a sentence about each step that takes time or went another way than usual.
+	// Say receives a sentence about each step that takes time, each repair and each port that
+	// differs from the preferred one. It must be set.
 	Say func(format string, args ...any)
 }
 
@@ -101,8 +103,8 @@ func (s *Stack) startPostgres(ctx context.Context, o Options) error {
 	return nil
 }
 
-// startTemporal starts devstack on the database, unless the address of a Temporal server is
-// given.
+// startTemporal starts devstack on the database, unless the address of a
+// Temporal server is given.
 func (s *Stack) startTemporal(ctx context.Context, o Options) error {
 	if _, err := os.Stat(o.Devstack); err != nil {
 		return fmt.Errorf("the Temporal server is not built (%s is missing): run make devstack, or set "+
@@ -136,7 +138,8 @@ func (s *Stack) startTemporal(ctx context.Context, o Options) error {
 	return nil
 }
 
-// temporalPorts picks the ports of the frontend and the UI, preferably the usual ones.
+// temporalPorts picks the ports of the frontend and the UI, preferably the
+// usual ones.
 func temporalPorts(say func(string, ...any)) (grpc, ui int, err error) {
 	if grpc, err = PickPort(TemporalPort); err != nil {
 		return 0, 0, err
@@ -153,7 +156,8 @@ func temporalPorts(say func(string, ...any)) (grpc, ui int, err error) {
 	return grpc, ui, nil
 }
 
-// devstackArgs is the command line of devstack, which ends with this process.
+// devstackArgs is the command line of devstack, which ends with this
+// process.
 func devstackArgs(o Options, grpc, ui int, ready string) []string {
 	args := []string{
 		"--frontend-port", strconv.Itoa(grpc), "--ui-port", strconv.Itoa(ui), "--namespace", Namespace,
@@ -168,8 +172,8 @@ func devstackArgs(o Options, grpc, ui int, ready string) []string {
 	return args
 }
 
-// awaitTemporal returns once devstack has written its ready file, or an error with the last
-// line of its log if it ended.
+// awaitTemporal returns once devstack has written its ready file, or an
+// error with the last line of its log if it ended.
 func (s *Stack) awaitTemporal(ctx context.Context, ready, log string) error {
 	ctx, cancel := context.WithTimeout(ctx, temporalWithin)
 	defer cancel()
@@ -212,7 +216,8 @@ func (s *Stack) watch(done <-chan struct{}, sentence string) {
 // Ended receives an error if one of the servers ends without being stopped.
 func (s *Stack) Ended() <-chan error { return s.ended }
 
-// Down stops the servers that Up started. Temporal is first, because it writes to Postgres.
+// Down stops the servers that Up started. Temporal is first, because it
+// writes to Postgres.
 func (s *Stack) Down() error {
 	var err error
 	if s.temporal != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
-// State is the content of dev.json, for scripts: the addresses of all servers and the keys
-// to them.
+// State is the content of dev.json, for scripts: the addresses of all
+// servers and the keys to them.
 type State struct {
 	BaseURL         string       `json:"base_url"`
 	OpsURL          string       `json:"ops_url"`
@@ -50,7 +50,7 @@ func ReadState(dir string) (State, error) {
 		return s, fmt.Errorf("the keys of this folder cannot be read: %w", err)
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("%s is damaged (%w): move it away, and new keys are made", StatePath(dir), err)
+		return s, fmt.Errorf("%s is damaged (%w): rename it, and new keys are made", StatePath(dir), err)
 	}
 	return s, nil
 }
@@ -67,8 +67,8 @@ func WriteState(dir string, s State) error {
 // MasterKeyPath is the path of the folder's master key.
 func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") }
 
-// MasterKey reads the folder's master key in the form that keyring.Parse reads. It
-// generates one if the file is missing.
+// MasterKey reads the folder's master key in the form that keyring.Parse
+// reads. It generates one if the file is missing.
 func MasterKey(dir string) (string, error) {
 	path := MasterKeyPath(dir)
 	text, err := os.ReadFile(path) // #nosec G304 -- a file of our own folder
@@ -85,7 +85,8 @@ func MasterKey(dir string) (string, error) {
 	return key, writeSecret(path, []byte(key+"\n"))
 }
 
-// writeSecret writes a file with mode 0600 atomically: a reader sees all of it or none.
+// writeSecret writes a file with mode 0600 atomically: a reader sees all of
+// it or none.
 func writeSecret(path string, text []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // made with mode 0600
 	if err != nil {

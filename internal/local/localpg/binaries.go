@@ -15,18 +15,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 )
 
-// oldest is the oldest major version that the product supports.
+// oldest is the oldest major version that the service supports.
 const oldest = 14
 
 // installWithin bounds the installation of Postgres by the system's package manager.
 const installWithin = 10 * time.Minute
 
-// ErrNoBinaries says that the machine has no Postgres and none could be installed.
+// ErrNoBinaries reports that the machine has no Postgres and that none
+// could be installed. Its text explains how to install it.
 var ErrNoBinaries = errors.New("no PostgreSQL " + strconv.Itoa(oldest) + " or newer was found (initdb and postgres, looked for " +
 	"on PATH, under /usr/lib/postgresql and in Homebrew): install it (Debian: apt-get install postgresql; " +
 	"macOS: brew install postgresql@17), or set COUNTERSIGN_DATABASE_URL to a server of your own")
 
-// binaries is one installation of Postgres.
+// binaries is one installation of Postgres: the folder of its programs and
+// its major version.
 type binaries struct {
 	dir   string
 	major int
@@ -35,7 +37,8 @@ type binaries struct {
 func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 
-// places are where the usual packages put the binaries, besides PATH.
+// places are the folders that the usual packages install the programs in,
+// besides PATH.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -44,7 +47,9 @@ var places = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 }
 
-// find returns the installation to use: of the major version wanted, or the newest where want is 0.
+// find returns the installation of the wanted major version, or the newest
+// if want is 0. If there is none it tries to install Postgres. A cluster
+// can be started by its own major version only.
 func find(ctx context.Context, want int) (binaries, error) {
 	all := installed(ctx)
 	if len(all) == 0 {
@@ -59,7 +64,7 @@ func find(ctx context.Context, want int) (binaries, error) {
 		}
 	}
 	return binaries{}, fmt.Errorf("the database was made by PostgreSQL %d and this machine has only %d: install "+
-		"PostgreSQL %d, or move the folder away to start with an empty database", want, all[0].major, want)
+		"PostgreSQL %d, or rename the folder to start with an empty database", want, all[0].major, want)
 }
 
 // installed lists the usable installations, newest first.
@@ -79,6 +84,7 @@ func installed(ctx context.Context) []binaries {
 	return found
 }
 
+// candidates lists the folders to look in, PATH first.
 func candidates() []string {
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
@@ -95,6 +101,7 @@ func candidates() []string {
 	return dirs
 }
 
+// executable reports whether the path is a program.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
@@ -102,6 +109,7 @@ func executable(path string) bool {
 
 var versionNumber = regexp.MustCompile(`\) (\d+)`)
 
+// majorOf asks a postgres binary for its major version.
 func majorOf(ctx context.Context, postgres string) (int, error) {
 	out, err := exec.CommandContext(ctx, postgres, "--version").Output() // #nosec G204 -- a program found by name
 	if err != nil {
@@ -109,13 +117,14 @@ func majorOf(ctx context.Context, postgres string) (int, error) {
 	}
 	m := versionNumber.FindSubmatch(out)
 	if m == nil {
-		return 0, fmt.Errorf("%s does not tell its version", postgres)
+		return 0, fmt.Errorf("%s does not print its version", postgres)
 	}
 	return strconv.Atoi(string(m[1]))
 }
 
-// install asks the system's package manager for Postgres, where this process may do that. What the package manager
-// prints goes to a file beside the cluster.
+// install installs Postgres with the system's package manager, if this
+// process may. The package manager's output goes to a file beside the
+// cluster.
 func install(ctx context.Context, logPath string, say func(string, ...any)) error {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {

@@ -12,14 +12,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 )
 
-// initialise makes the cluster unless it is there, and returns the owner's password. initdb works in a folder beside
-// the real one, which gets its name when all is done: a killed initdb leaves nothing that looks like a cluster.
+// initialise creates the cluster unless it exists, and returns the owner's
+// password. initdb works in a folder beside the final one, which is renamed
+// at the end, so that a killed initdb leaves nothing that looks like a
+// cluster.
 func (c *cluster) initialise(ctx context.Context) (string, error) {
 	secret := filepath.Join(c.dir, "password")
 	if c.exists() {
 		text, err := os.ReadFile(secret) // #nosec G304 -- a file of our own folder
 		if err != nil {
-			return "", fmt.Errorf("the password of the database in %s is missing: restore %s, or move the folder away "+
+			return "", fmt.Errorf("the password of the database in %s is missing: restore %s, or rename the folder "+
 				"to start with an empty database", c.dir, secret)
 		}
 		return strings.TrimSpace(string(text)), nil
@@ -44,6 +46,7 @@ func (c *cluster) initialise(ctx context.Context) (string, error) {
 	return password, os.Rename(made, c.data())
 }
 
+// initdb creates a cluster whose only role has the password secret.
 func (c *cluster) initdb(ctx context.Context, into, secret string) error {
 	args := []string{"-D", into, "-U", owner, "--pwfile", secret, "--auth", "scram-sha-256",
 		"--encoding", "UTF8", "--locale", "C"}
@@ -53,7 +56,7 @@ func (c *cluster) initdb(ctx context.Context, into, secret string) error {
 	return subprocess.Run(ctx, subprocess.Spec{Path: c.bin.initdb(), Args: args, Dir: c.dir, User: c.user})
 }
 
-// exists reports whether the folder holds a cluster that was made to the end.
+// exists reports whether the folder contains a complete cluster.
 func (c *cluster) exists() bool {
 	for _, name := range []string{"PG_VERSION", "global/pg_control", "postgresql.conf"} {
 		if _, err := os.Stat(filepath.Join(c.data(), name)); err != nil {
@@ -63,7 +66,8 @@ func (c *cluster) exists() bool {
 	return true
 }
 
-// madeBy is the major version that made the cluster; 0 where there is none.
+// madeBy is the major version that created the cluster; 0 if there is no
+// cluster.
 func (c *cluster) madeBy() int {
 	text, err := os.ReadFile(filepath.Join(c.data(), "PG_VERSION"))
 	if err != nil {
@@ -76,7 +80,8 @@ func (c *cluster) madeBy() int {
 	return major
 }
 
-// setAsideDamaged moves a folder that is there but is no whole cluster out of the way. Nothing in it is changed.
+// setAsideDamaged renames a folder that is not a complete cluster. Its
+// content is left unchanged, because it may be data.
 func (c *cluster) setAsideDamaged() error {
 	if _, err := os.Stat(c.data()); errors.Is(err, os.ErrNotExist) || c.exists() {
 		return nil
@@ -89,7 +94,7 @@ func (c *cluster) setAsideDamaged() error {
 	return nil
 }
 
-// unused is the first of path-1, path-2, ... that is not there.
+// unused is the first of path-1, path-2, ... that does not exist.
 func unused(path string) string {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d", path, n)
@@ -99,7 +104,8 @@ func unused(path string) string {
 	}
 }
 
-// settings are the server's command line; nothing is left to the cluster's own files.
+// settings is the server's command line. It overrides the files of the
+// cluster, so that a changed setting applies to existing clusters as well.
 func (c *cluster) settings(port int) []string {
 	values := []string{
 		"listen_addresses=127.0.0.1",

@@ -1,6 +1,6 @@
-// Package localpg runs a private Postgres cluster for development and tests, from the machine's own binaries. It knows
-// nothing of the product's schema, listens on 127.0.0.1 only, and never deletes a cluster that may hold data: what it
-// cannot use it moves aside. Durability is Postgres' own; only an ephemeral cluster gives it up.
+// Package localpg runs a private Postgres cluster for development and tests, with the machine's own binaries. It does not depend
+// on the service's schema, listens on 127.0.0.1 only, and never deletes a cluster that may contain data: it renames what
+// it cannot use. Durability is Postgres' default; only an ephemeral cluster gives it up.
 package localpg
 
 import (
@@ -28,17 +28,19 @@ const (
 	stopWithin  = 30 * time.Second
 )
 
-// Options say where and how.
+// Options configure the cluster.
 type Options struct {
-	Dir  string // the folder of the cluster; made when absent
-	Port int    // the port to prefer; a free one is taken where it is 0 or in use
-	// Ephemeral gives up durability for speed: for a cluster that a test throws away.
+	Dir  string // the folder of the cluster; created if missing
+	Port int    // the preferred port; if it is 0 or in use, a free one is picked
+	// Ephemeral gives up durability for speed. It is for clusters that a test
+	// deletes.
 	Ephemeral bool
-	// Say is told what takes time or was mended, a sentence each; nil is silence.
+	// Say receives a sentence about each step that takes time and each repair; nil
+	// drops them.
 	Say func(format string, args ...any)
 }
 
-// Server is a running cluster.
+// Server is a running cluster. Start creates it and Stop ends it.
 type Server struct {
 	process  *subprocess.Process
 	port     int
@@ -46,7 +48,7 @@ type Server struct {
 	dir      string
 }
 
-// cluster is a folder on its way to being a running server.
+// cluster is a folder that is prepared and started.
 type cluster struct {
 	Options
 	bin  binaries
@@ -57,8 +59,9 @@ type cluster struct {
 func (c *cluster) data() string { return filepath.Join(c.dir, "data") }
 func (c *cluster) log() string  { return filepath.Join(c.dir, "postgres.log") }
 
-// Start makes the cluster where there is none, and starts it. The caller holds whatever lock keeps a second process
-// from the same folder. Errors are one sentence for the person at the keyboard.
+// Start creates the cluster if there is none, and starts it. The caller
+// must hold a lock that keeps a second process out of the folder. Errors
+// are one sentence for the user.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
@@ -101,8 +104,9 @@ func (c *cluster) locate(ctx context.Context) error {
 	return err
 }
 
-// start brings the server up on a free port, trying again where the port was taken in between or where the processes
-// of a killed server are still letting go of its memory.
+// start starts the server on a free port. It tries again if the port was
+// taken in between or if the processes of a killed server have not yet
+// released their shared memory.
 func (c *cluster) start(ctx context.Context, password string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -121,9 +125,11 @@ func (c *cluster) start(ctx context.Context, password string) (*Server, error) {
 	}
 }
 
-// errAgain marks a start that may work a moment later.
+// errAgain wraps an error after which a second try may succeed.
 var errAgain = errors.New("busy")
 
+// launch starts the server on a port and waits until it accepts
+// connections.
 func (c *cluster) launch(ctx context.Context, port int, password string) (*Server, error) {
 	out, err := c.openLog()
 	if err != nil {
@@ -145,7 +151,8 @@ func (c *cluster) launch(ctx context.Context, port int, password string) (*Serve
 	return s, nil
 }
 
-// openLog starts a new log, so that what it says is of this run.
+// openLog truncates the log, so that it has the messages of this start
+// only.
 func (c *cluster) openLog() (*os.File, error) {
 	f, err := os.OpenFile(c.log(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -154,7 +161,7 @@ func (c *cluster) openLog() (*os.File, error) {
 	return f, nil
 }
 
-// explain reads why the server ended from its log.
+// explain adds the reason from the server's log to an error.
 func (c *cluster) explain(err error) error {
 	text, _ := os.ReadFile(c.log())
 	log := string(text)
@@ -169,7 +176,8 @@ func (c *cluster) explain(err error) error {
 	return fmt.Errorf("Postgres did not start: %w; its log is %s", err, c.log())
 }
 
-// await returns once the server on the port is this one and takes connections.
+// await returns once this server, and not a different one on the same port,
+// accepts connections.
 func (s *Server) await(ctx context.Context, data string) error {
 	var last error
 	for {
@@ -205,26 +213,28 @@ func (s *Server) answers(ctx context.Context, data string) error {
 	return nil
 }
 
-// URL addresses a database of the cluster. It carries the password.
+// URL is the connection URL of a database of the cluster. It contains the
+// password.
 func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: "/" + database,
 		User: url.UserPassword(owner, s.password), RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
-// Port is where the server listens on 127.0.0.1.
+// Port is the port that the server listens on at 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// PID is the postmaster's process id.
+// PID is the process id of the postmaster.
 func (s *Server) PID() int { return s.process.PID() }
 
-// Dir is where the cluster really is.
+// Dir is the folder of the cluster, which differs from Options.Dir if
+// Postgres' user cannot enter that.
 func (s *Server) Dir() string { return s.dir }
 
 // Done is closed when the server has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Create makes a database unless there is one of that name.
+// Create creates a database unless it exists.
 func (s *Server) Create(ctx context.Context, database string) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
@@ -242,7 +252,8 @@ func (s *Server) Create(ctx context.Context, database string) error {
 	return err
 }
 
-// Stop ends the server in an orderly way: sessions are cut, everything is written.
+// Stop ends the server in an orderly way (fast shutdown): it closes
+// sessions and writes a checkpoint.
 func (s *Server) Stop() error { return s.process.Stop(syscall.SIGINT, stopWithin) }
 
 func newPassword() string { return rand.Text() }

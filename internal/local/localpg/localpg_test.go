@@ -168,7 +168,7 @@ func TestUnreachableFolderHasAStandIn(t *testing.T) {
 		t.Skip("only root has Postgres run by another user")
 	}
 	closed := t.TempDir()
-	require.NoError(t, os.Chmod(closed, 0o700)) // #nosec G302 -- closed on purpose
+	require.NoError(t, os.Chmod(closed, 0o700)) // #nosec G302 -- closed to other users
 	var said sayings
 	dir, err := settle(t.Context(), filepath.Join(closed, "pg"), as, said.say)
 	require.NoError(t, err)

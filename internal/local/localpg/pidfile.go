@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// clearPidFile deals with the postmaster.pid of an earlier run. A server that still runs on the folder lost its parent
-// (the caller holds the folder's lock) and is stopped; a file that names a dead process, or a process that is something
-// else by now, is removed.
+// clearPidFile handles the postmaster.pid of an earlier run. A server that
+// still runs on the folder lost its parent, since the caller holds the
+// folder's lock, and is stopped. A file with the id of a dead process, or
+// of a process that is not Postgres, is removed.
 func clearPidFile(ctx context.Context, data string, say func(string, ...any)) error {
 	path := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(path) // #nosec G304 -- a file of our own folder
@@ -45,6 +46,7 @@ func clearPidFile(ctx context.Context, data string, say func(string, ...any)) er
 	return fmt.Errorf("a Postgres (process %d) uses %s and does not stop: end it, then start again", pid, data)
 }
 
+// remove deletes a file; a missing file is no error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -52,7 +54,7 @@ func remove(path string) error {
 	return nil
 }
 
-// gone waits until the process has ended.
+// gone waits until the process has ended; it reports false after patience.
 func gone(ctx context.Context, pid int, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -64,12 +66,14 @@ func gone(ctx context.Context, pid int, patience time.Duration) bool {
 	return true
 }
 
+// alive reports whether a process with the id exists.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// isPostgres reports whether the process runs and is a Postgres, and not what got its number after it.
+// isPostgres reports whether the process is a Postgres server. The
+// operating system may have given the id to a different process.
 func isPostgres(pid int) bool {
 	if !alive(pid) {
 		return false
@@ -81,10 +85,10 @@ func isPostgres(pid int) bool {
 	return err == nil && bytes.Contains(out, []byte("postgres"))
 }
 
-// pollEvery is how often a condition is looked at again.
+// pollEvery is the interval at which a condition is checked again.
 const pollEvery = 20 * time.Millisecond
 
-// pause waits for one poll; false when ctx ended.
+// pause waits for one interval; it reports false if ctx ended.
 func pause(ctx context.Context) bool {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()

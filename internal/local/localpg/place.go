@@ -17,7 +17,9 @@ import (
 // servants are the users that may run Postgres in root's place, best first.
 var servants = []string{"postgres", "nobody"}
 
-// runAs is who Postgres runs as: nobody in particular (nil) unless this process is root, whom Postgres refuses.
+// runAs returns the user that Postgres runs as. It is nil, which is the
+// current user, unless this process is root, because Postgres refuses to
+// run as root.
 func runAs() (*subprocess.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -38,8 +40,9 @@ func runAs() (*subprocess.User, error) {
 		"start as another user")
 }
 
-// settle makes the folder of the cluster and gives it to the user that Postgres runs as. Where that user cannot reach
-// dir (a home folder closed to others, say), another folder that belongs to this dir alone is used.
+// settle creates the folder of the cluster and gives it to Postgres' user.
+// If that user cannot reach dir, such as a home folder closed to others, a
+// different folder is used that belongs to this dir alone.
 func settle(ctx context.Context, dir string, as *subprocess.User, say func(string, ...any)) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -65,7 +68,8 @@ func settle(ctx context.Context, dir string, as *subprocess.User, say func(strin
 		as.Name, dir, os.TempDir(), err)
 }
 
-// prepare makes dir, owned by the user, and has that user write into it.
+// prepare creates dir, changes its owner to the user, and checks that the
+// user can write into it.
 func prepare(ctx context.Context, dir string, as *subprocess.User) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -79,7 +83,8 @@ func prepare(ctx context.Context, dir string, as *subprocess.User) error {
 	return writable(ctx, dir, as)
 }
 
-// writable tries, as the user, what no permission bit tells for certain.
+// writable tries to write as the user, because permission bits alone do not
+// show whether that works.
 func writable(ctx context.Context, dir string, as *subprocess.User) error {
 	return subprocess.Run(ctx, subprocess.Spec{
 		Path: "/bin/sh", Args: []string{"-c", `cd "$1" && : >.probe && rm -f .probe`, "probe", dir},

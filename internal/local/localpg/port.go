@@ -7,14 +7,16 @@ import (
 	"strconv"
 )
 
-// Picked ports lie below the range from which operating systems number outgoing connections, so that none of those
-// takes a port between the moment it is picked and the moment the server listens on it.
+// Picked ports are below the range that operating systems use for outgoing
+// connections, so that none of those takes a port between picking it and
+// listening on it.
 const (
 	lowestPort  = 20000
 	highestPort = 32000
 )
 
-// freePort returns the preferred port if it is free on 127.0.0.1, or some port that is.
+// freePort returns the preferred port if it is free on 127.0.0.1, or a free
+// one.
 func freePort(preferred int) (int, error) {
 	if preferred != 0 && isFree(preferred) {
 		return preferred, nil
@@ -28,6 +30,7 @@ func freePort(preferred int) (int, error) {
 	return 0, errors.New("no free port was found on 127.0.0.1 for Postgres")
 }
 
+// isFree reports whether the port can be listened on.
 func isFree(port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

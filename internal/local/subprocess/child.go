@@ -1,6 +1,6 @@
-// Package child runs a program that must not outlive this process: the private Postgres and Temporal of a development
-// machine. A child sits in a process group of its own, so that Ctrl-C reaches the parent alone, which then stops its
-// children in order. The package knows nothing of what it runs and prints nothing.
+// Package subprocess runs programs that must not outlive this process: the private Postgres and Temporal of a development
+// machine. A child is in a process group of its own, so that Ctrl-C reaches the parent alone, which then stops its
+// children in order. The package does not depend on what it runs and prints nothing.
 package subprocess
 
 import (
@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// User is who a child runs as.
+// User is the user that a child runs as.
 type User struct {
 	Name     string
 	UID, GID uint32
 }
 
-// Spec says what to run.
+// Spec configures a child.
 type Spec struct {
 	Path   string
 	Args   []string
@@ -31,6 +31,8 @@ type Spec struct {
 	Dir    string   // empty: the parent's
 	Output io.Writer
 	User   *User // nil: the parent's
+	// Orphaned is the signal that the child receives when its parent dies, even by
+	// SIGKILL; Linux only.
 	// Orphaned is sent to the child when the parent dies, however it dies; Linux only.
 	Orphaned syscall.Signal
 }
@@ -44,8 +46,9 @@ type Process struct {
 	once sync.Once
 }
 
-// Start runs the program. On Linux the kernel signals the child when the *thread* that started it ends, so one thread
-// is kept for as long as the child lives.
+// Start starts the program. On Linux the kernel signals the child when the
+// thread that started it ends, not the process, so one thread is reserved
+// for as long as the child lives.
 func Start(s Spec) (*Process, error) {
 	cmd := command(s)
 	p := &Process{cmd: cmd, name: filepath.Base(s.Path), done: make(chan struct{})}
@@ -67,7 +70,8 @@ func Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// Run runs the program to its end, or kills it when ctx ends. The error carries the last line that it printed.
+// Run runs the program to its end, or kills it when ctx ends. The error has
+// the last line of its output.
 func Run(ctx context.Context, s Spec) error {
 	cmd := command(s)
 	var out strings.Builder
@@ -88,8 +92,9 @@ func Run(ctx context.Context, s Spec) error {
 	return nil
 }
 
+// command prepares the program in a process group of its own.
 func command(s Spec) *exec.Cmd {
-	cmd := exec.Command(s.Path, s.Args...) // #nosec G204 -- running a named program is what this package is for
+	cmd := exec.Command(s.Path, s.Args...) // #nosec G204 -- this package runs programs by name
 	cmd.Env, cmd.Dir = s.Env, s.Dir
 	cmd.Stdout, cmd.Stderr = s.Output, s.Output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -111,7 +116,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the child ended; nil while it runs and after a clean end.
+// Err is the error that the child ended with; nil while it runs and after a
+// clean end.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -121,7 +127,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop asks the child to end with sig, and after patience kills it. It returns nil if the child ended by itself.
+// Stop sends sig to the child and kills its process group after patience.
+// It returns nil if the child has ended by itself.
 func (p *Process) Stop(sig syscall.Signal, patience time.Duration) error {
 	var err error
 	p.once.Do(func() { err = p.stop(sig, patience) })

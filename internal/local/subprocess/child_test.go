@@ -77,7 +77,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestOrphansEnd(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child that its parent has died")
+		t.Skip("only Linux signals a child whose parent has died")
 	}
 	parent := exec.Command(os.Args[0]) // #nosec G204 -- this very binary
 	parent.Env = append(os.Environ(), asParent+"=1")

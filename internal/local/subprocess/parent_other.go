@@ -1,9 +1,10 @@
 //go:build !linux
 
-package child
+package subprocess
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux tells a child that its parent has died. Children that can watch their parent
-// by themselves (devstack's --parent-pid) do; the others are found and stopped by the next start.
+// dieWithParent does nothing: only Linux can signal a child whose parent
+// has died. devstack watches its parent by itself (--parent-pid); a
+// Postgres without a parent is stopped by the next start.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
