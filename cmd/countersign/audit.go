@@ -19,13 +19,13 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Verify and export the audit log; tell the story of an authorization", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "audit", Short: "Verify and export the audit log; print the timeline of an authorization", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(auditVerifyCommand(), auditReanchorCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
 	return cmd
 }
 
-// readHead reads a head exported earlier and checks its signature; nil where none is given.
+// readHead reads an exported head and checks its signature; nil if no file is named.
 func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audit.Head, error) {
 	if file == "" {
 		return nil, nil
@@ -42,7 +42,7 @@ func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audi
 }
 
 func auditHeadCommand() *cobra.Command {
-	return onEnvironment("head", "Print the head of an environment's chain, signed by its key, to be kept elsewhere", cobra.NoArgs,
+	return onEnvironment("head", "Print the signed head of an environment's chain, to store elsewhere", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
 			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Signing, c.Clock)
 			if err != nil {
@@ -71,8 +71,8 @@ func auditExportCommand() *cobra.Command {
 			return events.Append(cmd.Context(), c.Store.Q, events.Entry{Scope: env, At: c.Clock.Now(),
 				Actor: actor(cmd), Data: events.AuditExportedData{Entries: n}})
 		})
-	cmd.Flags().StringVar(&since, "since", "", "nothing older than this RFC 3339 time")
-	cmd.Flags().StringVar(&until, "until", "", "nothing at or after this RFC 3339 time")
+	cmd.Flags().StringVar(&since, "since", "", "only entries at or after this RFC 3339 time")
+	cmd.Flags().StringVar(&until, "until", "", "only entries before this RFC 3339 time")
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func auditTrailCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "trail AUTHORIZATION",
-		Short: "Tell what was decided, on what evidence, under which policy, who resolved it, and what became of the proof",
+		Short: "Print an authorization's evidence, policy, decision, reviewers and proof",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := openCLI(cmd.Context(), &s)
@@ -123,13 +123,13 @@ func auditTrailCommand() *cobra.Command {
 			return trail.WriteText(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); without it the authorization is looked for in all of them")
+	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all are searched without it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	bind(cmd, append([]setting{s.database(), s.master(), s.public()}, s.temporal()...)...)
 	return cmd
 }
 
-// trailScope is the environment that was named, or the one that the authorization is of.
+// trailScope is the scope of the named environment, or of the authorization.
 func trailScope(cmd *cobra.Command, c *core, environment, authorization string) (store.Scope, error) {
 	if environment != "" {
 		return scopeOf(cmd, c, environment)
@@ -141,7 +141,7 @@ func trailScope(cmd *cobra.Command, c *core, environment, authorization string) 
 	return scope, err
 }
 
-// openHistories dials Temporal where its address is given; without it the account is Postgres's alone.
+// openHistories connects to Temporal if its address is set. Without it the timeline has the entries of Postgres only.
 func openHistories(s *settings, c *core) (audit.Histories, func(), error) {
 	if s.temporalAddress == "" {
 		return nil, func() {}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Ends of a verification that found something: exit code 1, the findings are printed.
+// Errors of a verification with findings, which are printed before: exit code 1.
 var (
 	errTampered = errors.New("the audit log, or what is stored, is not what was sealed: see the findings")
 	errRestored = errors.New("the database looks restored from a dump: run countersign audit reanchor --reason \"...\" and verify again")
@@ -39,7 +39,7 @@ func auditVerifyCommand() *cobra.Command {
 			summarize(cmd.ErrOrStderr(), result)
 			return verdict(result)
 		})
-	cmd.Long = `Walks the environment's chain of sealed entries and says what was altered, removed, inserted or reordered. Then compares
+	cmd.Long = `Verifies the environment's chain of sealed entries and reports entries that were altered, removed, inserted or reordered. Then compares
 decisions, holds, challenges, reviews, proofs, outcomes, subjects, templates, passkeys and erasures with the entries that
 made them, both ways. Reads a page at a time on one snapshot, so it may run beside the service. The result is JSON; the
 summary and the progress of a long run go to standard error. The exit code is 1 if anything is found.`
@@ -58,7 +58,7 @@ func verdict(r audit.Result) error {
 	}
 }
 
-// progressEvery is how often a long verification says how far it is.
+// progressEvery is the interval between progress lines of a long verification.
 const progressEvery = 5 * time.Second
 
 func progressTo(w io.Writer, c clock.Clock) func(step string, done int64) {

@@ -21,7 +21,7 @@ func backgroundCommand() *cobra.Command {
 	return cmd
 }
 
-// learning is what background learn is told.
+// learning has the flags of background learn.
 type learning struct {
 	settings settings
 	source   peopleSource
@@ -45,13 +45,13 @@ func backgroundLearnCommand() *cobra.Command {
 	f.StringVar(&l.version, "version-name", "", "name of the new background; unique, because templates are bound to it")
 	f.StringVar(&l.out, "out", "", "`file` to write the background to")
 	f.StringVar(&l.card, "card", "", "`file` to write its model card to, as Markdown; empty is the background's name with .md")
-	f.StringVar(&l.base, "base", embeddedName, "background that lends what stored frames cannot tell: a file, or embedded")
-	f.StringVar(&l.about.Data, "about", "", "the people and the occasion, for the model card")
+	f.StringVar(&l.base, "base", embeddedName, "background that provides what stored frames do not contain: a file, or embedded")
+	f.StringVar(&l.about.Data, "about", "", "source of the data, for the model card")
 	f.StringVar(&l.about.Licence, "licence", "", "terms of the data, for the model card")
-	f.StringVar(&l.about.Population, "population", "", "who they are, for the model card")
+	f.StringVar(&l.about.Population, "population", "", "the population, for the model card")
 	f.BoolVar(&l.about.NonCommercial, "non-commercial", false, "the data may not be used commercially")
 	f.Float64Var(&l.about.HeldBack, "hold-back", .2, "share of the people that is not learned from, to measure with")
-	f.StringVar(&l.about.Learned, "date", "", "date of the learning; today where empty")
+	f.StringVar(&l.about.Learned, "date", "", "date of the learning; empty is today")
 	l.source.bind(cmd, &l.settings)
 	return cmd
 }
@@ -137,10 +137,10 @@ func backgroundCardCommand() *cobra.Command {
 	}
 }
 
-// embeddedName stands for the background in the binary.
+// embeddedName is the name of the background in the binary.
 const embeddedName = "embedded"
 
-// readBackground reads a background from a file; of the modality, where one is wanted.
+// readBackground reads a background from a file, or the embedded one. It must be of the modality unless that is empty.
 func readBackground(name string, m features.Modality) (*scoring.Background, error) {
 	if name == embeddedName {
 		return scoring.Default().Background(m), nil

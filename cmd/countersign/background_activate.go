@@ -21,10 +21,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
-// errWorse is the end of an activation that was not made: what was measured is printed.
-var errWorse = errors.New("the candidate is worse than the background in force: give --accept-worse to activate it all the same")
+// errWorse refuses an activation. The comparison is printed before.
+var errWorse = errors.New("the candidate is worse than the background in force: use --accept-worse to activate it anyway")
 
-// peopleSource is where people come from, to learn from or to measure with: recordings, or research vectors.
+// peopleSource is where frames to learn from or to measure with come from: recordings, or research vectors.
 type peopleSource struct {
 	data        string
 	research    bool
@@ -90,7 +90,7 @@ func (p *peopleSource) framesOf(cmd *cobra.Command, c *core) ([]accuracy.FramePe
 	return out, err
 }
 
-// learned says in the log of every environment whose vectors were read what was learned from them.
+// learned records in the event log of every environment whose vectors were read which background was learned from them.
 func (p *peopleSource) learned(cmd *cobra.Command, s *settings, bg *scoring.Background) error {
 	c, err := openCLI(cmd.Context(), s)
 	if err != nil {
@@ -252,7 +252,7 @@ func backgroundActivateCommand() *cobra.Command {
 	return cmd
 }
 
-// modelInForce is what the deployment judges with.
+// modelInForce is the model that the deployment scores with.
 func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
 	assessor := assurance.New(scoring.Default(), c.Keys)
 	err := population.New(c.Store, assessor, slog.New(slog.DiscardHandler)).Load(cmd.Context())

@@ -9,12 +9,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/dev"
 )
 
-// banner tells what is where, and a request to try.
+// banner prints the addresses, the keys and a first request.
 func (m *machine) banner() {
 	s := m.state
 	sandbox, live := s.Environments.Sandbox, s.Environments.Live
 	_, _ = fmt.Fprintf(m.out, `
-Countersign is up. Type for two minutes and see what it can tell: %s/try
+Countersign is up. Type for two minutes and see how it decides: %s/try
 
   API           %s          to read and try: %s/docs
   operations    %s/metrics, /livez, /readyz
@@ -35,14 +35,14 @@ Try:
 
   curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
 
-make demo, in another terminal, shows decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
+make demo, in a second terminal, demonstrates decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
 `, s.BaseURL, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
 		sandbox.Environment, sandbox.ServerKey, sandbox.AdminKey, sandbox.PublishableKey,
 		live.Environment, live.ServerKey, live.AdminKey, live.PublishableKey,
 		s.BaseURL, sandbox.ServerKey, m.o.dir)
 }
 
-// consoleLine says how to enter the console: by the invitation, or where somebody has joined, with their passkey.
+// consoleLine is the address of the console: an invitation until the developer has registered a passkey.
 func (m *machine) consoleLine() string {
 	if m.invitation == "" {
 		return m.state.BaseURL + "/console"
@@ -57,7 +57,7 @@ func orNone(s string) string {
 	return s
 }
 
-// probe asks one authenticated question of the API.
+// probe sends one authenticated request to the API.
 func probe(ctx context.Context, url, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -72,7 +72,7 @@ func probe(ctx context.Context, url, key string) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %d", url, resp.StatusCode)
+		return fmt.Errorf("%s returned status %d", url, resp.StatusCode)
 	}
 	return nil
 }

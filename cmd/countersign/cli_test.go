@@ -164,7 +164,7 @@ func TestDevSaysWhatIsWrong(t *testing.T) {
 	t.Setenv("COUNTERSIGN_DATABASE_URL", testenv.EmptyDatabase(t))
 	c.fails("run make devstack", "dev", "--dir", devFolder(t), "--devstack", "/no/such/devstack", "--port", "0", "--ops-port", "0")
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")
-	c.fails("COUNTERSIGN_TEMPORAL_ADDRESS: nothing answers at 127.0.0.1:1", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
+	c.fails("COUNTERSIGN_TEMPORAL_ADDRESS: no server responds at 127.0.0.1:1", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	c.fails(fmt.Sprintf("the folder %s cannot be made", file), "dev", "--dir", file)

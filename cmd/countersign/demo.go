@@ -17,7 +17,7 @@ func demoCommand() *cobra.Command {
 	var people int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show enrollment, decisions, a challenge, holds and a proof on recorded people, through the HTTP API",
+		Short: "Demonstrate enrollment, decisions, a challenge, holds and a proof on recorded people over the HTTP API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if people < 2 || people > 20 {
@@ -31,13 +31,13 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	devFlags(cmd, &o)
-	cmd.Flags().StringVar(&data, "data", "../shared/data", "`folder` searched for recorded typing; people are simulated where there is none")
-	cmd.Flags().IntVar(&people, "people", 5, "how many people to show")
+	cmd.Flags().StringVar(&data, "data", "../shared/data", "`folder` searched for recorded typing; without recordings people are simulated")
+	cmd.Flags().IntVar(&people, "people", 5, "number of people")
 	bind(cmd, append(o.logging(), o.database(), o.ownTemporal())...)
 	return cmd
 }
 
-// runDemo uses the service that runs on the folder, or starts one for the time of the demonstration.
+// runDemo uses the service that runs on the folder, or starts one for the demonstration.
 func runDemo(ctx context.Context, o devOptions, people demo.People, out, progress io.Writer) error {
 	show := func(ctx context.Context, s dev.State) error {
 		return demo.Run(ctx, demo.Options{

@@ -47,9 +47,9 @@ func devCommand() *cobra.Command {
 }
 
 func devFlags(cmd *cobra.Command, o *devOptions) {
-	cmd.Flags().StringVar(&o.dir, "dir", ".data", "`folder` of databases, keys and logs")
+	cmd.Flags().StringVar(&o.dir, "dir", ".data", "`folder` for databases, keys and logs")
 	cmd.Flags().StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of the devstack binary (make devstack)")
-	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one where it is taken")
+	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is taken")
 	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
 }
 
@@ -65,13 +65,13 @@ type machine struct {
 	out   io.Writer
 	log   *slog.Logger
 	state dev.State
-	// invitation leads the first person into the console; empty once somebody has joined.
+	// invitation is the URL that registers the first reviewer; empty once one has registered.
 	invitation string
 	stops      []func()
 	fails      chan error
 }
 
-// runDev brings everything up, calls whenUp (which may be nil) once it answers, and takes everything down when ctx ends.
+// runDev starts everything, calls whenUp, which may be nil, once the API is ready, and stops everything when ctx ends.
 func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx context.Context, s dev.State) error) error {
 	started := time.Now() //nolint:forbidigo // measured for the banner
 	m := &machine{o: o, out: out, fails: make(chan error, 8)}
@@ -210,8 +210,7 @@ func (m *machine) startStack(ctx context.Context) error {
 	return nil
 }
 
-// checkGiven asks the servers that stand in for the private ones whether they are there, so that a wrong setting is told
-// by its name.
+// checkGiven connects to the servers that replace the private ones, so that an error names the wrong setting.
 func (m *machine) checkGiven(ctx context.Context) error {
 	if m.o.databaseURL != "" {
 		st, err := store.Open(ctx, m.o.databaseURL, store.Options{MaxConns: 1})
@@ -223,7 +222,7 @@ func (m *machine) checkGiven(ctx context.Context) error {
 	if m.o.temporalAddress != "" {
 		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", m.o.temporalAddress)
 		if err != nil {
-			return fmt.Errorf("COUNTERSIGN_TEMPORAL_ADDRESS: nothing answers at %s: %w", m.o.temporalAddress, err)
+			return fmt.Errorf("COUNTERSIGN_TEMPORAL_ADDRESS: no server responds at %s: %w", m.o.temporalAddress, err)
 		}
 		return conn.Close()
 	}
@@ -287,7 +286,7 @@ func (m *machine) startProcess(ctx context.Context, p *wiring.Process, api, oper
 	return m.answered(ctx)
 }
 
-// answered returns once the API has answered a request.
+// answered returns once the API has served a request.
 func (m *machine) answered(ctx context.Context) error {
 	for {
 		err := probe(ctx, m.state.BaseURL+"/api/v1/credential", m.state.Environments.Sandbox.ServerKey)

@@ -16,7 +16,7 @@ import (
 // devTenant is the name of the tenant that a development machine has.
 const devTenant = "Development"
 
-// devRateLimit is the quota of its credentials, in requests an hour: nobody runs into it by hand or by a load test.
+// devRateLimit is the rate limit of its credentials, in requests an hour. No load test reaches it.
 const devRateLimit = 100_000_000
 
 // ensureTenant makes the tenant of a development machine, or new keys where the stored ones are not of this database. It
@@ -76,8 +76,8 @@ func findDevTenant(ctx context.Context, c *core, stored string) (string, error) 
 // devPerson is who a development machine invites to its console.
 const devPerson = "Development reviewer"
 
-// ensurePerson makes sure that somebody can enter the console of the sandbox: it answers an invitation for as long as nobody
-// has joined, and nothing from then on. A person who joined signs in with their passkey, whatever is restarted.
+// ensurePerson returns an invitation to the console of the sandbox until a reviewer has registered, and an empty string
+// from then on. A registered reviewer signs in with their passkey.
 func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation string, err error) {
 	scope := store.Scope{Tenant: state.Tenant, Environment: state.Environments.Sandbox.Environment}
 	rows, _, err := c.People.List(ctx, scope.Tenant, store.Page{Limit: 200})

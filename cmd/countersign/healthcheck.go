@@ -13,15 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// askWithin bounds the question; each check behind the answer has its own, shorter bound.
+// askWithin bounds the request. Each readiness check has its own, shorter bound.
 const askWithin = 10 * time.Second
 
-// healthcheckCommand is for images: they hold no shell and no curl.
+// healthcheckCommand is for container images, which have no shell and no curl.
 func healthcheckCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask the serve or worker process beside this one whether it is ready: exit code 0 or 1",
+		Short: "Report whether the serve or worker process on this machine is ready, by exit code 0 or 1",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			said, err := askReady(cmd.Context(), s.opsListen)
@@ -36,7 +36,8 @@ func healthcheckCommand() *cobra.Command {
 	return cmd
 }
 
-// askReady gives what /readyz said, and an error unless that was 200. listen is what the process listens at.
+// askReady returns the body of /readyz, and an error unless the status is 200. listen is the address that the process
+// listens at.
 func askReady(ctx context.Context, listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -55,7 +56,7 @@ func askReady(ctx context.Context, listen string) (string, error) {
 	client := http.Client{Transport: &http.Transport{}} // no proxy: it is this machine
 	resp, err := client.Do(req)                         // #nosec G704 -- the address that the operator gave the process
 	if err != nil {
-		return "", fmt.Errorf("nobody answers: %w", err)
+		return "", fmt.Errorf("no process responds: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
 
-// freeAddress is one that nobody listens at.
+// freeAddress returns an address that no server listens at.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +50,7 @@ func TestAWorkerIsReadyWhileItTakesTasks(t *testing.T) {
 		}, time.Minute, 50*time.Millisecond, want.says)
 		stop()
 		require.NoError(t, <-ended)
-		c.fails("nobody answers", "healthcheck")
+		c.fails("no process responds", "healthcheck")
 	}
 	c.fails("want host:port", "healthcheck", "--ops-listen", "9090")
 }

@@ -121,7 +121,7 @@ func TestSigningKeysAreListedAndRetired(t *testing.T) {
 	for _, args := range [][]string{{"key", "rotate"}, {"key", "retire", active}, {"credential", "list"}, {"audit", "head"}, {"person", "invite", "--name", "A"}} {
 		c.fails("--environment is not set", args...)
 	}
-	c.fails("has no signing key", "key", "retire", "nobody", "--environment", envs[0])
+	c.fails("has no signing key", "key", "retire", "unknown", "--environment", envs[0])
 	c.fails("has no signing key", "key", "retire", active, "--environment", envs[1])
 	require.Regexp(t, active+` +retiring +\S+ +\S+Z +\S+Z +yes`, c.ok("key", "retire", active, "--environment", envs[0]))
 	require.Equal(t, next, kid("active"))

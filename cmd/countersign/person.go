@@ -14,7 +14,7 @@ import (
 )
 
 func personCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "person", Short: "Invite people to the console, list them, give and take roles", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "person", Short: "Invite staff to the console, list them, grant and withdraw roles", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(personInviteCommand(), personListCommand(), personGrantCommand(), personWithdrawCommand(), personRevokeCommand())
 	return cmd
@@ -45,7 +45,7 @@ func ofTenant(tenant string) string {
 	return " of tenant " + tenant
 }
 
-// personFlags are what commands about people have in common.
+// personFlags are the flags that the commands about staff share.
 type personFlags struct {
 	settings
 	tenant, environment string
@@ -90,7 +90,7 @@ func personInviteCommand() *cobra.Command {
 		Use:   "invite",
 		Short: "Invite a person to the console; prints an address that works once, for a day",
 		Long: "Invite a person to the console; prints an address that works once, for a day. With --person, invite one who is\n" +
-			"known already to register another passkey: the way back for somebody who lost theirs.",
+			"known already to register a new passkey, for example because they lost theirs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.baseURL == "" {
@@ -177,7 +177,7 @@ func personGrantCommand() *cobra.Command {
 }
 
 func personWithdrawCommand() *cobra.Command {
-	return onPerson("withdraw", "Take roles of a person in the environment away; their sessions end", true,
+	return onPerson("withdraw", "Remove roles of a person in the environment; their sessions end", true,
 		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
 			return c.People.Withdraw(cmd.Context(), scope, person, f.given(), actor(cmd))
 		})

@@ -50,7 +50,7 @@ func TestSettingsComeFromFlagsThenEnvironmentThenDefaults(t *testing.T) {
 			env:  map[string]string{"COUNTERSIGN_DATABASE_URL_FILE": file, "COUNTERSIGN_DATABASE_URL": "x"},
 			says: "COUNTERSIGN_DATABASE_URL and COUNTERSIGN_DATABASE_URL_FILE are both set",
 		},
-		"a file that is not there": {
+		"a missing file": {
 			env: map[string]string{"COUNTERSIGN_DATABASE_URL_FILE": "/no/such/file"}, says: "COUNTERSIGN_DATABASE_URL_FILE: open /no/such/file",
 		},
 		"no flag for a secret": {args: []string{"--database-url", "x"}, says: "unknown flag"},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// contradiction is what no schema can say: an answer agrees with itself and with what was asked. It returns what is wrong, or an
-// empty string.
+// contradiction checks what no schema can express: a response agrees with itself and with its request. It returns what
+// is wrong, or an empty string.
 func contradiction(r request, out any) string {
 	switch told := out.(type) {
 	case *AuthorizeResponse:

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Bounds of what is read of an answer, in bytes. The greatest answers are exports of a subject.
+// Bounds of a response's body, in bytes. The largest responses are exports of a subject.
 const (
 	maxAnswer = 16 << 20
 	maxExport = 256 << 20
 )
 
-// ProtocolError says that what came back is not an answer of the contract: a page of a portal or proxy, a redirect, a body that is
-// cut, empty or too long, a field that is missing or of another type, a decision that is not known, an allow without its proof,
-// an answer to another question. Nothing in it is to be believed. The operation may have happened.
+// ProtocolError reports a response that breaks the contract: a page of a portal or proxy, a redirect, a body that is
+// cut, empty or too long, a missing field or one of a different type, an unknown decision, an allow without its proof,
+// or the response to a different request. Nothing in it can be trusted. The operation may have been carried out.
 type ProtocolError struct {
 	Operation string // of the contract, such as authorize
 	Status    int    // HTTP status
 	RequestID string // the X-Request-Id of the answer; empty if it has none
-	Msg       string // what is wrong; it never quotes the answer
-	// How long to wait before trying again; 0 if the answer does not say.
+	Msg       string // what is wrong; it never quotes the response
+	// How long to wait before a retry; 0 if the response does not have the header.
 	RetryAfter time.Duration
 	err        error
 }
 
-// Error gives the operation and what is wrong with its answer.
+// Error returns the operation and what is wrong with its response.
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("countersign: %s: status %d: %s", e.Operation, e.Status, e.Msg)
 }
 
-// Unwrap is the error of reading the answer, if that failed.
+// Unwrap returns the error of reading the response, if that failed.
 func (e *ProtocolError) Unwrap() error { return e.err }
 
 func notUnderstood(operation string, res *http.Response, msg string, err error) *ProtocolError {
@@ -42,7 +42,8 @@ func notUnderstood(operation string, res *http.Response, msg string, err error) 
 		RetryAfter: retryAfter(res.Header)}
 }
 
-// understand holds an answer against the contract and decodes it into out, which is nil for an operation without a body.
+// understand checks a response against the contract and decodes it into out, which is nil for an operation without a
+// response body.
 func understand(r request, res *http.Response, text []byte, out any) error {
 	fail := func(msg string) error { return notUnderstood(r.operation, res, msg, nil) }
 	answers := contract().Answers[r.operation]
@@ -73,7 +74,7 @@ func understand(r request, res *http.Response, text []byte, out any) error {
 	return nil
 }
 
-// read reads an answer to its end.
+// read reads a response to its end.
 func read(r request, res *http.Response) ([]byte, error) {
 	most := int64(maxAnswer)
 	if r.operation == "exportSubject" {

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 )
 
+// contract has the schemas of the responses.
+//
 //go:embed contract.gen.json
 var contractText []byte
 
@@ -27,8 +29,8 @@ var contract = sync.OnceValue(func() (c struct {
 	return c
 })
 
-// rule is the part of a JSON Schema that answers are held against. Fields that it does not name pass: a later version of the
-// service may add some.
+// rule is the part of a JSON Schema that responses are checked against. Fields that it does not name are accepted,
+// because a later version of the service may add some.
 type rule struct {
 	Ref        string
 	Type       []string

@@ -31,14 +31,14 @@ type Client struct {
 // Option changes a client that New makes.
 type Option func(*Client)
 
-// WithHTTPClient sends through h instead of a client of its own. Its Timeout, where set, bounds every try. Redirects are not
-// followed whatever its CheckRedirect says: the key, and the question, are for the service alone.
+// WithHTTPClient sends requests with h instead of a client of its own. Its Timeout, if set, bounds every try. Redirects
+// are not followed, whatever its CheckRedirect says, because the key must be sent to the service only.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithTimeout bounds one try of a call; the context bounds all of them. The default is 5 s, above any wait of the service.
 func WithTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
 
-// WithRetries is how often a call is tried again, 2 by default. 0 never does.
+// WithRetries sets how often a call is retried, 2 by default. 0 disables retries.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = max(n, 0) } }
 
 // New makes a client of the service at base, such as https://countersign.example, with a server or admin key (sk_...).
@@ -75,8 +75,8 @@ func transport() *http.Transport {
 // RequestOption changes one call.
 type RequestOption func(http.Header)
 
-// IdempotencyKey makes a repeat of the call answer what the first one answered. Where it is not given, each call has a
-// fresh one, which covers the retries of that call; give your own to cover a restart of your process too.
+// IdempotencyKey makes a repeated call return the response of the first one. By default each call has a fresh key,
+// which covers the retries of that call; set your own to cover a restart of your process as well.
 func IdempotencyKey(key string) RequestOption {
 	return func(h http.Header) { h.Set("Idempotency-Key", key) }
 }
@@ -104,8 +104,8 @@ func (r request) repeatable() bool {
 	return r.keyed || r.method == http.MethodGet || r.operation == "authorize" // whose body has its key
 }
 
-// do sends r until it is answered, refused for good, or out of retries, holds the answer against the contract, and decodes it
-// into out.
+// do sends r until it succeeds, is refused permanently, or runs out of retries. It checks the response against the
+// contract and decodes it into out.
 func (c *Client) do(ctx context.Context, r request, out any, options []RequestOption) (http.Header, error) {
 	body, header, err := c.prepare(r, options)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) do(ctx context.Context, r request, out any, options []RequestOp
 			return nil, err
 		}
 		if c.waits(ctx, pause) != nil {
-			return nil, err // the refusal tells more than the deadline
+			return nil, err // the refusal says more than the deadline
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, header http.He
 	return res.Header, nil
 }
 
-// one is a call that answers one object.
+// one sends a call that returns one object.
 func one[T any](ctx context.Context, c *Client, r request, options []RequestOption) (*T, error) {
 	out := new(T)
 	if _, err := c.do(ctx, r, out, options); err != nil {

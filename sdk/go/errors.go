@@ -48,8 +48,8 @@ func IsCode(err error, code string) bool {
 	return errors.As(err, &refused) && refused.Code == code
 }
 
-// Unavailable reports whether err says that there is no decision to go by: the service could not be reached, did not answer in
-// time, said that it is unavailable, or what came back is not an answer of the contract (*ProtocolError). What to do then is the
+// Unavailable reports whether err means that there is no decision: the service could not be reached, did not respond in
+// time, reported that it is unavailable, or its response breaks the contract (*ProtocolError). How to proceed is the
 // caller's policy; see package protect.
 func Unavailable(err error) bool {
 	var gone *lost
@@ -61,7 +61,7 @@ func Unavailable(err error) bool {
 	return errors.As(err, &refused) && (refused.Status >= 500 || refused.Status == http.StatusTooManyRequests)
 }
 
-// lost is a try that has no answer, so that nobody knows whether it was carried out.
+// lost is a try without a response, so that it is unknown whether the operation was carried out.
 type lost struct{ error }
 
 func (l *lost) Unwrap() error { return l.error }
@@ -80,7 +80,7 @@ func refusal(operation string, res *http.Response, text []byte) error {
 		}
 	}
 	loose := *contract().Schemas["Problem"]
-	loose.Required = []string{"code"} // what it takes to tell a refusal from a damaged one
+	loose.Required = []string{"code"} // what distinguishes a refusal from a damaged one
 	var body struct {
 		Code, Title, Detail string
 		Status              int
@@ -112,8 +112,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// again says whether a failed try may be made again, and after what pause. 429 and 503 changed nothing; of an answer that is lost
-// or not understood nobody knows, so only what is repeatable goes out again.
+// again decides whether a failed try may be repeated, and after what pause. 429 and 503 changed nothing. After a lost
+// or invalid response the outcome is unknown, so only repeatable requests are sent again.
 func again(r request, err error, try int) (time.Duration, bool) {
 	pause := rand.N(min(firstPause<<min(try, 10), longestPause)) // #nosec G404 -- jitter
 	var refused *Error

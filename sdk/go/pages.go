@@ -45,7 +45,7 @@ func nextCursor(link string) string {
 	return target.Query().Get("cursor")
 }
 
-// pages goes through the items of every page that fetch answers.
+// pages iterates over the items of every page that fetch returns.
 func pages[T any](cursor string, fetch func(cursor string) (*Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -16,7 +16,7 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 1 << 20
 
-// StreamParams is what a stream is asked for. What is zero is not sent.
+// StreamParams selects the events of a stream. Zero fields are not sent.
 type StreamParams struct {
 	Type        string // only events of this type, or of a family such as hold.*
 	Subject     string // only events of this subject

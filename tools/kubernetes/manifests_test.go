@@ -28,7 +28,7 @@ import (
 
 const folder = "../../deploy/kubernetes"
 
-// cluster is what kubectl apply -k would send.
+// cluster has the objects that kubectl apply -k sends.
 type cluster struct {
 	Namespaces  []corev1.Namespace
 	ConfigMaps  []corev1.ConfigMap
@@ -171,7 +171,7 @@ func TestServersAreProbedAndReplacedOneByOne(t *testing.T) {
 			"/livez": container.LivenessProbe, "/readyz": container.ReadinessProbe, "": container.StartupProbe,
 		} {
 			require.NotNil(t, probe, d.Name)
-			require.Contains(t, probe.HTTPGet.Path, which, "%s: a part that is away makes unready, and restarts nothing", d.Name)
+			require.Contains(t, probe.HTTPGet.Path, which, "%s: an unavailable part makes the pod unready and restarts nothing", d.Name)
 			require.Contains(t, portNames(container), probe.HTTPGet.Port.String(), d.Name)
 		}
 		require.Zero(t, d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue(), d.Name)
@@ -219,7 +219,7 @@ func TestSelectorsAreAboutThePodsThereAre(t *testing.T) {
 	for _, h := range c.Scalers {
 		for _, d := range c.Deployments {
 			if d.Name == h.Spec.ScaleTargetRef.Name {
-				require.Nil(t, d.Spec.Replicas, "an apply would take away what the autoscaler added to %s", d.Name)
+				require.Nil(t, d.Spec.Replicas, "an apply would undo the autoscaler's work on %s", d.Name)
 				return
 			}
 		}
@@ -286,7 +286,7 @@ func TestSettingsAreKnownAndTheirFilesMounted(t *testing.T) {
 	}
 }
 
-// An API sends what somebody tries out of a webhook, so both kinds of server need all of it; the job needs the database.
+// An API sends test deliveries of webhooks, so both kinds of server need every destination; the job needs the database.
 func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	c := rendered(t)

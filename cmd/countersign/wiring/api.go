@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// sweepEvery is how often leases on quotas that nobody uses are given back.
+// sweepEvery is the interval at which unused reservations of quotas are returned.
 const sweepEvery = 5 * time.Second
 
 // newAPI builds the HTTP face. Its requests end when base does.
@@ -41,8 +41,8 @@ func (p *Process) capabilities(ctx context.Context) map[string]string {
 	return map[string]string{"challenges": state, "reviews": state, "enrollment": state, "recovery": state, "evaluations": state, "webhooks": state}
 }
 
-// startLoops runs what the API does in the background until base ends; the returned function waits for that, and gives
-// back what was leased of the quotas.
+// startLoops runs the API's background loops until base ends. The returned function waits for them and returns what was
+// reserved of the quotas.
 func (p *Process) startLoops(base context.Context) (wait func()) {
 	streamGauge(p.Ops.Registry, p.services.hub.Count)
 	var running sync.WaitGroup
@@ -56,7 +56,7 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(base), drainWithin)
 		defer cancel()
 		if err := p.services.limiter.Drain(ctx); err != nil {
-			p.Log.Warn("leases on quotas were not given back; they end with their hour", "error", err)
+			p.Log.Warn("reserved quotas were not returned; they expire with their hour", "error", err)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (p *Process) sweepQuotas(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := p.services.limiter.Sweep(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Warn("leases on quotas were not given back", "error", err)
+			p.Log.Warn("reserved quotas were not returned", "error", err)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (p *Process) console() web.Section {
 	})
 }
 
-// runsAt is where the Temporal UI shows the runs of our namespace; empty where there is no such place.
+// runsAt is the URL of the namespace's workflow runs in the Temporal UI; empty if no UI is configured.
 func (p *Process) runsAt() string {
 	if p.options.TemporalUI == "" {
 		return ""

@@ -1,5 +1,5 @@
-// Package wiring puts the parts of the service together, for the binary and for the black-box tests alike. It is the one
-// place that knows every service; it holds no rule of any of them.
+// Package wiring builds the service from its parts, for the binary and for the black-box tests. It is the only package
+// that imports every service. It must not contain a rule of any of them.
 package wiring
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Settings are what every part needs.
+// Settings are the settings that every part needs.
 type Settings struct {
 	Log         *slog.Logger
 	Clock       clock.Clock // nil: Machine, corrected by the database's
 	Machine     clock.Clock // the clock of this machine; nil: the system's
 	DatabaseURL string
-	BaseURL     string // what the world calls the service, no slash at the end; part of every proof's issuer
+	BaseURL     string // public URL without a slash at the end; part of every proof's issuer
 	Keys        *keyring.Keyring
 	MaxConns    int32                // database connections; 0 is the store's default
 	Tracing     trace.TracerProvider // nil: off
 }
 
-// Core is what every command that touches the database works with.
+// Core is the part of the service that every command with a database uses.
 type Core struct {
 	Settings
 	Store    *store.Store
@@ -38,7 +38,7 @@ type Core struct {
 	Tenancy  *tenancy.Service
 	People   *staff.Service
 
-	following *clock.Following // what Clock is, where it follows the database's
+	following *clock.Following // Clock if it follows the database's; nil otherwise
 }
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.

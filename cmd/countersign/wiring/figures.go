@@ -12,8 +12,8 @@ import (
 // seconds are buckets from what a relay takes on a good day to what a retry waits.
 var seconds = []float64{.01, .025, .05, .1, .25, .5, 1, 1.5, 3, 10, 60, 600, 3600, 86400}
 
-// workerFigures are what the outbox and the webhooks show of themselves. Labels are bounded: topics and outcomes, never a
-// tenant or an endpoint.
+// workerFigures are the metrics of the outbox and the webhooks. Labels are bounded: topics and outcomes, never a tenant
+// or an endpoint.
 type workerFigures struct {
 	waited   *prometheus.HistogramVec
 	attempts *prometheus.CounterVec
@@ -28,7 +28,7 @@ func newWorkerFigures(r prometheus.Registerer) *workerFigures {
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "countersign_webhook_attempts_total",
 			Help: "Tries to deliver an event, by result."}, []string{"result"}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "countersign_webhook_first_attempt_seconds",
-			Help: "Time from an event to the first try to deliver it, where no broken receiver held it up.", Buckets: seconds}),
+			Help: "Time from an event to the first try to deliver it, unless a broken receiver delayed it.", Buckets: seconds}),
 		answered: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "countersign_webhook_answer_seconds",
 			Help: "Time that a receiver took to answer, or until the try was given up.", Buckets: prometheus.ExponentialBuckets(.005, 2, 12)}),
 	}

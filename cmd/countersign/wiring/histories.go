@@ -58,15 +58,15 @@ func (h Histories) history(ctx context.Context, id string) (audit.WorkflowHistor
 		if err != nil {
 			return out, err
 		}
-		if told(e.GetEventType()) {
+		if relevant(e.GetEventType()) {
 			out.Lines = append(out.Lines, audit.HistoryEvent{At: apitime.Time(e.GetEventTime().AsTime()), Type: e.GetEventType().String(), Detail: detail(e)})
 		}
 	}
 	return out, nil
 }
 
-// told leaves out how Temporal itself gets its work done.
-func told(t enums.EventType) bool {
+// relevant leaves out the events of Temporal's own task handling.
+func relevant(t enums.EventType) bool {
 	switch t {
 	case enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enums.EVENT_TYPE_WORKFLOW_TASK_STARTED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
 		enums.EVENT_TYPE_ACTIVITY_TASK_STARTED, enums.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:

@@ -17,10 +17,10 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// drainWithin bounds how long requests under way may take when the process is told to stop.
+// drainWithin bounds how long requests in flight may take when the process stops.
 const drainWithin = 15 * time.Second
 
-// Options are what a process that serves or works needs beyond the core.
+// Options configure a process that serves or works, in addition to Settings.
 type Options struct {
 	Temporal workflows.DialOptions // Keyring and Log are filled in
 	// WebhookLoopback lets webhooks go to this machine; development only.
@@ -40,8 +40,10 @@ type Options struct {
 	StreamsEach int
 	// OnViolation gets the browsers' reports of content that a page's policy stopped; nil asks for none. For tests.
 	OnViolation func(report []byte)
+	// OnlyWorks is for a worker, which serves no requests: it is ready while it takes tasks from Temporal. With a wrong
+	// address, credential or namespace it never becomes ready, so that a rollout stops at it.
 	// OnlyWorks is for a process that serves nobody: it is ready while it takes tasks from Temporal. One whose address,
-	// credentials or namespace are wrong never becomes ready, so that a rollout stops at it.
+	//
 	OnlyWorks bool
 	// TryKey is a server key of a sandbox: the page under /try works with it. Empty for no such page.
 	TryKey string
@@ -99,7 +101,7 @@ func New(c *Core, o Options) (*Process, error) {
 	return p, nil
 }
 
-// checks are what readiness depends on.
+// checks are the parts that readiness depends on.
 func (p *Process) checks() []Check {
 	checks := []Check{
 		{Name: "postgres", Run: p.Store.Ping},

@@ -24,7 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/template"
 )
 
-// services are what handlers and activities work with.
+// services are the services that handlers and activities call.
 type services struct {
 	limiter        *ratelimit.Limiter
 	actions        *action.Service

@@ -16,7 +16,8 @@ const (
 	measureWithin = 2 * time.Second
 )
 
-// measure compares the process's clock with the database's, by which it then goes. A database that is away changes nothing.
+// measure compares the process's clock with the database's, which it then follows. If the database is unavailable,
+// nothing changes.
 func measure(ctx context.Context, f *clock.Following, st *store.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, measureWithin)
 	defer cancel()
@@ -41,7 +42,7 @@ func (p *Process) followTime() {
 		for {
 			before := f.Ahead()
 			if err := measure(ctx, f, p.Store); err != nil {
-				p.Log.DebugContext(ctx, "the database does not tell the time", "error", err)
+				p.Log.DebugContext(ctx, "the database's time cannot be read", "error", err)
 			} else if ahead := f.Ahead(); ahead != 0 && before == 0 {
 				p.Log.WarnContext(ctx, "this machine's clock is off; going by the database's", "ahead", ahead.String())
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
-// statementTracer makes a span of every statement; its parameters are not told. It is nil where tracing is off.
+// statementTracer makes a span of every statement, without its parameters. It is nil if tracing is off.
 func statementTracer(provider trace.TracerProvider) pgx.QueryTracer {
 	if tracing.Off(provider) {
 		return nil

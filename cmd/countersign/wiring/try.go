@@ -29,7 +29,7 @@ func (p *Process) tryPage() *try.Page {
 	})
 }
 
-// trySection is the page as a part of the site; none where there is no page.
+// trySection is the page as a section of the site; none if there is no page.
 func (p *Process) trySection() ([]web.Section, error) {
 	page := p.tryPage()
 	if page == nil {

@@ -23,7 +23,7 @@ type Claims struct {
 	Methods         []string  `json:"amr"` // behaviour, passkey, sandbox_confirm, review
 }
 
-// Action is what was authorized, under which policy.
+// Action is the authorized action and the policy that allowed it.
 type Action struct {
 	Key           string `json:"key"`
 	Hash          string `json:"hash"` // see ActionHash
@@ -31,7 +31,7 @@ type Action struct {
 	ContentHash   string `json:"content_hash"`
 }
 
-// Resource is what the action is performed on; its id is there as part of a digest only.
+// Resource is the resource of the action; its id is part of a digest only.
 type Resource struct {
 	Type   string `json:"type"`
 	Digest string `json:"digest"` // see ResourceDigest
@@ -40,7 +40,7 @@ type Resource struct {
 // Assurance sums up what the decision rested on.
 type Assurance struct {
 	Coverage    string            `json:"coverage"`
-	FreshnessMS *int64            `json:"freshness_ms"` // milliseconds; nil where there was no evidence
+	FreshnessMS *int64            `json:"freshness_ms"` // milliseconds; nil if there was no evidence
 	Claims      map[string]string `json:"claims"`       // claim to status
 }
 

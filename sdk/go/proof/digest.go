@@ -9,7 +9,7 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// Request is what an authorize request asked for, as far as action_hash covers it.
+// Request has the fields of an authorize request that action_hash covers.
 type Request struct {
 	Action        string
 	PolicyVersion int64  // of the authorize response

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Keys finds the key that a proof names. It answers a *Error with proof_key_unknown where there is none, and another error
-// where the keys cannot be had.
+// Keys finds the key that a proof names. It returns a *Error with proof_key_unknown if there is none, and a different
+// error if the keys are unavailable.
 type Keys interface {
 	Key(ctx context.Context, kid string) (*ecdsa.PublicKey, error)
 }

@@ -19,8 +19,8 @@ import (
 // ProofHeader is the request header in which a page brings the proof it was given after a step-up.
 const ProofHeader = "Countersign-Proof"
 
-// Ask is what a route is about to do, and for whom. Take it from the request's own session and body, never from what only
-// the page says of its user. Subject and both parts of the resource are required.
+// Ask is the action that a route is about to perform. Fill it from the request's own session and body, never from what
+// only the page claims about its user. Subject and both parts of the resource are required.
 type Ask struct {
 	Subject        string
 	ResourceType   string

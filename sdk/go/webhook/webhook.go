@@ -29,7 +29,8 @@ var (
 	ErrSignature = errors.New("webhook: no signature matches")
 )
 
-// Event is what happened. The same ID comes again where the service could not know that it had arrived.
+// Event is a delivered event. The same ID arrives again if the service could not know that an earlier attempt
+// succeeded.
 type Event struct {
 	ID        string          `json:"-"` // webhook-id
 	Type      string          `json:"type"`
