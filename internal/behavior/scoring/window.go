@@ -190,7 +190,7 @@ func trim(mod features.Modality, chunks []chunk) []chunk {
 }
 
 // score scores the window against a template after a push. A keystroke chunk that does not match by itself restarts the window:
-// earlier evidence does not tell who types now.
+// earlier evidence says nothing about who types now.
 func (w window) score(bg *Background, t *Template, completed bool) window {
 	if bg == nil || t == nil {
 		w.Scored = false

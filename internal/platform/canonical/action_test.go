@@ -21,7 +21,7 @@ type vector struct {
 	ActionHash string          `json:"action_hash"`
 }
 
-// document is what a relying party writes down, read back into the input of ActionHash.
+// document is the JSON that a relying party writes down, decoded into the input of ActionHash.
 type document struct {
 	Action struct {
 		Key           string `json:"key"`

@@ -160,7 +160,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorIs(t, err, keyring.ErrUnknownKey)
 }
 
-// TestRotation walks a key change: old alone, new in front of old, new alone.
+// TestRotation performs a key change: old alone, new in front of old, new alone.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	before, during, after := ring(t, 1), ring(t, 2, 1), ring(t, 2)

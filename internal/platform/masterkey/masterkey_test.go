@@ -41,7 +41,7 @@ func (d database) signing(keys *keyring.Keyring) *signing.Service {
 	return signing.New(d.st, keys, clock.NewFake(storetest.Epoch), "https://countersign.example")
 }
 
-// start is what a process does first.
+// start performs the check of a starting process.
 func (d database) start(keys ...string) error {
 	k := ring(d.T, keys...)
 	return masterkey.Confirm(d.Context(), masterkey.Confirmation{Store: d.st, Keys: k, Opens: d.signing(k).Opens, Now: storetest.Epoch})

@@ -106,7 +106,7 @@ func (l *lane) work(ctx context.Context, row models.Outbox) {
 	}
 	until := l.relay.Clock.Now().Add(backoff(row.Attempts))
 	if err := l.relay.Store.Outbox().Delay(ctx, row.ID, until, err.Error()); err != nil {
-		l.relay.Log.Warn("outbox row cannot be put off; its lease will end by itself", "id", row.ID, "error", err)
+		l.relay.Log.Warn("outbox row could not be rescheduled; it is due again when its reservation ends", "id", row.ID, "error", err)
 	}
 }
 

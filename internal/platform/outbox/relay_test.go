@@ -139,7 +139,7 @@ func TestRelaysDoNotShareARow(t *testing.T) {
 // A row that failed is put off, a little longer each time, and done when it can be.
 func TestRelayBacksOff(t *testing.T) {
 	t.Parallel()
-	away := errors.New("Temporal is away")
+	away := errors.New("Temporal is unavailable")
 	failing := true
 	b := setup(t, func(context.Context, models.Outbox) error {
 		if failing {
@@ -203,7 +203,7 @@ func TestRelayDoesNotTrustTheWritersClock(t *testing.T) {
 	require.NoError(t, b.next(t))
 }
 
-// A relay that dies gives its rows back when the lease is over.
+// The rows of a relay that dies are due again when their reservation ends.
 func TestALeaseEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -221,7 +221,7 @@ func TestALeaseEnds(t *testing.T) {
 	require.Empty(t, rows, "a lane takes its own topics only")
 }
 
-// What is under way when the relay is told to stop is finished.
+// Handlers that are running when the relay stops are finished.
 func TestRelayFinishesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})

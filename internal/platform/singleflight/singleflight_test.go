@@ -64,7 +64,7 @@ func TestACallerWhoLeavesEndsNobodysFetch(t *testing.T) {
 func TestAFailureIsEverybodysAndIsNotKept(t *testing.T) {
 	t.Parallel()
 	var g singleflight.Group[*int]
-	failure := errors.New("away")
+	failure := errors.New("unavailable")
 	got, err := g.Do(t.Context(), "key", func(context.Context) (*int, error) { return nil, failure })
 	require.ErrorIs(t, err, failure)
 	require.Nil(t, got)

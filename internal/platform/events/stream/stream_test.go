@@ -240,7 +240,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 	first := ids(take(t, subs[0], writers*each))
 	wg.Wait()
 	for _, sub := range subs[1:] {
-		require.Equal(t, first, ids(take(t, sub, writers*each)), "everybody sees the same order")
+		require.Equal(t, first, ids(take(t, sub, writers*each)), "all readers see the same order")
 	}
 }
 
