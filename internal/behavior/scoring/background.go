@@ -44,11 +44,9 @@ type Source struct {
 	SHA256 string `json:"sha256"`
 }
 
-// A background is the population model of two-covariance scoring (Brümmer and de Villiers, 2010): a person's offset from the
-// population's mean Mu is drawn from N(0, B), and a session's offset from the person's from N(0, W). One event adds the
+// Background is the population model of one modality for two-covariance scoring (Brümmer and de Villiers, 2010): a person's offset
+// from the population's mean Mu is drawn from N(0, B), and a session's offset from the person's from N(0, W). One event adds the
 // variance sig2. All are in the units of the cells.
-//
-// Background is the population model of one modality.
 type Background struct {
 	Version       string            `json:"version"`
 	Modality      features.Modality `json:"modality"`

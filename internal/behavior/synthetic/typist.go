@@ -103,7 +103,7 @@ func (t *Typist) word() []string {
 			out = append(out, "shift")
 		}
 		if t.rng.Float64() < t.errors/5 {
-			out = append(out, string('a'+rune(t.rng.IntN(26))), "backspace")
+			out = append(out, string('a'+rune(t.rng.IntN(26))), "backspace") // #nosec G115 -- below 26
 		}
 		out = append(out, string(c))
 	}

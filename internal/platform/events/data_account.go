@@ -41,11 +41,11 @@ type CredentialCreatedData struct {
 	Scope      string `json:"scope"`
 }
 
-// CredentialRotatedData and CredentialRevokedData have the fields of CredentialCreatedData.
-type (
-	CredentialRotatedData CredentialCreatedData
-	CredentialRevokedData CredentialCreatedData
-)
+// CredentialRotatedData has the fields of CredentialCreatedData.
+type CredentialRotatedData CredentialCreatedData
+
+// CredentialRevokedData has the fields of CredentialCreatedData.
+type CredentialRevokedData CredentialCreatedData
 
 // ClientTokenCreatedData has purposes and a session only if the token is limited to them.
 type ClientTokenCreatedData struct {
@@ -137,22 +137,22 @@ type PolicyCreatedData struct {
 	ContentHash string `json:"content_hash"`
 }
 
-// PolicyActivatedData and PolicyRetiredData have the fields of PolicyCreatedData.
-type (
-	PolicyActivatedData PolicyCreatedData
-	PolicyRetiredData   PolicyCreatedData
-)
+// PolicyActivatedData has the fields of PolicyCreatedData.
+type PolicyActivatedData PolicyCreatedData
+
+// PolicyRetiredData has the fields of PolicyCreatedData.
+type PolicyRetiredData PolicyCreatedData
 
 // SigningKeyCreatedData has the key id (kid) as published in the key set.
 type SigningKeyCreatedData struct {
 	KID string `json:"kid"`
 }
 
-// SigningKeyActivatedData and SigningKeyRetiredData have the fields of SigningKeyCreatedData.
-type (
-	SigningKeyActivatedData SigningKeyCreatedData
-	SigningKeyRetiredData   SigningKeyCreatedData
-)
+// SigningKeyActivatedData has the fields of SigningKeyCreatedData.
+type SigningKeyActivatedData SigningKeyCreatedData
+
+// SigningKeyRetiredData has the fields of SigningKeyCreatedData.
+type SigningKeyRetiredData SigningKeyCreatedData
 
 func (TenantCreatedData) EventType() Type              { return TenantCreated }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }

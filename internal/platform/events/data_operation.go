@@ -13,11 +13,11 @@ type WebhookFailingData struct {
 	Failures     *int   `json:"failures,omitempty"`
 }
 
-// WebhookRecoveredData and WebhookDisabledData have the fields of WebhookFailingData.
-type (
-	WebhookRecoveredData WebhookFailingData
-	WebhookDisabledData  WebhookFailingData
-)
+// WebhookRecoveredData has the fields of WebhookFailingData.
+type WebhookRecoveredData WebhookFailingData
+
+// WebhookDisabledData has the fields of WebhookFailingData.
+type WebhookDisabledData WebhookFailingData
 
 // WebhookEndpointCreatedData has digests of the endpoint's address, patterns, description and status.
 type WebhookEndpointCreatedData struct {
@@ -25,11 +25,11 @@ type WebhookEndpointCreatedData struct {
 	Change
 }
 
-// WebhookEndpointUpdatedData and WebhookEndpointDeletedData have the fields of WebhookEndpointCreatedData.
-type (
-	WebhookEndpointUpdatedData WebhookEndpointCreatedData
-	WebhookEndpointDeletedData WebhookEndpointCreatedData
-)
+// WebhookEndpointUpdatedData has the fields of WebhookEndpointCreatedData.
+type WebhookEndpointUpdatedData WebhookEndpointCreatedData
+
+// WebhookEndpointDeletedData has the fields of WebhookEndpointCreatedData.
+type WebhookEndpointDeletedData WebhookEndpointCreatedData
 
 // WebhookEndpointReplayedData counts the deliveries that were scheduled.
 type WebhookEndpointReplayedData struct {

@@ -178,12 +178,14 @@ type RecoveryStartedData struct {
 	Limitations []string `json:"limitations,omitzero"`
 }
 
-// RecoveryReadyData, RecoveryCompletedData and RecoveryExpiredData have the fields of RecoveryStartedData.
-type (
-	RecoveryReadyData     RecoveryStartedData
-	RecoveryCompletedData RecoveryStartedData
-	RecoveryExpiredData   RecoveryStartedData
-)
+// RecoveryReadyData has the fields of RecoveryStartedData.
+type RecoveryReadyData RecoveryStartedData
+
+// RecoveryCompletedData has the fields of RecoveryStartedData.
+type RecoveryCompletedData RecoveryStartedData
+
+// RecoveryExpiredData has the fields of RecoveryStartedData.
+type RecoveryExpiredData RecoveryStartedData
 
 func (SubjectCreatedData) EventType() Type             { return SubjectCreated }
 func (SubjectRevokedData) EventType() Type             { return SubjectRevoked }
