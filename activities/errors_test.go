@@ -49,19 +49,19 @@ func run(t *testing.T, in activities.ChallengeMove, err error) error {
 func TestRefusalsAreFinalAndKeepTheirCode(t *testing.T) {
 	t.Parallel()
 	for _, code := range []problem.Code{problem.ChallengeClosed, problem.ChallengeExpired, problem.AssertionRefused, problem.NotFound} {
-		out := run(t, activities.ChallengeMove{}, fmt.Errorf("wrapped: %w", &problem.Error{Code: code, Detail: "told", Cause: errors.New(canary)}))
+		out := run(t, activities.ChallengeMove{}, fmt.Errorf("wrapped: %w", &problem.Error{Code: code, Detail: "refused", Cause: errors.New(canary)}))
 		got, detail, ok := activities.Refusal(out)
 		require.True(t, ok)
 		require.Equal(t, code, got)
-		require.Equal(t, "told", detail)
+		require.Equal(t, "refused", detail)
 		require.NotContains(t, out.Error(), canary, "the chain of causes stays here")
 	}
 }
 
-func TestFaultsAreTriedAgainAndTellNothing(t *testing.T) {
+func TestFaultsAreRetriedAndRevealNothing(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"unavailable": problem.NewUnavailable("away", errors.New(canary)),
+		"unavailable": problem.NewUnavailable("unavailable", errors.New(canary)),
 		"internal":    problem.New(problem.Internal, canary),
 		"postgres":    &pgconn.PgError{Code: "23505", Detail: canary},
 		"anything":    errors.New(canary),
@@ -78,7 +78,7 @@ func TestFaultsAreTriedAgainAndTellNothing(t *testing.T) {
 	}
 }
 
-func TestADigestThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidDigestIsRefused(t *testing.T) {
 	t.Parallel()
 	code, _, ok := activities.Refusal(run(t, activities.ChallengeMove{Request: "no hex"}, errors.New("never called")))
 	require.True(t, ok)

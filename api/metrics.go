@@ -68,7 +68,7 @@ func (m *Metrics) request(operation, method string, status int, took time.Durati
 }
 
 func (m *Metrics) decided(a authorization.Answer, took time.Duration) {
-	m.decision.WithLabelValues(a.Decision, a.Mode).Observe(took.Seconds())
+	m.decision.WithLabelValues(string(a.Decision), a.Mode).Observe(took.Seconds())
 	m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
 	m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
 	m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// adaptationRecord fails as often as it is told to and then answers.
+// adaptationRecord fails the given number of times and then succeeds.
 type adaptationRecord struct {
 	out   template.AdaptationResult
 	fails int
@@ -22,7 +22,7 @@ type adaptationRecord struct {
 func (r *adaptationRecord) Adapt(_ context.Context, step template.Step) (template.AdaptationResult, error) {
 	r.asked = append(r.asked, step)
 	if len(r.asked) <= r.fails {
-		return template.AdaptationResult{}, errAway
+		return template.AdaptationResult{}, errUnavailable
 	}
 	return r.out, nil
 }
@@ -44,8 +44,8 @@ func adaptationScenarios() map[string]func() scenario {
 	}
 }
 
-// The step is tried until it is answered, however long the database is away, and says what became of the session.
-func TestAdaptationIsTriedUntilItIsAnswered(t *testing.T) {
+// The step is retried until it succeeds, however long the database is unavailable, and returns the result of the session.
+func TestAdaptationRetriesUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	record := &adaptationRecord{out: template.AdaptationResult{Status: template.Unchanged, Reason: template.ReasonTooSoon}, fails: 5}
 	env := environment(t, worker.Services{Templates: record})
@@ -59,5 +59,5 @@ func TestAdaptationIsTriedUntilItIsAnswered(t *testing.T) {
 		require.Equal(t, "ses_1", step.Session)
 		require.False(t, step.At.IsZero())
 	}
-	require.False(t, errors.Is(env.GetWorkflowError(), errAway))
+	require.False(t, errors.Is(env.GetWorkflowError(), errUnavailable))
 }

@@ -18,7 +18,7 @@ import (
 
 const challengeLife = 5 * time.Minute
 
-var errAway = errors.New("the database is away")
+var errUnavailable = errors.New("the database is unavailable")
 
 // runChallenge runs a challenge on a record after asking what the test asks.
 func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.TestWorkflowEnvironment)) (challenge.Outcome, *testsuite.TestWorkflowEnvironment) {
@@ -73,7 +73,7 @@ func TestChallengeExpiresByTimer(t *testing.T) {
 	require.Equal(t, 1, r.calls, "nothing is done while nothing happens")
 }
 
-// The state is what an auditor finds the run by.
+// Auditors find workflows by their state.
 func TestChallengeStateIsASearchAttribute(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
@@ -85,7 +85,7 @@ func TestChallengeStateIsASearchAttribute(t *testing.T) {
 	require.True(t, env.AssertExpectations(t))
 }
 
-// Every order of two moves at the same moment ends in one outcome, and the loser is told so.
+// Every order of two moves at the same moment ends in one outcome, and the losing move is refused.
 func TestChallengeRaces(t *testing.T) {
 	t.Parallel()
 	moves := map[string]struct{ update, status string }{
@@ -161,13 +161,13 @@ func TestChallengeValidatorRefusesARequestWithoutDigest(t *testing.T) {
 	require.Equal(t, []string{"expired"}, r.moves)
 }
 
-// The update is answered with what came of it once the database is back, never with the outage.
-func TestChallengeOutageDoesNotAnswerAnUpdate(t *testing.T) {
+// The update returns its outcome once the database is back, and never the outage.
+func TestChallengeUpdateReturnsAfterOutage(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
 	r.fault = func(n int) error {
 		if n < 12 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}
@@ -187,7 +187,7 @@ func TestChallengeOutagePastExpiry(t *testing.T) {
 	r := newChallengeRecord(start.Add(challengeLife))
 	r.fault = func(n int) error {
 		if n < 3*40 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}
@@ -201,12 +201,12 @@ func TestChallengeOutagePastExpiry(t *testing.T) {
 }
 
 // An activity that dies after its commit is tried again and finds its own work.
-func TestChallengeActivityDiesAfterItsCommit(t *testing.T) {
+func TestChallengeRetriesActivityThatDiedAfterCommit(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
 	r.after = func(n int) error {
 		if n == 0 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}
@@ -220,12 +220,12 @@ func TestChallengeActivityDiesAfterItsCommit(t *testing.T) {
 }
 
 // A move that waits behind another is made after it or refused, never at the same time.
-func TestChallengeMovesWaitTheirTurn(t *testing.T) {
+func TestChallengeSerialisesMoves(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
 	r.fault = func(n int) error {
 		if n < 6 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}
@@ -239,11 +239,11 @@ func TestChallengeMovesWaitTheirTurn(t *testing.T) {
 	require.Equal(t, models.ChallengeCompleted, out.Status)
 	require.NoError(t, first.err)
 	require.Equal(t, problem.ChallengeClosed, second.code())
-	require.True(t, second.done, "the run ends only when everybody has an answer")
+	require.True(t, second.done, "the workflow ends only when every update has returned")
 }
 
-// A recovery voids open challenges in the database; the run is told and closes.
-func TestChallengeSettledPastItsRun(t *testing.T) {
+// A recovery voids open challenges in the database; the workflow is signaled and closes.
+func TestChallengeSettledOutsideItsWorkflow(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(challengeLife))
 	out, env := runChallenge(t, r, func(env *testsuite.TestWorkflowEnvironment) {
@@ -268,7 +268,7 @@ func TestChallengeSignalledWhileOpen(t *testing.T) {
 }
 
 // The row says when it expires; a run that was started with another time follows the row.
-func TestChallengeFollowsItsRow(t *testing.T) {
+func TestChallengeAdoptsExpiryOfItsRow(t *testing.T) {
 	t.Parallel()
 	r := newChallengeRecord(start.Add(2 * challengeLife))
 	out, env := runChallenge(t, r, func(*testsuite.TestWorkflowEnvironment) {})

@@ -29,7 +29,7 @@ func keys(t testing.TB, more ...string) *keyring.Keyring {
 	return k
 }
 
-func TestPayloadsAreSealedAndComeBack(t *testing.T) {
+func TestCodecRoundTripsPayloads(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -47,7 +47,7 @@ func TestPayloadsAreSealedAndComeBack(t *testing.T) {
 	})
 }
 
-func TestTheSamePayloadIsSealedDifferentlyEachTime(t *testing.T) {
+func TestCodecEncryptsSamePayloadDifferently(t *testing.T) {
 	t.Parallel()
 	data, _ := workflows.Converters(keys(t))
 	one, err := data.ToPayload(canary)
@@ -57,7 +57,7 @@ func TestTheSamePayloadIsSealedDifferentlyEachTime(t *testing.T) {
 	require.False(t, bytes.Equal(one.GetData(), two.GetData()))
 }
 
-func TestTextsOfFailuresAreSealed(t *testing.T) {
+func TestFailureConverterEncryptsTexts(t *testing.T) {
 	t.Parallel()
 	_, failures := workflows.Converters(keys(t))
 	failure := failures.ErrorToFailure(temporal.NewApplicationError(canary, "challenge_closed", errors.New(canary)))
@@ -70,7 +70,7 @@ func TestTextsOfFailuresAreSealed(t *testing.T) {
 	require.Equal(t, canary, app.Message())
 }
 
-func TestAKeyThatIsNoLongerActiveStillOpens(t *testing.T) {
+func TestCodecDecodesWithInactiveKey(t *testing.T) {
 	t.Parallel()
 	old, fresh := keyring.Generate(), keyring.Generate()
 	before, err := keyring.Parse(old)
@@ -86,7 +86,7 @@ func TestAKeyThatIsNoLongerActiveStillOpens(t *testing.T) {
 	require.Equal(t, canary, out)
 }
 
-func TestAForeignOrChangedPayloadIsRefused(t *testing.T) {
+func TestCodecRefusesForeignOrChangedPayloads(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
 	sealed, err := workflows.NewCodec(k).Encode([]*commonpb.Payload{{Data: []byte(canary)}})
@@ -101,7 +101,7 @@ func TestAForeignOrChangedPayloadIsRefused(t *testing.T) {
 	}
 }
 
-func TestPayloadsNobodySealedAreLeftAlone(t *testing.T) {
+func TestCodecPassesThroughUnencryptedPayloads(t *testing.T) {
 	t.Parallel()
 	plain, err := converter.GetDefaultDataConverter().ToPayload("plain")
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func codecRequest(t *testing.T, k *keyring.Keyring, method, body string) *http.R
 	return w.Result()
 }
 
-func TestCodecEndpointOpensForTheUI(t *testing.T) {
+func TestCodecHandlerDecodesForTheUI(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
 	plain, err := converter.GetDefaultDataConverter().ToPayload(canary)
@@ -142,7 +142,7 @@ func TestCodecEndpointOpensForTheUI(t *testing.T) {
 	require.True(t, proto.Equal(plain, opened.GetPayloads()[0]))
 }
 
-func TestCodecEndpointRefuses(t *testing.T) {
+func TestCodecHandlerRefusesBadRequests(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
 	for name, c := range map[string]struct {

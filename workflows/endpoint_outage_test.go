@@ -71,7 +71,7 @@ func setupDown(t *testing.T, length time.Duration) *down {
 	log, sender := slog.New(slog.DiscardHandler), webhook.NewSender(webhook.Policy{AllowLoopback: true})
 	t.Cleanup(sender.Close)
 	clock, d := &runTime{}, &down{t: t, World: fixture.New(t, testenv.Store(t), start)}
-	deps := webhook.Deps{Store: d.Store, Clock: clock, Keyring: keys, Sender: sender, Waker: nobody{}, Log: log}
+	deps := webhook.Deps{Store: d.Store, Clock: clock, Keyring: keys, Sender: sender, Waker: noWaker{}, Log: log}
 	deliverer := webhook.NewDeliverer(deps, webhook.DeliverOptions{Linger: time.Nanosecond, Poll: time.Millisecond})
 	d.env = environment(t, worker.Services{Endpoints: deliverer})
 	d.env.SetTestTimeout(2 * time.Minute)
@@ -106,7 +106,7 @@ func (d *down) run() {
 
 // A receiver that is down for a day gets everything, what was logged before and during the day, within minutes of its
 // return; the schedule of a delivery is kept while it is the only one.
-func TestAReceiverThatIsDownForADayGetsEverything(t *testing.T) {
+func TestEndpointDeliversEverythingAfterOutageOfADay(t *testing.T) {
 	t.Parallel()
 	const length = 24 * time.Hour
 	d := setupDown(t, length)
@@ -134,7 +134,7 @@ func TestAReceiverThatIsDownForADayGetsEverything(t *testing.T) {
 	require.Equal(t, 1, d.Events("webhook.recovered"))
 }
 
-// nobody wakes no run: the test does.
-type nobody struct{}
+// noWaker is a waker that starts no workflow: the test does.
+type noWaker struct{}
 
-func (nobody) WakeEndpoint(context.Context, string, string, bool) error { return nil }
+func (noWaker) WakeEndpoint(context.Context, string, string, bool) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// countingSender answers the n-th batch, from 0, and tells how many there were.
+// countingSender returns the result of the n-th batch, counted from 0, and counts the batches.
 type countingSender struct {
 	mu     sync.Mutex
 	n      int
@@ -80,7 +80,7 @@ func endpointScenarios() map[string]func() scenario {
 		}),
 		"endpoint-through-an-outage": of(func(n int) (webhook.DeliverResult, error) {
 			if n == 0 {
-				return webhook.DeliverResult{}, errAway
+				return webhook.DeliverResult{}, errUnavailable
 			}
 			return webhook.DeliverResult{Gone: true}, nil
 		}, func(_ *testing.T, wake func(bool), batches func(int)) {

@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// scriptedSender answers one batch after the other from a script, the last line for ever, and notes when and with what
+// scriptedSender returns one result per batch from a script, the last line for ever, and notes when and with what
 // breaker it was called.
 type scriptedSender struct {
 	env    *testsuite.TestWorkflowEnvironment
@@ -64,7 +64,7 @@ func wake(env *testsuite.TestWorkflowEnvironment, after time.Duration, reset boo
 
 var endpointInput = workflows.EndpointInput{Endpoint: "whe_1", Environment: "env_1"}
 
-func TestEndpointSendsWhenDueAndWhenWoken(t *testing.T) {
+func TestEndpointSendsWhenDueAndWhenSignaled(t *testing.T) {
 	t.Parallel()
 	sender, env := runEndpoint(t, dueIn(5*time.Minute), nothing, nothing, nothing)
 	wake(env, 6*time.Minute, false)
@@ -74,7 +74,7 @@ func TestEndpointSendsWhenDueAndWhenWoken(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5 * time.Minute, 6 * time.Minute}, sender.calls)
 }
 
-func TestEndpointThatIsGoneEndsTheRun(t *testing.T) {
+func TestEndpointDeletedEndsTheWorkflow(t *testing.T) {
 	t.Parallel()
 	sender, env := runEndpoint(t, gone)
 	env.ExecuteWorkflow(workflows.NameEndpoint, endpointInput)
@@ -82,7 +82,7 @@ func TestEndpointThatIsGoneEndsTheRun(t *testing.T) {
 	require.Len(t, sender.calls, 1)
 }
 
-func TestOpenBreakerWaitsForItsProbeWhateverComes(t *testing.T) {
+func TestEndpointWithOpenBreakerWaitsForProbe(t *testing.T) {
 	t.Parallel()
 	sender, env := runEndpoint(t, brokenFor(5*time.Minute), nothing)
 	for i := range 20 {
@@ -94,7 +94,7 @@ func TestOpenBreakerWaitsForItsProbeWhateverComes(t *testing.T) {
 	require.Equal(t, []bool{false, true}, sender.open, "the breaker goes with the next batch")
 }
 
-func TestResetClosesTheBreakerAndSendsAtOnce(t *testing.T) {
+func TestEndpointResetClosesBreakerAndSends(t *testing.T) {
 	t.Parallel()
 	sender, env := runEndpoint(t, brokenFor(5*time.Minute), nothing)
 	wake(env, time.Second, false)
@@ -105,7 +105,7 @@ func TestResetClosesTheBreakerAndSendsAtOnce(t *testing.T) {
 	require.Equal(t, []bool{false, false}, sender.open)
 }
 
-func TestEndpointOutlivesFaultsOfTheDatabase(t *testing.T) {
+func TestEndpointRetriesDatabaseFaults(t *testing.T) {
 	t.Parallel()
 	fault := func(time.Time) (webhook.DeliverResult, error) {
 		return webhook.DeliverResult{}, errors.New("connection refused")

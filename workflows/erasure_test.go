@@ -69,7 +69,7 @@ func erase(t *testing.T, e *erasing, in workflows.ErasureInput) *testsuite.TestW
 }
 
 // The runs are forgotten before the rows that name them go, all of it twice, and the subject last.
-func TestErasureGoesOverEverythingTwice(t *testing.T) {
+func TestErasureMakesTwoPasses(t *testing.T) {
 	t.Parallel()
 	e := &erasing{
 		runs:   []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}, {Kind: "recovery", ID: "rcv_1"}},
@@ -88,15 +88,15 @@ func TestErasureGoesOverEverythingTwice(t *testing.T) {
 	require.GreaterOrEqual(t, e.at[0].Sub(start), 30*time.Second, "the second pass comes after every request under way has ended")
 }
 
-// A step that fails is asked for again, for as long as it takes, and goes on where it was.
-func TestErasureOutlivesFailures(t *testing.T) {
+// A step that fails is retried until it succeeds, and continues where it was.
+func TestErasureRetriesFailedSteps(t *testing.T) {
 	t.Parallel()
 	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}}}
 	failed := map[string]bool{}
 	e.fault = func(n int) error {
 		if step := e.asked[n]; !failed[step] {
 			failed[step] = true
-			return errors.New("away")
+			return errors.New("unavailable")
 		}
 		return nil
 	}
@@ -117,7 +117,7 @@ func TestErasureContinuesAsNew(t *testing.T) {
 	require.Len(t, e.asked, 1000)
 }
 
-func TestErasureGoesOnAfterTheFirstPass(t *testing.T) {
+func TestErasureContinuesAfterFirstPass(t *testing.T) {
 	t.Parallel()
 	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}}}
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1", Swept: true, AfterKind: "challenge", AfterID: "chl_1"})

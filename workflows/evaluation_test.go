@@ -91,7 +91,7 @@ func TestEvaluationClosesAfterAnOutage(t *testing.T) {
 	ends := start.Add(time.Hour)
 	r := &evaluationRecord{ends: &ends, fault: func(n int) error {
 		if n < 7 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}}

@@ -26,7 +26,7 @@ func environment(t *testing.T, s worker.Services) *testsuite.TestWorkflowEnviron
 	return env
 }
 
-// answer is what one update got.
+// answer is the result of one update.
 type answer struct {
 	rejected error // by the validator
 	err      error // by the handler

@@ -77,7 +77,7 @@ func TestHoldRemindsOnceAndExpires(t *testing.T) {
 	require.Equal(t, start.Add(holdLife), env.Now().UTC())
 }
 
-func TestHoldWantsDistinctApprovals(t *testing.T) {
+func TestHoldRequiresDistinctApprovals(t *testing.T) {
 	t.Parallel()
 	r := holdOf(2)
 	var first, again, second *answer
@@ -166,7 +166,7 @@ func TestHoldReviewAgainstExpiry(t *testing.T) {
 	}
 }
 
-func TestHoldValidatorRefusesWhatIsNoReview(t *testing.T) {
+func TestHoldValidatorRefusesInvalidReviews(t *testing.T) {
 	t.Parallel()
 	for _, m := range []workflows.HoldReview{{}, {Request: "0a"}, {Request: "0a", Resolution: "maybe"}, {Resolution: hold.Approve}} {
 		r := holdOf(1)
@@ -185,7 +185,7 @@ func TestHoldSurvivesAnOutage(t *testing.T) {
 	r := holdOf(1)
 	r.fault = func(n int) error {
 		if n < 3*200 {
-			return errAway
+			return errUnavailable
 		}
 		return nil
 	}

@@ -104,7 +104,7 @@ func TestRecoveryEndsWithTheEnrollmentThatCompletesIt(t *testing.T) {
 }
 
 // A signal that comes before its time, or for nothing, changes nothing.
-func TestRecoveryLooksAgainWhenPoked(t *testing.T) {
+func TestRecoveryAdvancesWhenSignaled(t *testing.T) {
 	t.Parallel()
 	r := recover14Days(t, recovery.AnchorIDP)
 	for _, after := range []time.Duration{0, time.Hour, 5 * time.Hour} {

@@ -82,7 +82,7 @@ func challengeScenarios() map[string]func() scenario {
 		"challenge-completed-after-an-outage": of(distant, func(r *challengeRecord) {
 			r.fault = func(n int) error {
 				if n < 7 {
-					return errAway
+					return errUnavailable
 				}
 				return nil
 			}

@@ -22,14 +22,14 @@ type upkeepRecord struct {
 func (r *upkeepRecord) Run(_ context.Context, task string, _ time.Time, _ string) (int, bool, error) {
 	if r.faults > 0 {
 		r.faults--
-		return 0, false, errAway
+		return 0, false, errUnavailable
 	}
 	r.asked = append(r.asked, task)
 	r.batches--
 	return 10, r.batches > 0, nil
 }
 
-func TestUpkeepGoesOnUntilThereIsNoMore(t *testing.T) {
+func TestUpkeepRunsUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	r := &upkeepRecord{batches: 3, faults: 1}
 	env := environment(t, worker.Services{Upkeep: r})
@@ -53,7 +53,7 @@ func TestUpkeepGivesUpInAnOutage(t *testing.T) {
 }
 
 // A run that never finds an end leaves the rest to the next.
-func TestUpkeepIsBounded(t *testing.T) {
+func TestUpkeepBoundsBatches(t *testing.T) {
 	t.Parallel()
 	r := &upkeepRecord{batches: 1 << 30}
 	env := environment(t, worker.Services{Upkeep: r})

@@ -96,7 +96,7 @@ func (c *console) caseOf(v *visit, id string) (caseView, error) {
 	}
 	now, t := stamps{c.Clock.Now()}, seen.Trace
 	view := caseView{
-		Case: seen, Decided: now.text(t.DecidedAt), Requested: now.text(t.RequestedAt), Decision: tagOf(t.Decision), Mode: string(t.Mode),
+		Case: seen, Decided: now.text(t.DecidedAt), Requested: now.text(t.RequestedAt), Decision: tagOf(string(t.Decision)), Mode: string(t.Mode),
 		Reasons: codes(t.ReasonCodes), Risk: tagOf(seen.RiskClass), Coverage: tagOf(seen.Account.Evidence.Coverage), Freshness: "no evidence",
 	}
 	if f := seen.Account.Evidence.FreshnessMS; f != nil {
@@ -291,7 +291,7 @@ func window(since, until string) (from, to *time.Time, fault string) {
 func (c *console) decisionRow(v *visit, t authorization.Trace) decisionRow {
 	row := decisionRow{
 		ID: t.ID, URL: v.at("decisions", t.ID), Short: short(t.ID), Subject: t.Subject, Action: t.Action, Mode: string(t.Mode),
-		Decision: tagOf(t.Decision), Reasons: codes(t.ReasonCodes), Decided: stamps{c.Clock.Now()}.text(t.DecidedAt), LatencyMS: t.LatencyMS,
+		Decision: tagOf(string(t.Decision)), Reasons: codes(t.ReasonCodes), Decided: stamps{c.Clock.Now()}.text(t.DecidedAt), LatencyMS: t.LatencyMS,
 	}
 	if t.Subject != "" {
 		row.SubjectURL = v.at("subjects", t.Subject)

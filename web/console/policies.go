@@ -246,8 +246,8 @@ func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) 
 	if sim.Decisions > 0 {
 		out.Shift = strconv.FormatFloat(100*float64(sim.Changed)/float64(sim.Decisions), 'f', 1, 64)
 	}
-	for _, d := range []string{"allow", "challenge", "hold", "deny"} {
-		row := simulationRow{Decision: tagOf(d), Before: sim.Before[d], After: sim.After[d], Delta: signed(sim.After[d] - sim.Before[d])}
+	for _, d := range []policy.Effect{policy.Allow, policy.Challenge, policy.Hold, policy.Deny} {
+		row := simulationRow{Decision: tagOf(string(d)), Before: sim.Before[d], After: sim.After[d], Delta: signed(sim.After[d] - sim.Before[d])}
 		if sim.Decisions > 0 {
 			row.BeforeWidth, row.AfterWidth = 300*row.Before/sim.Decisions, 300*row.After/sim.Decisions
 		}

@@ -196,10 +196,10 @@ func plotOf(v *visit, s reads.Subject, now stamps) *plot {
 		prof := profileOf(t)
 		level := max(slices.Index(continuityLevels, prof.continuity()), 0)
 		height := slices.Index(coverageLevels, prof.Coverage) * (coverFloor - coverTop) / (len(coverageLevels) - 1)
-		seen[t.Decision]++
+		seen[string(t.Decision)]++
 		p.Points = append(p.Points, plotPoint{
-			X: x(at.Time), Y: y(level), CoverageHeight: max(height, 1), CoverageY: coverFloor - max(height, 1), Decision: t.Decision,
-			Label: at.Exact() + ": " + t.Decision + ", continuity " + plain(prof.continuity()) + ", coverage " + prof.Coverage,
+			X: x(at.Time), Y: y(level), CoverageHeight: max(height, 1), CoverageY: coverFloor - max(height, 1), Decision: string(t.Decision),
+			Label: at.Exact() + ": " + string(t.Decision) + ", continuity " + plain(prof.continuity()) + ", coverage " + prof.Coverage,
 			URL:   v.at("decisions", t.ID),
 		})
 	}

@@ -1,6 +1,6 @@
-// Package action keeps protected actions and their policy versions, and answers, from a cache, which contract is in
-// force for an action. It decides nothing: internal/authz/policy does. A policy version's content is never changed after it
-// was created; only its status moves, draft to active to retired.
+// Package action administers protected actions and their policy versions, and returns, from a cache, the active contract of an
+// action. It decides nothing: package policy does. The content of a policy version never changes after its creation; only its
+// status does, from draft to active to retired.
 package action
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Defaults of ActionCreate (SPEC section 2).
+// Defaults of ActionCreate in the contract.
 const (
 	defaultRiskClass    = "high"
 	defaultResourceType = "resource"
@@ -31,12 +31,12 @@ type Service struct {
 	cache *cache
 }
 
-// New makes the service.
+// New returns a Service.
 func New(st *store.Store, c clock.Clock) *Service {
 	return &Service{store: st, clock: c, cache: newCache()}
 }
 
-// Create is ActionCreate; nil and empty fields take the defaults.
+// Create is the contract's ActionCreate; nil and empty fields take the defaults.
 type Create struct {
 	Key              string          `json:"key"`
 	Name             string          `json:"name"`
@@ -49,7 +49,7 @@ type Create struct {
 	RiskClass        string          `json:"risk_class"`
 }
 
-// Create makes an action in mode test with no active policy.
+// Create creates an action in mode test without an active policy. A key that exists is refused with action_key_exists.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (models.Action, error) {
 	schema, err := checkContextSchema(in.ContextSchema)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 	return a, err
 }
 
-// Get answers one action.
+// Get returns one action.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models.Action, error) {
 	a, err := s.store.Actions().Get(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -92,12 +92,12 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models
 	return a, err
 }
 
-// List answers the actions that are not archived, newest first.
+// List returns the actions that are not archived, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Action, string, error) {
 	return s.store.Actions().List(ctx, scope, p)
 }
 
-// Update changes name, consequence or mode; what is nil is kept.
+// Update changes name, consequence or mode; nil fields stay as they are.
 func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (models.Action, error) {
 	var after models.Action
 	now := s.clock.Now()
@@ -129,12 +129,12 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 	return after, err
 }
 
-// changeable is what of an action can change: its digests stand in the log.
+// changeable returns the fields of an action that can change. The event of an update contains their digests.
 func changeable(a models.Action) any {
 	return map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
 }
 
-// Archive ends an action: it is listed no more, its key is free again, and what was decided under it stays readable.
+// Archive archives an action: it is not listed any more, its key can be reused, and its decisions stay readable.
 func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) error {
 	now := s.clock.Now()
 	var a models.Action

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// maxFaults is how many faults of a context are listed. What the validator finds is looked through until there are as many
-	// different ones, and no further than maxLooked.
+	// maxFaults is the maximum number of faults in a response. The errors of the validator are searched until there are that
+	// many different ones, but no more than maxLooked errors.
 	maxFaults = 20
 	maxLooked = 1000
-	// maxFaultText is the most characters of a message, and of each name in a location: both may repeat what the caller sent.
+	// maxFaultText is the maximum number of characters of a message, and of each name in a location: both may repeat input.
 	maxFaultText = 300
 )
 
-// faults lists what a context breaks of the schema, as items of a 422. Where validating could cost too much it says so instead.
+// faults returns the violations of the schema in a context, as items of a 422 response. If validation could cost too much, it
+// returns that as the only fault.
 func (c contextSchema) faults(context map[string]any) []problem.Field {
 	switch {
 	case c.refuse != nil:
@@ -37,16 +38,18 @@ func (c contextSchema) faults(context map[string]any) []problem.Field {
 	return l.fields
 }
 
+// tooComplex returns the fault of a context that is not validated.
 func tooComplex(msg string) []problem.Field {
 	return []problem.Field{{Loc: []any{"body", "context"}, Msg: msg, Type: "context_too_complex"}}
 }
 
-// faultList gathers the leaves of the validator's tree of errors.
+// faultList collects the leaves of the validator's tree of errors.
 type faultList struct {
 	fields []problem.Field
 	looked int
 }
 
+// collect adds the leaves below an error.
 func (l *faultList) collect(e *jsonschema.ValidationError) {
 	if len(l.fields) == maxFaults || l.looked == maxLooked {
 		return
@@ -61,7 +64,7 @@ func (l *faultList) collect(e *jsonschema.ValidationError) {
 	}
 }
 
-// add leaves out what is listed already: a schema may say the same thing in several places.
+// add skips a fault that is listed already: a schema may state the same rule in several places.
 func (l *faultList) add(f problem.Field) {
 	same := func(other problem.Field) bool { return other.Msg == f.Msg && slices.Equal(other.Loc, f.Loc) }
 	if !slices.ContainsFunc(l.fields, same) {
@@ -69,6 +72,7 @@ func (l *faultList) add(f problem.Field) {
 	}
 }
 
+// faultOf converts an error of the validator.
 func faultOf(e *jsonschema.ValidationError) problem.Field {
 	loc := []any{"body", "context"}
 	for _, step := range e.InstanceLocation {

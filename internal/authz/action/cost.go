@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// maxSteps is what checking one context may cost: some 40 ms, and some 20 MB of errors before they are cut.
+// maxSteps bounds the cost of checking one context: some 40 ms, and some 20 MB of errors before they are truncated.
 const maxSteps = 4_000_000
 
-// affordable reports whether validating the value stays within maxSteps. It goes the validator's way without validating: every
-// subschema that may apply is counted, and the count ends as soon as it passes the limit, so it costs no more than that itself.
+// affordable reports whether validating the value stays within maxSteps. It follows the traversal of the validator without
+// validating, and counts every subschema that may apply. It stops at the limit, so that it costs no more than that itself.
 func (g *graph) affordable(v any) bool {
 	m := meter{left: maxSteps, tracks: g.tracks}
 	m.visit(g.root, v, 0, 0)
 	return m.left >= 0
 }
 
-// meter counts steps down.
+// meter counts down the remaining steps.
 type meter struct {
 	left   int
 	tracks bool
 }
 
-// visit counts a subschema that meets a value. Level is how deep the value lies, and chain how many subschemas have been applied
-// to it on the way here: an error repeats the one, and the search for circles the other.
+// visit counts the application of a subschema to a value. Level is the depth of the value, which every error repeats. Chain is the
+// number of subschemas applied to the same value before, which the validator searches for cycles.
 func (m *meter) visit(n *node, v any, level, chain int) {
 	m.left -= n.fixed + 4*level + chain
 	if m.left < 0 || n.trivial {
@@ -48,6 +48,7 @@ func (m *meter) visit(n *node, v any, level, chain int) {
 	}
 }
 
+// object counts the subschemas of the properties of an object.
 func (m *meter) object(n *node, v map[string]any, level int) {
 	m.left -= len(v) * stepsProperty
 	if m.tracks {
@@ -77,6 +78,7 @@ func (m *meter) object(n *node, v map[string]any, level int) {
 	}
 }
 
+// array counts the subschemas of the items of an array.
 func (m *meter) array(n *node, v []any, level int) {
 	if m.tracks {
 		m.left -= len(v) * stepsTracked
@@ -100,6 +102,7 @@ func (m *meter) array(n *node, v []any, level int) {
 	}
 }
 
+// text counts the checks of a string.
 func (m *meter) text(n *node, v string) {
 	if n.length {
 		m.left -= len(v) / 8
@@ -109,6 +112,7 @@ func (m *meter) text(n *node, v string) {
 	}
 }
 
+// number counts the comparisons of a number.
 func (m *meter) number(n *node, v float64) {
 	m.left -= stepsEqualNum * n.numbers
 	switch {
@@ -120,13 +124,13 @@ func (m *meter) number(n *node, v float64) {
 	}
 }
 
-// match is the most that matching a text can cost: every instruction at every character.
+// match returns the maximum cost of matching a text: every instruction at every character.
 func match(program int, text string) int { return 1 + program*(len(text)+1)/8 }
 
-// pairwise is the most items that the validator compares each with each; of more it compares those with the same hash.
+// pairwise is the number of items up to which the validator compares all pairs; of more items it compares those with equal hashes.
 const pairwise = 20
 
-// distinct is what finding out that no two items of a list are equal costs.
+// distinct returns the cost of checking that all items of a list are different.
 func distinct(items []any) int {
 	total := 0
 	for _, item := range items {
@@ -135,8 +139,8 @@ func distinct(items []any) int {
 	if len(items) <= pairwise {
 		return total * len(items)
 	}
-	// The hash leaves out the sign of a number and where a list, an object or a text ends: different items can share one, and are
-	// compared.
+	// The hash omits the sign of a number and the end of a list, object or text. Different items can therefore share a hash, and
+	// are compared.
 	steps, seen := total, map[uint64]int{}
 	var h maphash.Hash
 	h.SetSeed(hashSeed)
@@ -151,7 +155,7 @@ func distinct(items []any) int {
 
 var hashSeed = maphash.MakeSeed()
 
-// flatten writes what the validator hashes of a value.
+// flatten writes the bytes of a value that the validator hashes.
 func flatten(h *maphash.Hash, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -169,7 +173,7 @@ func flatten(h *maphash.Hash, v any) {
 		_ = h.WriteByte(4)
 		_, _ = h.WriteString(v)
 	case float64:
-		maphash.WriteComparable(h, math.Abs(v)) // the validator's hash knows no sign
+		maphash.WriteComparable(h, math.Abs(v)) // the validator's hash ignores the sign
 	default:
 		maphash.WriteComparable(h, v)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// doubling is a schema of n definitions, each of which applies the one before it twice by way of the keyword.
+// doubling is a schema of n definitions, each of which applies the previous definition twice through the keyword.
 func doubling(n int, join func(before string) string) string {
 	defs := []string{`"d0":{"required":["x"]}`}
 	for i := 1; i <= n; i++ {
@@ -76,12 +76,12 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// enough is what checking may allocate, at registration and at use.
+// enough is the maximum that checking may allocate, at registration and at use.
 const enough = 64 << 20
 
 // These tests count what the process allocates, so none of them is parallel.
 
-func TestCheckContextSchemaRefusesWhatCostsTooMuch(t *testing.T) {
+func TestCheckContextSchemaRefusesExpensiveSchemas(t *testing.T) {
 	for name, schema := range bombs {
 		t.Run(name, func(t *testing.T) {
 			require.LessOrEqual(t, len(schema), maxSchemaBytes, "it is within the bound of bytes")
@@ -97,7 +97,7 @@ func TestCheckContextSchemaRefusesWhatCostsTooMuch(t *testing.T) {
 	}
 }
 
-func TestStoredSchemasThatCostTooMuchRefuseEveryContext(t *testing.T) {
+func TestExpensiveStoredSchemasRefuseEveryContext(t *testing.T) {
 	for name, raw := range bombs {
 		t.Run(name, func(t *testing.T) {
 			var found []problem.Field

@@ -7,31 +7,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Steps are the unit of what validating costs, some 10 ns each. Their prices were measured and follow the validator: it visits every
-// subschema that applies to a value, and looks at every property of an object on each visit.
+// Steps are the unit of the cost of validation, some 10 ns each. The prices were measured. They follow the validator, which visits
+// every subschema that applies to a value, and every property of an object on each visit.
 const (
-	stepsVisit    = 128 // a subschema meets a value, with the error it may make
-	stepsTrivial  = 64  // so does true or false
+	stepsVisit    = 128 // a subschema is applied to a value, with the error it may return
+	stepsTrivial  = 64  // so is true or false
 	stepsRequired = 8   // one name of required
 	stepsEqual    = 2   // two values are compared
 	stepsEqualNum = 140 // two numbers are compared: as fractions, whatever their size
 	stepsProperty = 6   // one property of the value
 	stepsTracked  = 20  // one property or item of the value, if the schema has unevaluated... anywhere
-	stepsNumber   = 100 // a number is held against a bound
+	stepsNumber   = 100 // a number is compared with a bound
 	stepsExponent = 250 // the same, of a number beyond 1e15
 )
 
-// maxExpansion is how many subschemas a schema may have with every reference written out.
+// maxExpansion is the maximum number of subschemas with every reference expanded.
 const maxExpansion = 10_000
 
-// node is one subschema, with what it costs to validate a value against it and the subschemas that it applies to the value and
-// to the value's parts. It is read only.
+// node is one subschema: the cost of validating a value against it, and the subschemas that it applies to the value and to its
+// parts. A node is immutable once built.
 type node struct {
 	trivial bool // true, false or {}
 	fixed   int  // steps of a visit, whatever the value
 	number  bool // compares numbers
-	numbers int  // of enum and const: a number is compared with each
-	length  bool // looks at the length or format of a text
+	numbers int  // in enum and const: a number is compared with each
+	length  bool // checks the length or format of a text
 	unique  bool
 	program int // instructions of pattern
 
@@ -44,6 +44,7 @@ type node struct {
 	each    []*node          // apply to every item
 }
 
+// matched is one entry of patternProperties.
 type matched struct {
 	program int
 	node    *node
@@ -55,13 +56,13 @@ type graph struct {
 	tracks bool // has unevaluatedProperties or unevaluatedItems
 }
 
-// complexError says why a schema is refused for what it costs.
+// complexError is the reason why a schema costs too much.
 type complexError struct{ why string }
 
 func (e *complexError) Error() string { return e.why }
 
-// newGraph makes the nodes of a compiled schema and refuses what could not be checked at a bounded cost. Anchors are how often the
-// document gives each $dynamicAnchor.
+// newGraph builds the nodes of a compiled schema. It refuses a schema that cannot be checked at a bounded cost. Anchors counts each
+// $dynamicAnchor in the document.
 func newGraph(root *jsonschema.Schema, anchors map[string]int) (*graph, error) {
 	b := builder{nodes: map[*jsonschema.Schema]*node{}, anchors: map[string]int{}}
 	g := &graph{root: b.of(root)}
@@ -86,7 +87,7 @@ func newGraph(root *jsonschema.Schema, anchors map[string]int) (*graph, error) {
 	return g, nil
 }
 
-// builder makes each subschema's node once.
+// builder builds one node per subschema.
 type builder struct {
 	nodes     map[*jsonschema.Schema]*node
 	todo      []*jsonschema.Schema
@@ -96,6 +97,7 @@ type builder struct {
 	recursive bool // a reference has no fixed target
 }
 
+// of returns the node of a subschema, which is filled in later; nil for nil.
 func (b *builder) of(s *jsonschema.Schema) *node {
 	if s == nil {
 		return nil
@@ -109,7 +111,7 @@ func (b *builder) of(s *jsonschema.Schema) *node {
 	return n
 }
 
-// add appends the nodes of the subschemas that are there.
+// add appends the nodes of the subschemas that are not nil.
 func (b *builder) add(to []*node, schemas ...*jsonschema.Schema) []*node {
 	for _, s := range schemas {
 		if s != nil {
@@ -119,6 +121,7 @@ func (b *builder) add(to []*node, schemas ...*jsonschema.Schema) []*node {
 	return to
 }
 
+// fill computes the cost and the links of a node.
 func (b *builder) fill(n *node, s *jsonschema.Schema) {
 	if s.Bool != nil {
 		n.trivial, n.fixed = true, stepsTrivial
@@ -143,6 +146,7 @@ func (b *builder) fill(n *node, s *jsonschema.Schema) {
 	b.fillArray(n, s)
 }
 
+// fillSame links the subschemas that apply to the same value.
 func (b *builder) fillSame(n *node, s *jsonschema.Schema) {
 	n.same = b.add(n.same, s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else)
 	n.same = b.add(n.same, s.AllOf...)
@@ -171,6 +175,7 @@ func (b *builder) fillSame(n *node, s *jsonschema.Schema) {
 	}
 }
 
+// fillObject links the subschemas of properties.
 func (b *builder) fillObject(n *node, s *jsonschema.Schema) {
 	if len(s.Properties) > 0 {
 		n.named = make(map[string]*node, len(s.Properties))
@@ -189,6 +194,7 @@ func (b *builder) fillObject(n *node, s *jsonschema.Schema) {
 	b.tracks = b.tracks || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
 }
 
+// fillArray links the subschemas of items.
 func (b *builder) fillArray(n *node, s *jsonschema.Schema) {
 	n.leading = b.add(n.leading, s.PrefixItems...)
 	n.each = b.add(n.each, s.Items2020, s.Contains, s.UnevaluatedItems)
@@ -203,6 +209,7 @@ func (b *builder) fillArray(n *node, s *jsonschema.Schema) {
 	}
 }
 
+// program returns the number of instructions of a pattern.
 func program(re jsonschema.Regexp) int {
 	if p, ok := re.(*pattern); ok {
 		return p.size
@@ -210,7 +217,7 @@ func program(re jsonschema.Regexp) int {
 	return 0
 }
 
-// constants prices values that every value is compared with. A number costs its price only where a number meets it.
+// constants adds the cost of the values of enum and const. A number costs its full price only if it is compared with a number.
 func (n *node) constants(values ...any) {
 	for _, v := range values {
 		if _, ok := v.(json.Number); ok {
@@ -222,7 +229,7 @@ func (n *node) constants(values ...any) {
 	}
 }
 
-// equal is what comparing a value with another can cost.
+// equal returns the maximum cost of comparing a value with another.
 func equal(v any) int {
 	steps := stepsEqual
 	switch v := v.(type) {
@@ -242,7 +249,7 @@ func equal(v any) int {
 	return steps
 }
 
-// parts are the subschemas that apply to the parts of a value.
+// parts visits the subschemas that apply to the parts of a value.
 func (n *node) parts(visit func(*node)) {
 	for _, sub := range n.named {
 		visit(sub)
@@ -260,7 +267,7 @@ func (n *node) parts(visit func(*node)) {
 	}
 }
 
-// hasCircle finds a subschema that applies to the same value again, over any number of others.
+// hasCircle reports whether a subschema applies itself to the same value again, directly or through others.
 func hasCircle(root *node) bool {
 	const open, done = 1, 2
 	state := map[*node]int{}
@@ -296,13 +303,14 @@ func hasCircle(root *node) bool {
 	return found
 }
 
-// expansion counts subschemas with every reference written out, not further than maxExpansion. One that contains itself (a tree
-// described by its branches) is counted once on each way: how often it applies depends on the value and is bounded there.
+// expansion counts subschemas with every reference expanded, up to maxExpansion. A recursive subschema, such as that of a tree, is
+// counted once on each path: how often it applies depends on the value, where affordable bounds it.
 type expansion struct {
 	sizes map[*node]int
 	open  map[*node]bool
 }
 
+// of returns the expanded size of a node.
 func (e expansion) of(n *node) int {
 	if size, ok := e.sizes[n]; ok {
 		return size

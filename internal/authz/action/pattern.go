@@ -9,12 +9,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxPatternWork bounds the regular expressions of a schema together: their characters, what their Unicode classes unfold to,
-// and the instructions of their programs. Matching is linear in the text, and in the program too: x{1000} is seven characters
-// and a thousand instructions, and a few hundred of those would match for minutes.
+// maxPatternWork bounds the total size of the regular expressions of a schema: their characters, their expanded Unicode classes,
+// and the instructions of their programs. Matching is linear in the text and in the program. x{1000} is seven characters but a
+// thousand instructions, and a few hundred of those would match for minutes.
 const maxPatternWork = 10_000
 
-// classWork is what one Unicode class (\pL) counts for: it unfolds to some hundreds of ranges.
+// classWork is the work of one Unicode class such as \pL, which expands to some hundreds of ranges.
 const classWork = 100
 
 // pattern is a compiled regular expression with the number of its instructions.
@@ -23,12 +23,12 @@ type pattern struct {
 	size int
 }
 
-// patterns compiles the regular expressions of one schema, within maxPatternWork. It is used by one goroutine until it is
-// sealed; afterwards it only checks the syntax of a text (format: regex of older drafts) and can be shared.
+// patterns compiles the regular expressions of one schema, within maxPatternWork. Until it is sealed it is for one goroutine only.
+// Afterwards it only checks the syntax of a text (format: regex of older drafts) and is safe for concurrent use.
 type patterns struct {
 	compiled map[string]*pattern
 	work     int
-	refusal  *complexError // of the first one beyond the bound; the compiler words it as a syntax error
+	refusal  *complexError // the first expression beyond the bound, which the compiler reports as a syntax error
 	sealed   bool
 }
 
@@ -41,8 +41,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if done, ok := p.compiled[text]; ok {
 		return done, nil
 	}
-	// The text is weighed before it is parsed, and its program before it is made: each may be large.
-	if err := p.spend(len(text)+classWork*unicodeClasses(text), text); err != nil {
+	// Check the text before parsing it and the program before compiling it: each may be large.
+	if err := p.addWork(len(text)+classWork*unicodeClasses(text), text); err != nil {
 		return nil, err
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -50,7 +50,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	size := instructions(tree)
-	if err := p.spend(size, text); err != nil {
+	if err := p.addWork(size, text); err != nil {
 		return nil, err
 	}
 	re, err := regexp.Compile(text)
@@ -62,7 +62,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return made, nil
 }
 
-func (p *patterns) spend(work int, text string) error {
+// addWork adds to the work and refuses the expression that exceeds the bound.
+func (p *patterns) addWork(work int, text string) error {
 	if p.work += work; p.work > maxPatternWork {
 		p.refusal = &complexError{fmt.Sprintf("its regular expressions are larger than %d instructions together, at %q", maxPatternWork, clip(text, 80))}
 		return p.refusal
@@ -70,11 +71,12 @@ func (p *patterns) spend(work int, text string) error {
 	return nil
 }
 
+// unicodeClasses counts the Unicode classes of an expression.
 func unicodeClasses(text string) int {
 	return strings.Count(text, `\p`) + strings.Count(text, `\P`)
 }
 
-// instructions is about the number of instructions of the program of a regular expression, not more than maxPatternWork+1.
+// instructions estimates the number of instructions of the program of a regular expression, up to maxPatternWork+1.
 func instructions(re *syntax.Regexp) int {
 	n := 1
 	switch re.Op {
@@ -93,7 +95,7 @@ func instructions(re *syntax.Regexp) int {
 	return min(n, maxPatternWork+1)
 }
 
-// clip bounds a text that is echoed.
+// clip truncates a text that is returned to the caller.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// CreateVersion is PolicyVersionCreate; what is nil is copied from the active version, or from the action where none is
-// active yet.
+// CreateVersion is the contract's PolicyVersionCreate. Nil fields are copied from the active version, or from the action if no
+// version is active yet.
 type CreateVersion struct {
 	Requirements     policy.Requirements `json:"requirements"`
 	AllowedAudiences []string            `json:"allowed_audiences"`
@@ -25,7 +25,7 @@ type CreateVersion struct {
 	ProofTTLSeconds  *int                `json:"proof_ttl_seconds"`
 }
 
-// CreateVersion makes a draft.
+// CreateVersion creates a draft.
 func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actionID string, in CreateVersion) (models.PolicyVersion, error) {
 	kind := policy.EnvironmentKind(p.Kind)
 	if err := checkRequirements(in.Requirements, kind); err != nil {
@@ -57,6 +57,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 	return v, err
 }
 
+// draft builds the row of a draft with its content hash and number.
 func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, in CreateVersion, now time.Time) (models.PolicyVersion, error) {
 	base, err := s.base(ctx, q, p.Store(), a)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a
 	return v, err
 }
 
-// base is what omitted fields are copied from.
+// base returns the version from which omitted fields are copied.
 func (s *Service) base(ctx context.Context, q *store.Q, scope store.Scope, a models.Action) (models.PolicyVersion, error) {
 	if a.ActivePolicyVersion != nil {
 		return q.Actions().PolicyVersion(ctx, scope, a.ID, *a.ActivePolicyVersion)
@@ -105,7 +106,7 @@ func (s *Service) base(ctx context.Context, q *store.Q, scope store.Scope, a mod
 	}, nil
 }
 
-// Contract is the frozen content of a version.
+// Contract decodes the content of a version.
 func Contract(v models.PolicyVersion) (policy.Contract, error) {
 	c := policy.Contract{AllowedAudiences: v.AllowedAudiences, AllowedCallers: v.AllowedCallers, ProofTTLSeconds: v.ProofTTLSeconds}
 	if err := json.Unmarshal(v.Requirements, &c.Requirements); err != nil {
@@ -114,6 +115,7 @@ func Contract(v models.PolicyVersion) (policy.Contract, error) {
 	return c, json.Unmarshal(v.ContextSchema, &c.ContextSchema)
 }
 
+// checkRequirements refuses requirements that the schema of the contract cannot check, all in one error.
 func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error {
 	found := policy.Validate(r, kind)
 	if len(found) == 0 {
@@ -126,7 +128,7 @@ func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error
 	return problem.InvalidFields(fields)
 }
 
-// Version answers one version.
+// Version returns one version of an action.
 func (s *Service) Version(ctx context.Context, scope store.Scope, actionID string, version int) (models.PolicyVersion, error) {
 	v, err := s.store.Actions().PolicyVersion(ctx, scope, actionID, version)
 	if errors.Is(err, store.ErrNotFound) {
@@ -135,7 +137,7 @@ func (s *Service) Version(ctx context.Context, scope store.Scope, actionID strin
 	return v, err
 }
 
-// Versions answers an action's versions, newest first.
+// Versions returns an action's versions, newest first, and the cursor of the next page.
 func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID string, p store.Page) ([]models.PolicyVersion, string, error) {
 	if _, err := s.Get(ctx, scope, actionID); err != nil {
 		return nil, "", err
@@ -143,8 +145,8 @@ func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID stri
 	return s.store.Actions().PolicyVersions(ctx, scope, actionID, p)
 }
 
-// Activate puts a draft in force and retires the version before it, in one transaction. Activating the version that is
-// active already changes nothing; a retired one cannot come back, so that its number always means one span of time.
+// Activate activates a draft and retires the previous version, in one transaction. Activating the active version changes nothing.
+// A retired version cannot be activated again, so that each version was active for one span of time only.
 func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID string, version int) (models.PolicyVersion, error) {
 	now := s.clock.Now()
 	var after models.PolicyVersion
@@ -180,7 +182,7 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if err := events.Append(ctx, q, entry(p, a, events.PolicyActivatedData(versionData(after)), now)); err != nil {
 			return err
 		}
-		if err := retired(ctx, q, p, a, now); err != nil {
+		if err := recordRetired(ctx, q, p, a, now); err != nil {
 			return err
 		}
 		return q.Notify(ctx, store.ChannelPolicy, notice(a))
@@ -189,8 +191,8 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	return after, err
 }
 
-// retired says which version, active when the action was locked, another has taken the place of.
-func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, now time.Time) error {
+// recordRetired records the event of the version that was active when the action was locked.
+func recordRetired(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, now time.Time) error {
 	if a.ActivePolicyVersion == nil {
 		return nil
 	}
@@ -201,10 +203,12 @@ func retired(ctx context.Context, q *store.Q, p identity.Principal, a models.Act
 	return events.Append(ctx, q, entry(p, a, events.PolicyRetiredData(versionData(before)), now))
 }
 
+// versionData returns the data of an event about a version.
 func versionData(v models.PolicyVersion) events.PolicyCreatedData {
 	return events.PolicyCreatedData{ActionID: v.ActionID, Version: v.Version, ContentHash: v.ContentHash}
 }
 
+// entry returns an event about an action.
 func entry(p identity.Principal, a models.Action, data events.Data, now time.Time) events.Entry {
 	return events.Entry{Scope: p.Store(), At: now, Action: a.Key, Actor: p.Actor(), RequestID: p.RequestID, Data: data}
 }

@@ -17,28 +17,29 @@ import (
 const (
 	maxSchemaBytes = 16 << 10
 	maxSchemaDepth = 16
-	maxSubschemas  = 1000 // compiling looks at each pair of them
+	maxSubschemas  = 1000 // compilation is quadratic in them
 )
 
 const schemaURL = "urn:countersign:context"
 
-// errLoad refuses every reference out of the schema: nothing is ever fetched.
+// errLoad refuses every reference to another document: nothing is ever fetched.
 var errLoad = errors.New("references to other documents are not followed")
 
+// noLoader is a loader that loads nothing.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errLoad }
 
-// checkContextSchema holds a context_schema to JSON Schema 2020-12 of an object, within the bounds. An omitted one is {}.
+// checkContextSchema checks that a context_schema is a JSON Schema 2020-12 of an object, within the bounds. An omitted one is {}.
 func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 	if len(raw) == 0 {
 		return models.JSON("{}"), nil
 	}
 	if len(raw) > maxSchemaBytes {
-		return nil, invalidSchema(fmt.Sprintf("context_schema may have %d bytes and has %d.", maxSchemaBytes, len(raw)), "too_long")
+		return nil, invalidSchema(fmt.Sprintf("context_schema has a maximum of %d bytes; this one has %d.", maxSchemaBytes, len(raw)), "too_long")
 	}
 	if d := depth(raw); d > maxSchemaDepth {
-		return nil, invalidSchema(fmt.Sprintf("context_schema may be nested %d deep and is %d.", maxSchemaDepth, d), "too_deep")
+		return nil, invalidSchema(fmt.Sprintf("context_schema has a maximum nesting of %d levels; this one has %d.", maxSchemaDepth, d), "too_deep")
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -62,18 +63,19 @@ func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 	return models.JSON(raw), nil
 }
 
+// invalidSchema returns the refusal of a context_schema.
 func invalidSchema(msg, typ string) error {
 	return problem.Invalid([]any{"body", "context_schema"}, msg, typ)
 }
 
-// contextSchema is a compiled context_schema. One that was stored before it could cost too much says why it is not used.
+// contextSchema is a compiled context_schema. For a stored schema that is too expensive by today's bounds, refuse is the reason.
 type contextSchema struct {
 	schema *jsonschema.Schema
 	graph  *graph
 	refuse *complexError
 }
 
-// compileSchema compiles a schema that stands alone. The default draft is 2020-12. A schema that costs too much is a complexError.
+// compileSchema compiles a self-contained schema. The default draft is 2020-12. A schema that costs too much is a *complexError.
 func compileSchema(raw []byte) (contextSchema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -103,8 +105,8 @@ func compileSchema(raw []byte) (contextSchema, error) {
 	return contextSchema{schema: schema, graph: g}, err
 }
 
-// compileStored compiles a schema that was registered. What it would be refused for today is kept as the reason of its refusal, so
-// that a decision that checks no context can still be made under it.
+// compileStored compiles a stored schema. If it is too expensive by today's bounds, only the validation of contexts is refused, so
+// that follow-up decisions, which validate none, can still be made under it.
 func compileStored(raw []byte) (contextSchema, error) {
 	schema, err := compileSchema(raw)
 	var complexity *complexError
@@ -114,7 +116,7 @@ func compileStored(raw []byte) (contextSchema, error) {
 	return schema, err
 }
 
-// tally counts what may be a subschema in a document, and its dynamic anchors.
+// tally counts the possible subschemas of a document and its dynamic anchors.
 type tally struct {
 	schemas int
 	anchors map[string]int
@@ -139,7 +141,7 @@ func (t *tally) count(v any) {
 	}
 }
 
-// depth is how deep brackets nest; strings are stepped over.
+// depth returns the nesting depth of brackets outside strings.
 func depth(raw []byte) int {
 	deepest, now := 0, 0
 	inString, escaped := false, false
@@ -162,6 +164,7 @@ func depth(raw []byte) int {
 	return deepest
 }
 
+// firstLine returns the first line of an error, which names the rule.
 func firstLine(err error) string {
 	line, _, _ := bytes.Cut([]byte(err.Error()), []byte("\n"))
 	return string(line)

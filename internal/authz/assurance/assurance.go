@@ -1,6 +1,6 @@
-// Package assurance turns what is stored of a subject (a session's sealed state, the heads of its templates) into an
-// AssuranceProfile. It stores nothing and judges nothing itself: internal/behavior/scoring does. A state is opened here and
-// nowhere else; it never leaves the process in clear.
+// Package assurance assesses subjects: it turns stored evidence (the encrypted state of a session, the heads of templates) into an
+// AssuranceProfile. It stores nothing, and package scoring does the judging. States are decrypted in this package only and never
+// leave the process in clear.
 package assurance
 
 import (
@@ -32,27 +32,27 @@ type Profile struct {
 	scoring.Profile
 }
 
-// Assessor judges sessions with the model in force.
+// Assessor assesses sessions with the active model. It is safe for concurrent use.
 type Assessor struct {
 	models atomic.Pointer[inForce]
 	keys   *keyring.Keyring
 }
 
-// inForce is the model in force and the backgrounds that templates may still have been learned with, by version.
+// inForce is the active model with the backgrounds, by version, that templates may still have been trained with.
 type inForce struct {
 	model *scoring.Model
 	known map[string]*scoring.Background
 }
 
-// New makes an assessor.
+// New returns an Assessor.
 func New(model *scoring.Model, keys *keyring.Keyring) *Assessor {
 	a := &Assessor{keys: keys}
 	a.Use(model)
 	return a
 }
 
-// Use puts a model in force, from the next judgement on. Templates learned with one of the known backgrounds are carried
-// over to it when they are read; those of any other count for nothing until they are learned anew.
+// Use activates a model, from the next assessment on. Templates that were trained with one of the known backgrounds are migrated to
+// it when they are read; those of any other background do not count until they are trained again.
 func (a *Assessor) Use(model *scoring.Model, known ...*scoring.Background) {
 	next := &inForce{model, make(map[string]*scoring.Background, len(known))}
 	for _, b := range known {
@@ -61,10 +61,10 @@ func (a *Assessor) Use(model *scoring.Model, known ...*scoring.Background) {
 	a.models.Store(next)
 }
 
-// Model is the model in force.
+// Model returns the active model.
 func (a *Assessor) Model() *scoring.Model { return a.models.Load().model }
 
-// Earlier are the versions of backgrounds of a modality whose templates can be carried over to the one in force.
+// Earlier returns the background versions of a modality whose templates can be migrated to the active one.
 func (a *Assessor) Earlier(m features.Modality) []string {
 	f := a.models.Load()
 	var out []string
@@ -76,7 +76,8 @@ func (a *Assessor) Earlier(m features.Modality) []string {
 	return out
 }
 
-// standsFor is the version a template of the given one is judged under: the one in force where it can be carried over.
+// standsFor returns the version under which a template is assessed: the active one if the template can be migrated to it, else its
+// own.
 func (f *inForce) standsFor(m features.Modality, version string) string {
 	bg := f.model.Background(m)
 	if old := f.known[version]; bg != nil && old != nil && old.Modality == m {
@@ -85,7 +86,7 @@ func (f *inForce) standsFor(m features.Modality, version string) string {
 	return version
 }
 
-// OpenState reads the running assurance of a session; a session without evidence has an empty one.
+// OpenState decrypts the state of a session; a session without evidence has an empty state.
 func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
 	state := scoring.NewState(scoring.DeviceClass(s.DeviceClass))
 	if len(s.State) == 0 {
@@ -98,10 +99,11 @@ func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
 	return state, nil
 }
 
-// scratch is memory for what is opened, until it is decoded: every frame opens some 50 kB.
+// scratch pools the buffers for decrypted data: every frame decrypts some 50 kB.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// opened hands decode what is sealed under an id. The bytes are wiped afterwards: decode copies what it keeps.
+// opened decrypts data that is sealed to an id and passes it to decode. The bytes are wiped afterwards: decode must copy what it
+// stores.
 func (a *Assessor) opened(purpose string, sealed []byte, id string, decode func([]byte) error) error {
 	buf, _ := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
@@ -114,7 +116,7 @@ func (a *Assessor) opened(purpose string, sealed []byte, id string, decode func(
 	return decode(raw)
 }
 
-// SealState is what is stored of a session's running assurance.
+// SealState encrypts the state of a session for storage.
 func (a *Assessor) SealState(session string, state scoring.State) ([]byte, error) {
 	raw, err := state.MarshalBinary()
 	if err != nil {
@@ -123,7 +125,7 @@ func (a *Assessor) SealState(session string, state scoring.State) ([]byte, error
 	return a.keys.Seal(statePurpose, raw, []byte(session))
 }
 
-// OpenTemplate reads a stored template, whole.
+// OpenTemplate decrypts a whole template.
 func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 	var out scoring.Template
 	if err := a.opened(templatePurpose, t.Data, t.ID, out.UnmarshalBinary); err != nil {
@@ -132,7 +134,7 @@ func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 	return out, nil
 }
 
-// Templates reads stored templates whole and carries those of earlier backgrounds over to the model in force.
+// Templates decrypts whole templates and migrates those of earlier backgrounds to the active model.
 func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) {
 	f := a.models.Load()
 	out := make(scoring.Templates, len(rows))
@@ -153,7 +155,7 @@ func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) 
 	return out, nil
 }
 
-// SealTemplate is what is stored of a template under the row's id.
+// SealTemplate encrypts a template for storage, sealed to the id of its row.
 func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
 	raw, err := t.MarshalBinary()
 	if err != nil {
@@ -162,7 +164,7 @@ func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
 	return a.keys.Seal(templatePurpose, raw, []byte(id))
 }
 
-// Heads are what judging needs of templates; their data need not be loaded.
+// Heads returns the part of templates that an assessment needs; the rows may be loaded without their data.
 func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
 	f := a.models.Load()
 	out := make(scoring.Templates, len(rows))
@@ -175,8 +177,8 @@ func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
 	return out
 }
 
-// Assess judges a subject by one session (nil if there is none) at a time. The evidence of a session that is over at that
-// time counts for nothing; the profile says so by a reason code.
+// Assess assesses a subject by one session (nil if there is none) at a time. The evidence of a session that has ended or expired by
+// then does not count, and the profile has a reason code for that.
 func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads []models.Template, now time.Time) (Profile, error) {
 	p := Profile{ID: ids.New(ids.Profile), Subject: subject.ExternalID, AssessedAt: apitime.Time(now)}
 	state, over := scoring.NewState(scoring.UnknownDevice), ""
@@ -191,7 +193,7 @@ func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads
 	return p, nil
 }
 
-// Facts is what a policy may ask of the profile.
+// Facts returns the part of the profile that a policy can require.
 func (p Profile) Facts() policy.Assurance {
 	out := policy.Assurance{
 		Coverage: policy.Coverage(p.Coverage), FreshnessMS: p.FreshnessMS, InsufficientEvidence: p.InsufficientEvidence,

@@ -9,33 +9,34 @@ import (
 
 const (
 	passagesPurpose = "typed-passages"
-	blockPassages   = 16 // a block is written again with each of its passages, and is to stay within a page
+	blockPassages   = 16 // passages per block: a block is rewritten with each new passage and should fit a database page
 )
 
-// KnownTyping collects what is known of a subject's typing on a class of device, block by block, for one frame. Close it.
+// KnownTyping collects a subject's stored typing on a class of device, block by block, to compare one frame with it. The caller must
+// call Close.
 type KnownTyping struct {
 	a     *Assessor
 	buf   *[]byte
-	newer int // where the newest block begins in buf
+	newer int // offset of the newest block in buf
 	block int
 	any   bool
 }
 
-// KnownTyping begins with nothing.
+// KnownTyping returns an empty collection.
 func (a *Assessor) KnownTyping() *KnownTyping {
 	buf, _ := scratch.Get().(*[]byte)
 	*buf = (*buf)[:0]
 	return &KnownTyping{a: a, buf: buf}
 }
 
-// Begin forgets what was collected: the frame is being taken again.
+// Begin empties the collection, before the frame is processed again.
 func (k *KnownTyping) Begin() {
 	clear(*k.buf)
 	*k.buf = (*k.buf)[:0]
 	k.newer, k.block, k.any = 0, 0, false
 }
 
-// Take opens the next block. place is what it is sealed to.
+// Take decrypts the next block. The block is sealed to its place.
 func (k *KnownTyping) Take(place []byte, block int, sealed []byte) error {
 	at := len(*k.buf)
 	opened, err := k.a.keys.OpenTo(*k.buf, passagesPurpose, sealed, place)
@@ -46,10 +47,10 @@ func (k *KnownTyping) Take(place []byte, block int, sealed []byte) error {
 	return nil
 }
 
-// Passages is what was collected, good until Close.
+// Passages returns the collected passages. They are valid until Close.
 func (k *KnownTyping) Passages() scoring.Passages { return *k.buf }
 
-// Add seals the block that a new passage belongs to, with the passage.
+// Add returns the block that contains the new passage, encrypted for storage.
 func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*store.PassageBlock, error) {
 	out := store.PassageBlock{Block: k.block}
 	newest := (*k.buf)[k.newer:]
@@ -63,13 +64,13 @@ func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*store
 	return &out, err
 }
 
-// Close wipes what was collected.
+// Close wipes the collection and releases its buffer.
 func (k *KnownTyping) Close() {
 	k.Begin()
 	scratch.Put(k.buf)
 }
 
-// OpenPassages reads one block of a subject's passages.
+// OpenPassages decrypts one block of a subject's passages.
 func (a *Assessor) OpenPassages(place string, sealed []byte) (scoring.Passages, error) {
 	raw, err := a.keys.Open(passagesPurpose, sealed, []byte(place))
 	if err != nil {

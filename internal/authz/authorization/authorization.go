@@ -1,7 +1,7 @@
-// Package authorization makes and keeps decisions: it gathers the facts, lets internal/authz/policy decide, and writes the
-// decision with everything that follows from it (proof, challenge, hold, events, runs to start) in one statement. It
-// holds no rule of its own about who may do what, and a decision once written is never changed: completing a challenge
-// or approving a hold makes a new one (Again).
+// Package authorization decides authorization requests and stores the decisions. It gathers the facts, lets package policy
+// decide, and writes the decision with its consequences (proof, challenge, hold, events, workflows to start) in one statement.
+// It contains no rule of its own about who may do what. A decision is never changed once written: completing a challenge or
+// approving a hold makes a follow-up decision.
 package authorization
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// maxAge is how far requested_at may be from now, either way.
+// maxAge is how far requested_at may be from now, in either direction.
 const maxAge = 300 * time.Second
 
-// maxAttempts bounds how often a decision is made again because the subject changed under it.
+// maxAttempts is how often a decision is retried because the subject changed while it was made.
 const maxAttempts = 3
 
-// Service makes decisions.
+// Service decides, and reads and simulates decisions.
 type Service struct {
 	store    *store.Store
 	clock    clock.Clock
@@ -35,7 +35,7 @@ type Service struct {
 	envs     environments
 }
 
-// New makes the service.
+// New returns a Service.
 func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, vault display.Vault) *Service {
 	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, vault: vault, envs: newEnvironments()}
 }
@@ -54,13 +54,13 @@ type Request struct {
 	Session        *string         `json:"session"`
 }
 
-// Resource is what the action is performed on.
+// Resource identifies the target of the action.
 type Resource struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 }
 
-// Actor is who performs the action; the subject where it is left out.
+// Actor performs the action; the subject if it is omitted.
 type Actor struct {
 	ID string `json:"id"`
 }
@@ -85,14 +85,14 @@ type Response struct {
 	ProofID       *string              `json:"proof_id"`
 }
 
-// ChallengeDescriptor tells the relying party which step-up was opened.
+// ChallengeDescriptor identifies the challenge that the decision opened.
 type ChallengeDescriptor struct {
 	ID        string          `json:"id"`
 	Methods   []policy.Method `json:"methods"`
 	ExpiresAt string          `json:"expires_at"`
 }
 
-// Display is what the subject is shown before confirming; its digest is part of what a passkey signs.
+// Display is the text that the subject confirms. Its digest is part of what a passkey signs, so its JSON form must not change.
 type Display struct {
 	ActionKey             string `json:"action_key"`
 	Action                string `json:"action"`

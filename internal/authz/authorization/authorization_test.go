@@ -119,7 +119,7 @@ func TestAuthorizeDecidesByThePolicy(t *testing.T) {
 
 			trace, err := b.Get(t.Context(), b.Scope, got.ID)
 			require.NoError(t, err)
-			require.Equal(t, string(c.decision), trace.Decision)
+			require.Equal(t, c.decision, trace.Decision)
 			require.Equal(t, c.held, trace.ReviewStatus != nil)
 			require.Equal(t, 1, b.Events("authorization.decided"))
 		})

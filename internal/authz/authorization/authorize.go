@@ -19,21 +19,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Answer is what Authorize answers: the bytes of an AuthorizeResponse, made now or before.
+// Answer is the result of Authorize. Body is the AuthorizeResponse, byte for byte the same on every replay.
 type Answer struct {
 	Body     []byte
 	Replayed bool
-	Decision string
-	Mode     string // of the action; empty where Replayed
-	Stages   Stages // zero where Replayed
+	Decision policy.Effect // empty if Replayed
+	Mode     string        // of the action; empty if Replayed
+	Stages   Stages        // zero if Replayed
 }
 
-// Stages are how long the parts of a decision took: reading what is known, deciding and signing, and the one transaction
-// that writes it.
+// Stages are the durations of the parts of a decision: reading the facts, deciding and signing, and the transaction that writes
+// it.
 type Stages struct{ Read, Decide, Write time.Duration }
 
-// Authorize decides one request. The same idempotency key with the same body gets the stored answer; N at once make one
-// decision. Start is when the request arrived, for latency_ms.
+// Authorize decides one request. A request with the same idempotency key and body returns the stored response, also if several
+// arrive at the same time. Start is when the request arrived, for latency_ms. Refusals are problems.
 func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Request, start time.Time) (Answer, error) {
 	r := request{Request: in, principal: p, start: start}
 	if err := r.digest(); err != nil {
@@ -45,10 +45,10 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 			return answer, err
 		}
 	}
-	return Answer{}, problem.NewUnavailable("The subject is being changed by many at once. Nothing was decided.", nil)
+	return Answer{}, problem.NewUnavailable("The subject is being changed by other requests. Nothing was decided; retry the request.", nil)
 }
 
-// request is a Request on its way, with what is derived from it once.
+// request is a Request with the values that are derived from it once.
 type request struct {
 	Request
 	principal      identity.Principal
@@ -59,8 +59,8 @@ type request struct {
 	contextDigest  string
 }
 
-// digest derives the context and the digests. The request hash covers who asks as well: an answer is replayed to nobody
-// else.
+// digest derives the context and the digests. The request hash covers the credential as well, so that a response is replayed to
+// the same credential only.
 func (r *request) digest() error {
 	r.context = map[string]any{}
 	if len(r.Context) > 0 {
@@ -81,7 +81,8 @@ func (r *request) digest() error {
 	return err
 }
 
-// attempt reads the facts, decides and writes. It reports false where the subject changed in between.
+// attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
+// same idempotency key was faster.
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
 	scope, began := r.principal.Store(), s.clock.Now()
 	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
@@ -117,11 +118,12 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	return answer, done, err
 }
 
+// write stores the decision and wakes the outbox relay if it has a workflow to start.
 func (s *Service) write(ctx context.Context, r *request, d store.Decision, body []byte) (Answer, bool, error) {
 	written, err := s.store.Decisions().Insert(ctx, d)
 	switch {
 	case store.Violates(err, "authorizations_idempotency"):
-		return Answer{}, false, nil // a twin was faster: read its answer
+		return Answer{}, false, nil // the same request was faster: the next attempt reads its response
 	case store.Violates(err, "authorizations_nonce"):
 		return s.nonceTaken(ctx, r)
 	case err != nil || !written:
@@ -130,22 +132,24 @@ func (s *Service) write(ctx context.Context, r *request, d store.Decision, body 
 	if len(d.Outbox) > 0 {
 		s.store.Wake(store.ChannelOutbox)
 	}
-	return Answer{Body: body, Decision: d.Authorization.Decision, Mode: string(d.Authorization.Mode)}, true, nil
+	return Answer{Body: body, Decision: policy.Effect(d.Authorization.Decision), Mode: string(d.Authorization.Mode)}, true, nil
 }
 
-// nonceTaken tells a twin with the same key, which may be reported as a taken nonce, from a replayed nonce.
+// nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
+// is refused.
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
 	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err
 	}
-	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in another request: a nonce is good for one.")
+	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in a different request. Use a new nonce for each request.")
 }
 
+// replay returns the stored response of a request with the same idempotency key, or refuses a different request.
 func (s *Service) replay(prior store.PriorDecision, hash []byte) (Answer, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
-		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with another request.")
+		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
 	body := prior.Response
 	if prior.Sealed != nil {
@@ -157,7 +161,7 @@ func (s *Service) replay(prior store.PriorDecision, hash []byte) (Answer, error)
 	return Answer{Body: body, Replayed: true}, nil
 }
 
-// admit checks the request against the clock and against the action's contract in force.
+// admit checks the request against the clock and the active contract of the action, and returns the contract.
 func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action.InForce, error) {
 	if math.Abs(now.Sub(apitime.Unix(float64(r.RequestedAt))).Seconds()) > maxAge.Seconds() {
 		return nil, problem.Invalid([]any{"body", "requested_at"}, "requested_at must be within 300 seconds of now.", "stale_request")
@@ -173,9 +177,9 @@ func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action
 		return nil, problem.New(problem.AudienceNotAllowed, "The action's allowed_audiences do not name this audience.")
 	}
 	var fields []problem.Field
-	if want := force.Action.ResourceType; r.Resource.Type != want {
+	if required := force.Action.ResourceType; r.Resource.Type != required {
 		fields = append(fields, problem.Field{
-			Loc: []any{"body", "resource", "type"}, Msg: "resource.type must be the action's resource_type, " + want + ".", Type: "resource_type_mismatch",
+			Loc: []any{"body", "resource", "type"}, Msg: "resource.type must be the action's resource_type, " + required + ".", Type: "resource_type_mismatch",
 		})
 	}
 	if fields = append(fields, force.ContextFaults(r.context)...); len(fields) > 0 {
@@ -184,7 +188,7 @@ func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action
 	return force, nil
 }
 
-// input gathers what deciding wants of a first request.
+// input returns what a first decision is made from.
 func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (decisionInput, error) {
 	actor := r.Subject
 	hashed := canonical.ActionHashInput{

@@ -20,24 +20,39 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// decisionInput is everything a decision is made from but the time.
+// decisionInput is everything a decision is made from except the time.
 type decisionInput struct {
-	base       models.Authorization // what is known of the row before deciding
+	base       models.Authorization // the fields of the row that are known before deciding
 	force      *action.InForce
 	details    []display.Detail // of the request; nil for an action that shows none
 	facts      store.Facts
 	kind       policy.EnvironmentKind
-	env        *models.Environment // its settings; nil for those that are cached
+	env        *models.Environment // the current settings; nil to use the cached ones
 	archived   bool
 	start      time.Time
 	actor      string // for the events
 	requestID  string
 	workflowID string
-	cause      func(followUp models.Authorization) events.Entry // of a follow-up decision; nil for none
+	cause      func(followUp models.Authorization) events.Entry // of a follow-up decision; nil adds none
 }
 
-// decide assesses the subject, decides, and builds all that is to be written, with the answer's bytes. What it has to read
-// it reads through q: a transaction that waited for a second connection could wait for itself.
+// decision is one decision under construction: what it is made from, what it came to, and what is written and returned.
+type decision struct {
+	in       decisionInput
+	now      time.Time
+	profile  assurance.Profile
+	verdict  policy.Decision
+	row      store.Decision // everything to write, in one statement
+	response Response
+}
+
+// scope returns the environment that the decision belongs to.
+func (d *decision) scope() store.Scope {
+	return store.Scope{Tenant: d.in.base.TenantID, Environment: d.in.base.EnvironmentID}
+}
+
+// decide assesses the subject, decides, and builds everything to be written, with the bytes of the response. It reads through
+// q only: a transaction that waited for a second connection could wait for itself.
 func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (store.Decision, []byte, error) {
 	profile, err := s.assessor.Assess(in.facts.Subject, in.facts.Session, in.facts.Heads, now)
 	if err != nil {
@@ -48,41 +63,31 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err != nil {
 		return store.Decision{}, nil, err
 	}
-	d := store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt}
-	if d.Details, err = s.shown(a, in.details); err != nil {
-		return d, nil, err
+	d := &decision{
+		in: in, now: now, profile: profile, verdict: verdict,
+		row: store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
+		response: Response{
+			ID: a.ID, Decision: verdict.Effect, Mode: a.Mode, Action: a.ActionKey, ActionHash: a.ActionHash, Environment: a.EnvironmentID,
+			PolicyVersion: a.PolicyVersion, ReasonCodes: verdict.ReasonCodes, HumanReadable: verdict.HumanReadable, Assurance: profile,
+			TraceID: a.TraceID, DecidedAt: apitime.Time(now), LatencyMS: a.LatencyMS,
+		},
 	}
-	answer := Response{
-		ID: a.ID, Decision: verdict.Effect, Mode: a.Mode, Action: a.ActionKey, ActionHash: a.ActionHash, Environment: a.EnvironmentID,
-		PolicyVersion: a.PolicyVersion, ReasonCodes: verdict.ReasonCodes, HumanReadable: verdict.HumanReadable, Assurance: profile,
-		TraceID: a.TraceID, DecidedAt: apitime.Time(now), LatencyMS: a.LatencyMS,
+	if err := s.addConsequences(ctx, q, d); err != nil {
+		return d.row, nil, err
 	}
-	if err := s.follow(ctx, q, in, profile, verdict, &d, &answer, now); err != nil {
-		return d, nil, err
-	}
-	body, err := json.Marshal(answer)
+	body, err := json.Marshal(d.response)
 	if err != nil {
-		return d, nil, err
+		return d.row, nil, err
 	}
-	d.Authorization.Response = body
-	if d.Proof != nil {
-		d.Authorization.Response = proof.Remove(body)
+	d.row.Authorization.Response = body
+	if d.row.Proof != nil {
+		d.row.Authorization.Response = proof.Remove(body)
 	}
-	d.Events, err = eventRows(in, d, profile, verdict, now)
-	return d, body, err
+	d.row.Events, err = eventRows(d)
+	return d.row, body, err
 }
 
-// shown is the row with the sealed details of a decision; nil if it shows none.
-func (s *Service) shown(a models.Authorization, details []display.Detail) (*models.ShownDetails, error) {
-	if len(details) == 0 {
-		return nil, nil
-	}
-	sealed, err := s.vault.Seal(a.ID, details)
-	return &models.ShownDetails{
-		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Details: sealed, DecidedAt: a.DecidedAt,
-	}, err
-}
-
+// question returns the facts that the policy decides on.
 func (s *Service) question(in decisionInput, profile assurance.Profile) policy.Input {
 	q := policy.Input{
 		Requirements: in.force.Contract.Requirements, Environment: in.kind, Mode: policy.Mode(in.base.Mode), Assurance: profile.Facts(),
@@ -96,7 +101,7 @@ func (s *Service) question(in decisionInput, profile assurance.Profile) policy.I
 	return q
 }
 
-// usable are the methods that a subject with so many passkeys could complete a challenge with.
+// usable returns the methods with which a subject that has this many passkeys could complete a challenge.
 func usable(passkeys int, kind policy.EnvironmentKind) []policy.Method {
 	var out []policy.Method
 	if passkeys > 0 {
@@ -115,7 +120,7 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 	a.Decision, a.ReasonCodes = string(verdict.Effect), verdict.ReasonCodes
 	a.Coverage, a.Insufficient = string(profile.Coverage), profile.InsufficientEvidence
 	a.OperatorChanged = profile.Claim(scoring.ClaimChange).Status == scoring.Detected
-	if !a.SessionPinned { // a pin stays, even once its session is gone
+	if !a.SessionPinned { // a pinned session stays, even after it was deleted
 		a.SessionID = profile.Session
 	}
 	a.LatencyMS = int(max(now.Sub(in.start), 0).Milliseconds())
@@ -127,46 +132,41 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 	return a, err
 }
 
-// follow adds what the decision leads to: in shadow mode nothing, in test mode challenges and holds, in enforce mode
+// addConsequences adds what the decision leads to: in shadow mode nothing, in test mode challenges and holds, in enforce mode
 // proofs as well.
-func (s *Service) follow(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
-	if d.Authorization.Mode == models.ModeShadow {
+func (s *Service) addConsequences(ctx context.Context, q *store.Q, d *decision) error {
+	mode := d.in.base.Mode
+	switch {
+	case mode == models.ModeShadow:
 		return nil
-	}
-	switch verdict.Effect {
-	case policy.Allow:
-		if d.Authorization.Mode != models.ModeEnforce {
-			return nil
-		}
-		return s.prove(ctx, q, in, profile, verdict, d, answer, now)
-	case policy.Challenge:
-		return s.challenge(ctx, q, in, verdict, d, answer, now)
-	case policy.Hold:
-		return s.hold(ctx, q, in, d, now)
+	case d.verdict.Effect == policy.Allow && mode == models.ModeEnforce:
+		return s.addProof(ctx, q, d)
+	case d.verdict.Effect == policy.Challenge:
+		return s.addChallenge(ctx, q, d)
+	case d.verdict.Effect == policy.Hold:
+		return s.addHold(ctx, q, d)
 	default:
 		return nil
 	}
 }
 
-// prove signs the proof of an allowed action.
-func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profile assurance.Profile, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
-	a := d.Authorization
-	issued := now.Unix()
-	ttl := int64(in.force.Contract.ProofTTLSeconds)
+// addProof signs the proof of an allowed action.
+func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
+	a := d.row.Authorization
+	issued := d.now.Unix()
 	claims := proof.Claims{
-		Issuer: s.proofs.Issuer(a.EnvironmentID), Subject: in.facts.Subject.ExternalID, Audience: a.Audience,
-		IssuedAt: issued, NotBefore: issued, Expires: issued + ttl, ID: ids.New(ids.Proof), Nonce: a.Nonce,
-		Environment: a.EnvironmentID, EnvironmentKind: string(in.kind), Mode: string(a.Mode), Authorization: a.ID,
+		Issuer: s.proofs.Issuer(a.EnvironmentID), Subject: d.in.facts.Subject.ExternalID, Audience: a.Audience,
+		IssuedAt: issued, NotBefore: issued, Expires: issued + int64(d.in.force.Contract.ProofTTLSeconds), ID: ids.New(ids.Proof),
+		Nonce: a.Nonce, Environment: a.EnvironmentID, EnvironmentKind: string(d.in.kind), Mode: string(a.Mode), Authorization: a.ID,
 		Action:   proof.Action{Key: a.ActionKey, Hash: a.ActionHash, PolicyVersion: a.PolicyVersion, ContentHash: a.PolicyHash},
 		Resource: proof.Resource{Type: a.ResourceType, Digest: a.ResourceDigest}, Context: a.ContextDigest,
-		Assurance: proof.Assurance{Coverage: a.Coverage, FreshnessMS: profile.FreshnessMS, Claims: map[string]string{}},
-		Methods:   methods(a, verdict),
+		Assurance: proof.Assurance{Coverage: a.Coverage, FreshnessMS: d.profile.FreshnessMS, Claims: map[string]string{}},
+		Methods:   methods(a, d.verdict),
 	}
-	for _, c := range profile.Claims {
+	for _, c := range d.profile.Claims {
 		claims.Assurance.Claims[c.Claim] = string(c.Status)
 	}
-	scope := store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}
-	compact, kid, err := s.proofs.Sign(ctx, q, scope, claims)
+	compact, kid, err := s.proofs.Sign(ctx, q, d.scope(), claims)
 	if err != nil {
 		return err
 	}
@@ -174,17 +174,17 @@ func (s *Service) prove(ctx context.Context, q *store.Q, in decisionInput, profi
 	if err != nil {
 		return err
 	}
-	d.Proof = &models.Proof{
+	d.row.Proof = &models.Proof{
 		JTI: claims.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
-		KID: kid, Audience: a.Audience, Status: models.ProofActive, Sealed: sealed, IssuedAt: now,
+		KID: kid, Audience: a.Audience, Status: models.ProofActive, Sealed: sealed, IssuedAt: d.now,
 		ExpiresAt: time.Unix(claims.Expires, 0).UTC(),
 	}
-	answer.Proof, answer.ProofID = &compact, &claims.ID
+	d.response.Proof, d.response.ProofID = &compact, &claims.ID
 	return nil
 }
 
-// methods is the proof's amr: what the decision rests on. It is empty where the policy asked for nothing that is a method,
-// such as coverage alone.
+// methods returns the amr of the proof: what the decision is based on. It is empty, not nil, if the policy required nothing that
+// is a method, such as coverage alone.
 func methods(a models.Authorization, verdict policy.Decision) []string {
 	out := []string{}
 	if verdict.ByEvidence {
@@ -199,103 +199,102 @@ func methods(a models.Authorization, verdict policy.Decision) []string {
 	return out
 }
 
-// settings are those of the decision's environment.
-func (s *Service) settings(ctx context.Context, q *store.Q, in decisionInput) (models.Environment, error) {
-	if in.env != nil {
-		return *in.env, nil
+// settings returns the settings of the decision's environment.
+func (s *Service) settings(ctx context.Context, q *store.Q, d *decision) (models.Environment, error) {
+	if d.in.env != nil {
+		return *d.in.env, nil
 	}
-	return s.environment(ctx, q, store.Scope{Tenant: in.base.TenantID, Environment: in.base.EnvironmentID})
+	return s.environment(ctx, q, d.scope())
 }
 
-// challenge opens the step-up.
-func (s *Service) challenge(ctx context.Context, q *store.Q, in decisionInput, verdict policy.Decision, d *store.Decision, answer *Response, now time.Time) error {
-	a := &d.Authorization
-	env, err := s.settings(ctx, q, in)
+// addChallenge opens the step-up and has its workflow started through the outbox.
+func (s *Service) addChallenge(ctx context.Context, q *store.Q, d *decision) error {
+	a := &d.row.Authorization
+	env, err := s.settings(ctx, q, d)
 	if err != nil {
 		return err
 	}
-	shown := Display{
-		ActionKey: a.ActionKey, Action: in.force.Action.Name, Consequence: in.force.Action.Consequence, ResourceType: a.ResourceType,
+	display := Display{
+		ActionKey: a.ActionKey, Action: d.in.force.Action.Name, Consequence: d.in.force.Action.Consequence, ResourceType: a.ResourceType,
 		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, Audience: a.Audience, RequestingApplication: env.RPName,
 	}
 	c := models.Challenge{
 		ID: ids.New(ids.Challenge), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
-		Status: models.ChallengeOpen, ActionHash: a.ActionHash, Random: make([]byte, 32), CreatedAt: now,
-		ExpiresAt: now.Add(time.Duration(env.ChallengeTTLSeconds) * time.Second),
+		Status: models.ChallengeOpen, ActionHash: a.ActionHash, Random: make([]byte, 32), CreatedAt: d.now,
+		ExpiresAt: d.now.Add(time.Duration(env.ChallengeTTLSeconds) * time.Second),
 	}
 	_, _ = rand.Read(c.Random) // never fails: it ends the process instead
-	for _, m := range verdict.Methods {
+	for _, m := range d.verdict.Methods {
 		c.Methods = append(c.Methods, string(m))
 	}
-	if len(in.details) > 0 {
-		if shown.DetailsDigest, err = display.Digest(in.details); err != nil {
-			return err
-		}
-	}
-	if c.Display, err = json.Marshal(shown); err != nil {
+	if c.Display, err = json.Marshal(display); err != nil {
 		return err
 	}
-	if c.DisplayDigest, err = canonical.Digest(shown); err != nil {
+	if c.DisplayDigest, err = canonical.Digest(display); err != nil {
 		return err
 	}
 	a.ChallengesUsed++
-	d.Challenge = &c
-	d.Outbox = append(d.Outbox, models.Outbox{
-		Topic: topicChallenge, EnvironmentID: a.EnvironmentID, Ref: c.ID, Payload: models.JSON("{}"), CreatedAt: now, AvailableAt: now,
-	})
-	answer.Challenge = &ChallengeDescriptor{ID: c.ID, Methods: verdict.Methods, ExpiresAt: apitime.Time(c.ExpiresAt)}
+	d.row.Challenge = &c
+	d.start(topicChallenge, c.ID)
+	d.response.Challenge = &ChallengeDescriptor{ID: c.ID, Methods: d.verdict.Methods, ExpiresAt: apitime.Time(c.ExpiresAt)}
 	return nil
 }
 
-// The outbox topics by which the runs of challenges and holds are started (internal/platform/outbox).
+// The outbox topics that start the workflows of challenges and holds (internal/platform/outbox).
 const (
 	topicChallenge = "challenge.start"
 	topicHold      = "hold.start"
 )
 
-// hold puts the decision into the reviewers' queue.
-func (s *Service) hold(ctx context.Context, q *store.Q, in decisionInput, d *store.Decision, now time.Time) error {
-	a := d.Authorization
-	env, err := s.settings(ctx, q, in)
+// start adds the outbox row that starts a workflow.
+func (d *decision) start(topic, ref string) {
+	d.row.Outbox = append(d.row.Outbox, models.Outbox{
+		Topic: topic, EnvironmentID: d.in.base.EnvironmentID, Ref: ref, Payload: models.JSON("{}"), CreatedAt: d.now, AvailableAt: d.now,
+	})
+}
+
+// addHold queues the decision for reviewers and has its workflow started through the outbox.
+func (s *Service) addHold(ctx context.Context, q *store.Q, d *decision) error {
+	a := d.row.Authorization
+	env, err := s.settings(ctx, q, d)
 	if err != nil {
 		return err
 	}
 	life := time.Duration(env.HoldTTLSeconds) * time.Second
-	wanted := in.force.Contract.Requirements
-	d.Hold = &models.Hold{
+	requirements := d.in.force.Contract.Requirements
+	d.row.Hold = &models.Hold{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
-		RiskClass: in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: now,
-		ApprovalsRequired: wanted.Approvals(), SelfReviewBarred: wanted.BarsSelfReview() || env.BarSelfReview,
-		RemindAt: now.Add(life / 2), DueAt: now.Add(life),
+		RiskClass: d.in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: d.now,
+		ApprovalsRequired: requirements.Approvals(), SelfReviewBarred: requirements.BarsSelfReview() || env.BarSelfReview,
+		RemindAt: d.now.Add(life / 2), DueAt: d.now.Add(life),
 	}
-	d.Outbox = append(d.Outbox, models.Outbox{
-		Topic: topicHold, EnvironmentID: a.EnvironmentID, Ref: a.ID, Payload: models.JSON("{}"), CreatedAt: now, AvailableAt: now,
-	})
+	d.start(topicHold, a.ID)
 	return nil
 }
 
-// eventRows are the entries of a decision in the order of cause and consequence: what led to it, the decision, what it opened.
-// Their ids rise in that order too.
-func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, verdict policy.Decision, now time.Time) ([]models.Event, error) {
-	a := d.Authorization
+// eventRows returns the events of a decision in causal order, which is also the order of their ids: its cause, the decision,
+// and what the decision opened.
+func eventRows(d *decision) ([]models.Event, error) {
+	in, row := d.in, d.row
+	a := row.Authorization
 	entry := events.Entry{
-		Scope: store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, At: now, SubjectUID: a.SubjectUID, Subject: profile.Subject,
+		Scope: d.scope(), At: d.now, SubjectUID: a.SubjectUID, Subject: d.profile.Subject,
 		Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: in.actor, RequestID: in.requestID, WorkflowID: in.workflowID,
 	}
-	reasons := words(a.ReasonCodes)
+	reasons := nonNil(a.ReasonCodes)
 	decided := events.AuthorizationDecidedData{
 		Mode: string(a.Mode), PolicyVersion: a.PolicyVersion, ReasonCodes: reasons, Coverage: a.Coverage,
 		InsufficientEvidence: &a.Insufficient, ActionHash: a.ActionHash, TraceID: a.TraceID, LatencyMS: &a.LatencyMS,
-		RecordDigest: events.Record{Authorization: a, Proof: d.Proof, Findings: findings(profile, verdict)}.Digest(),
+		RecordDigest: events.Record{Authorization: a, Proof: row.Proof, Findings: findings(d.profile, d.verdict)}.Digest(),
 	}
 	if a.ParentID != nil {
 		decided.Parent = *a.ParentID
 	}
-	if d.Proof != nil {
-		decided.ProofID = d.Proof.JTI
+	if row.Proof != nil {
+		decided.ProofID = row.Proof.JTI
 	}
-	if d.Challenge != nil {
-		decided.Challenge = d.Challenge.ID
+	if row.Challenge != nil {
+		decided.Challenge = row.Challenge.ID
 	}
 	entries := make([]events.Entry, 0, 3)
 	if in.cause != nil {
@@ -303,13 +302,13 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, ve
 	}
 	entry.Data = decided
 	entries = append(entries, entry)
-	if c := d.Challenge; c != nil {
+	if c := row.Challenge; c != nil {
 		entry.Data = events.ChallengeRequestedData{
-			Challenge: c.ID, Methods: words(c.Methods), ExpiresAt: apitime.Time(c.ExpiresAt), DisplayDigest: c.DisplayDigest,
+			Challenge: c.ID, Methods: nonNil(c.Methods), ExpiresAt: apitime.Time(c.ExpiresAt), DisplayDigest: c.DisplayDigest,
 		}
 		entries = append(entries, entry)
 	}
-	if h := d.Hold; h != nil {
+	if h := row.Hold; h != nil {
 		entry.Data = events.HoldOpenedData{
 			RiskClass: h.RiskClass, DueAt: apitime.Time(h.DueAt), ApprovalsRequired: &h.ApprovalsRequired, ReasonCodes: reasons,
 		}
@@ -325,7 +324,8 @@ func eventRows(in decisionInput, d store.Decision, profile assurance.Profile, ve
 	return rows, nil
 }
 
-// findings are what the record's digest covers of the profile and the explanation (internal/platform/audit reads them back).
+// findings returns what the digest of the record covers of the profile and the explanation. internal/platform/audit recomputes
+// it: the order and the fields must not change.
 func findings(profile assurance.Profile, verdict policy.Decision) []string {
 	out := make([]string, 0, 2*len(profile.Claims)+4*len(verdict.Explanation))
 	for _, c := range profile.Claims {
@@ -337,5 +337,5 @@ func findings(profile assurance.Profile, verdict policy.Decision) []string {
 	return out
 }
 
-// words is a list as it is written into an event: never null.
-func words(list []string) []string { return append([]string{}, list...) }
+// nonNil returns a copy of the list that is never nil: events contain [], not null.
+func nonNil(list []string) []string { return append([]string{}, list...) }

@@ -9,14 +9,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// environmentFor bounds how stale the settings of an environment may be if the notice of a change was lost.
+// environmentFor is how stale cached settings may be if the notification of a change was lost.
 const environmentFor = 10 * time.Second
 
-// environments caches the settings of environments: they change by hand, rarely.
+// environments caches the settings of environments, which change rarely.
 type environments struct {
 	mu      sync.RWMutex
 	rows    map[string]cachedEnvironment
-	changes int // how often something was forgotten: what was read before that is not kept
+	changes int // number of invalidations; a row read before the latest one is not cached
 }
 
 type cachedEnvironment struct {
@@ -26,6 +26,7 @@ type cachedEnvironment struct {
 
 func newEnvironments() environments { return environments{rows: map[string]cachedEnvironment{}} }
 
+// environment returns the settings of an environment, from the cache if they are fresh.
 func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
 	now := s.clock.Now()
 	s.envs.mu.RLock()
@@ -47,7 +48,7 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 	return env, nil
 }
 
-// ForgetEnvironment drops the settings of an environment that have changed; those of all if the id is empty.
+// ForgetEnvironment drops the cached settings of an environment, or of all environments if the id is empty.
 func (s *Service) ForgetEnvironment(id string) {
 	s.envs.mu.Lock()
 	defer s.envs.mu.Unlock()

@@ -28,7 +28,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := q.Environments().Get(ctx, scope) // read anew: a worker follows no notices of changed settings
+	env, err := q.Environments().Get(ctx, scope) // not from the cache: a worker does not follow notifications of changed settings
 	if err != nil {
 		return parent, nil, err
 	}
@@ -36,7 +36,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if parent.SessionPinned {
 		pinned = parent.SessionID
 	}
-	// Without a pin it is the session that is the latest by now: what the person did since counts.
+	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
 	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, parent.SubjectUID, pinned)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.NewNotFound()

@@ -15,41 +15,41 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Window says which stored decisions to decide again.
+// Window selects the stored decisions of a simulation.
 type Window struct {
-	Last  int // the newest so many
+	Last  int // at most this many, newest first
 	Since *time.Time
 	Until *time.Time
 }
 
 // Simulation is the contract's PolicySimulation.
 type Simulation struct {
-	Action      string         `json:"action"`
-	Version     int            `json:"version"`
-	Decisions   int            `json:"decisions"`
-	Changed     int            `json:"changed"`
-	Before      map[string]int `json:"before"`
-	After       map[string]int `json:"after"`
-	Transitions []Transition   `json:"transitions"`
-	Reasons     []ReasonShift  `json:"reasons"`
+	Action      string                `json:"action"`
+	Version     int                   `json:"version"`
+	Decisions   int                   `json:"decisions"`
+	Changed     int                   `json:"changed"`
+	Before      map[policy.Effect]int `json:"before"`
+	After       map[policy.Effect]int `json:"after"`
+	Transitions []Transition          `json:"transitions"`
+	Reasons     []ReasonShift         `json:"reasons"`
 }
 
-// Transition counts decisions that would have been another one.
+// Transition counts decisions whose effect would have been different.
 type Transition struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Count int    `json:"count"`
+	From  policy.Effect `json:"from"`
+	To    policy.Effect `json:"to"`
+	Count int           `json:"count"`
 }
 
-// ReasonShift is how often a reason code was and would be given.
+// ReasonShift counts how often a reason code was returned and would be returned.
 type ReasonShift struct {
 	Code   string `json:"code"`
 	Before int    `json:"before"`
 	After  int    `json:"after"`
 }
 
-// Simulate decides stored decisions of an action again under one of its versions, from what their records say of the
-// subject then. It writes nothing. Whether a passkey could be used is taken from today: the record does not keep it.
+// Simulate decides stored decisions of an action again under one of its policy versions, from the assurance profiles that were
+// recorded then. It writes nothing. Whether the subject could use a passkey is taken from today, since decisions do not record it.
 func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
 	contract, err := action.Contract(v)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 		return Simulation{}, err
 	}
 	t := tally{moves: map[Transition]int{}, reasons: map[string]ReasonShift{}}
-	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Decisions: len(rows), Before: map[string]int{}, After: map[string]int{}}
+	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Decisions: len(rows), Before: map[policy.Effect]int{}, After: map[policy.Effect]int{}}
 	for _, row := range rows {
-		question, err := again(row, contract.Requirements, kind)
+		question, err := replayInput(row, contract.Requirements, kind)
 		if err != nil {
 			return Simulation{}, err
 		}
@@ -71,8 +71,8 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 	return t.result(), nil
 }
 
-// again is the question that a stored decision answered, asked of other requirements.
-func again(row store.Replayable, r policy.Requirements, kind policy.EnvironmentKind) (policy.Input, error) {
+// replayInput returns the input of a stored decision with different requirements.
+func replayInput(row store.Replayable, r policy.Requirements, kind policy.EnvironmentKind) (policy.Input, error) {
 	var profile assurance.Profile
 	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
 		return policy.Input{}, err
@@ -94,19 +94,21 @@ func again(row store.Replayable, r policy.Requirements, kind policy.EnvironmentK
 	return in, nil
 }
 
+// tally accumulates a Simulation.
 type tally struct {
 	sim     Simulation
-	moves   map[Transition]int // by from and to, Count zero
+	moves   map[Transition]int // keyed by From and To; Count is zero
 	reasons map[string]ReasonShift
 }
 
+// count adds one decision, as recorded and as it would be now.
 func (t *tally) count(row store.Replayable, now policy.Decision) {
-	after := string(now.Effect)
-	t.sim.Before[row.Decision]++
+	before, after := policy.Effect(row.Decision), now.Effect
+	t.sim.Before[before]++
 	t.sim.After[after]++
-	if after != row.Decision {
+	if after != before {
 		t.sim.Changed++
-		t.moves[Transition{From: row.Decision, To: after}]++
+		t.moves[Transition{From: before, To: after}]++
 	}
 	for _, code := range row.ReasonCodes {
 		shift := t.reasons[code]
@@ -120,7 +122,7 @@ func (t *tally) count(row store.Replayable, now policy.Decision) {
 	}
 }
 
-// result orders what was counted: the most frequent move first, reasons by name.
+// result sorts the counts: transitions by frequency, reasons by code.
 func (t *tally) result() Simulation {
 	t.sim.Transitions, t.sim.Reasons = []Transition{}, []ReasonShift{}
 	for move, n := range t.moves {
@@ -131,7 +133,7 @@ func (t *tally) result() Simulation {
 		if a.Count != b.Count {
 			return b.Count - a.Count
 		}
-		return slices.Compare([]string{a.From, a.To}, []string{b.From, b.To})
+		return slices.Compare([]policy.Effect{a.From, a.To}, []policy.Effect{b.From, b.To})
 	})
 	for _, code := range slices.Sorted(maps.Keys(t.reasons)) {
 		shift := t.reasons[code]

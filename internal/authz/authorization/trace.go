@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -19,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Trace is AuthorizationTrace: a stored decision with what became of it. States are those at the time of asking: what is
-// past its end is expired, however late its timer.
+// Trace is AuthorizationTrace: a stored decision with its consequences. States are computed on read: a challenge, hold or proof
+// that is due is expired, however late its timer.
 type Trace struct {
 	ID                    string            `json:"id"`
 	Action                string            `json:"action"`
@@ -35,7 +36,7 @@ type Trace struct {
 	RequestedAt           string            `json:"requested_at"`
 	DecidedAt             string            `json:"decided_at"`
 	Mode                  models.ActionMode `json:"mode"`
-	Decision              string            `json:"decision"`
+	Decision              policy.Effect     `json:"decision"`
 	ReasonCodes           []string          `json:"reason_codes"`
 	Assurance             json.RawMessage   `json:"assurance"`
 	LatencyMS             int               `json:"latency_ms"`
@@ -59,7 +60,7 @@ type Shown struct {
 	Details []display.Detail `json:"details"`
 }
 
-// ChallengeTrace is what became of the challenge.
+// ChallengeTrace is the challenge of a decision.
 type ChallengeTrace struct {
 	ID          string  `json:"id"`
 	Status      string  `json:"status"`
@@ -69,7 +70,7 @@ type ChallengeTrace struct {
 	Strength    *string `json:"strength"`
 }
 
-// ProofTrace is what became of the proof; Compact is there while it is active.
+// ProofTrace is the proof of a decision. Compact is nil unless the proof is active.
 type ProofTrace struct {
 	ID        string  `json:"id"`
 	Status    string  `json:"status"`
@@ -77,7 +78,7 @@ type ProofTrace struct {
 	ExpiresAt *string `json:"expires_at"`
 }
 
-// Get answers one decision of the scope.
+// Get returns one decision of the environment.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
 	t, err := s.store.Decisions().Trace(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -89,7 +90,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 	return s.trace(t, s.clock.Now())
 }
 
-// List answers decisions, newest first.
+// List returns decisions, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilter, p store.Page) ([]Trace, string, error) {
 	f.Now = s.clock.Now()
 	rows, next, err := s.store.Decisions().Traces(ctx, scope, f, p)
@@ -105,12 +106,13 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 	return out, next, nil
 }
 
+// trace returns the contract's view of a stored decision at a time.
 func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	a := t.Authorization
 	out := Trace{
 		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
 		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, ActionHash: a.ActionHash, Audience: a.Audience,
-		RequestedAt: apitime.Time(a.RequestedAt), DecidedAt: apitime.Time(a.DecidedAt), Mode: a.Mode, Decision: a.Decision,
+		RequestedAt: apitime.Time(a.RequestedAt), DecidedAt: apitime.Time(a.DecidedAt), Mode: a.Mode, Decision: policy.Effect(a.Decision),
 		ReasonCodes: append([]string{}, a.ReasonCodes...), Assurance: json.RawMessage(a.Assurance), LatencyMS: a.LatencyMS,
 		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
 		PolicyVersion: a.PolicyVersion, Explanation: json.RawMessage(a.Explanation),
@@ -162,15 +164,15 @@ func (s *Service) proofTrace(p models.Proof, now time.Time) (*ProofTrace, error)
 	return out, err
 }
 
-// OutcomeReceipt is the answer to an outcome.
+// OutcomeReceipt is the contract's OutcomeReceipt.
 type OutcomeReceipt struct {
 	Authorization string `json:"authorization"`
 	Outcome       string `json:"outcome"`
 	ReportedAt    string `json:"reported_at"`
 }
 
-// Outcome records what the relying party did. Of the note only a digest is kept. The same outcome again answers the first
-// receipt; another one is a conflict, except where nothing was known so far.
+// Outcome records what the relying party did after the decision. Of the note it stores a digest only. Repeating the same outcome
+// returns the first receipt. A different outcome is a conflict, unless the recorded one is unknown.
 func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome string, note *string) (OutcomeReceipt, error) {
 	digest, err := noteDigest(note)
 	if err != nil {
@@ -206,6 +208,7 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 	return receipt, err
 }
 
+// noteDigest returns the digest of a note; nil for none.
 func noteDigest(note *string) (*string, error) {
 	if note == nil {
 		return nil, nil

@@ -1,7 +1,9 @@
-// Package challenge keeps challenges: what a person is shown, the verification of what they send, and the moves of the
-// state machine, each one conditional UPDATE that names the state it expects. The run that serialises the moves is in
-// package workflows; this package starts nothing and waits for nothing. An assertion never leaves it: what was verified is
-// kept as a request row, and the run learns that row's digest.
+// Package challenge implements step-up challenges: what the user is shown, the verification of their response, the use cases
+// of completing and cancelling (Resolver), and the moves of the state machine, each one conditional UPDATE that names the state
+// it expects. The workflow that serialises the moves is in package workflows.
+//
+// Service starts no workflow and waits for none. An assertion never leaves this package: a verified request is stored as a row,
+// and the workflow receives only the digest of that row.
 package challenge
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MaxFailures is how many refused assertions make a challenge failed.
+// MaxFailures is the number of refused assertions after which a challenge fails.
 const MaxFailures = 5
 
 // Methods of completing a challenge, and the strength each has.
@@ -35,7 +37,7 @@ const (
 type Assertions interface {
 	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error)
 	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
-	// have the codes assertion_*; it is problem.ChallengeClosed where the assertion has settled the challenge meanwhile.
+	// have the codes assertion_*, or problem.ChallengeClosed if the assertion has settled the challenge meanwhile.
 	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
 }
 
@@ -66,7 +68,7 @@ func New(d Deps) *Service {
 	}
 }
 
-// View is ChallengePublicView.
+// View is the contract's ChallengePublicView.
 type View struct {
 	ID        string
 	Status    models.ChallengeStatus
@@ -75,7 +77,7 @@ type View struct {
 	Display   json.RawMessage
 }
 
-// Effective is the status of a challenge at now: one that is due is expired, however late its timer.
+// Effective returns the status of a challenge at a time: an open one that is due is expired, however late its timer.
 func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
 	if c.Status == models.ChallengeOpen && !now.Before(c.ExpiresAt) {
 		return models.ChallengeExpired
@@ -83,7 +85,7 @@ func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
 	return c.Status
 }
 
-// Get shows one challenge of the environment.
+// Get returns one challenge of the environment.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
 	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
@@ -112,7 +114,7 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (an
 	return s.assertions.AssertionOptions(ctx, scope, c)
 }
 
-// open is the challenge if it can still be completed, and the refusal if not.
+// open returns the challenge if it can still be completed, and a refusal if not.
 func (s *Service) open(ctx context.Context, scope store.Scope, id string) (models.Challenge, error) {
 	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
@@ -121,6 +123,7 @@ func (s *Service) open(ctx context.Context, scope store.Scope, id string) (model
 	return c, refuseSettled(Effective(c, s.clock.Now()))
 }
 
+// refuseSettled returns the refusal of a challenge that is not open, and nil for an open one.
 func refuseSettled(status models.ChallengeStatus) error {
 	switch status {
 	case models.ChallengeOpen:
@@ -132,6 +135,7 @@ func refuseSettled(status models.ChallengeStatus) error {
 	}
 }
 
+// offered refuses a method that the challenge does not offer.
 func offered(c models.Challenge, method string) error {
 	for _, m := range c.Methods {
 		if m == method {
@@ -141,6 +145,7 @@ func offered(c models.Challenge, method string) error {
 	return problem.Newf(problem.MethodNotOffered, "The challenge does not offer %s.", method)
 }
 
+// strength returns the strength that a method proves.
 func strength(method string) string {
 	if method == MethodPasskey {
 		return StrengthPhishingResistant
@@ -148,17 +153,18 @@ func strength(method string) string {
 	return StrengthSandbox
 }
 
-// requestDigest is over the whole request: two requests share it only if they ask the same of the same challenge.
+// requestDigest returns the digest of the whole request. Two requests share it only if they request the same of the same
+// challenge.
 func requestDigest(move, id, method string, assertion json.RawMessage) ([]byte, error) {
 	var parsed any
 	if len(assertion) > 0 {
 		if err := json.Unmarshal(assertion, &parsed); err != nil {
-			return nil, problem.New(problem.AssertionMalformed, "The assertion cannot be read.")
+			return nil, problem.New(problem.AssertionMalformed, "The assertion is not valid JSON.")
 		}
 	}
 	body, err := canonical.JSON(map[string]any{"move": move, "challenge": id, "method": method, "assertion": parsed})
 	if err != nil {
-		return nil, problem.New(problem.AssertionMalformed, "The assertion holds a value that has no exact form.")
+		return nil, problem.New(problem.AssertionMalformed, "The assertion contains a value without an exact JSON form.")
 	}
 	sum := sha256.Sum256(body)
 	return sum[:], nil

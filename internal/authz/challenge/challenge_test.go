@@ -47,7 +47,7 @@ func (a *assertions) VerifyAssertion(_ context.Context, _ store.Scope, _ models.
 	var body struct {
 		OK    bool  `json:"ok"`
 		Count int64 `json:"count"`
-		Away  bool  `json:"away"`
+		Away  bool  `json:"outage"`
 		Late  bool  `json:"late"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -60,7 +60,7 @@ func (a *assertions) VerifyAssertion(_ context.Context, _ store.Scope, _ models.
 		return models.Passkey{}, problem.New(problem.ChallengeClosed, "settled meanwhile")
 	}
 	if body.Away {
-		return models.Passkey{}, errors.New("the database is away")
+		return models.Passkey{}, errors.New("the database is unavailable")
 	}
 	if !body.OK {
 		return models.Passkey{}, problem.New(problem.AssertionSignature, "signature")
@@ -144,7 +144,7 @@ func TestCompleteBySandboxConfirm(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from challenges where strength = 'sandbox' and method_used = 'sandbox_confirm'"))
 }
 
-func TestCompleteByPasskeySpendsTheAssertion(t *testing.T) {
+func TestCompleteByPasskeyUsesTheAssertionUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, two := b.Challenge(life, "passkey"), b.Challenge(life, "passkey")
@@ -165,7 +165,7 @@ func TestCompleteByPasskeySpendsTheAssertion(t *testing.T) {
 }
 
 // Of one assertion that is sent twice at once, the second to be verified finds it used by the first: it gets the same receipt.
-func TestAnAssertionUsedByItselfGetsTheReceipt(t *testing.T) {
+func TestRepeatedAssertionReturnsTheReceipt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "passkey")
@@ -183,7 +183,7 @@ func TestAnAssertionUsedByItselfGetsTheReceipt(t *testing.T) {
 	require.Zero(t, b.Events("challenge.attempt_failed"))
 }
 
-func TestCompleteByAPasskeyRevokedMeanwhile(t *testing.T) {
+func TestCompleteRefusesPasskeyRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "passkey")
@@ -228,7 +228,7 @@ func TestPrepareCompletionRefuses(t *testing.T) {
 	}
 }
 
-func TestForeignAndUnknownChallengesAreAbsent(t *testing.T) {
+func TestForeignAndUnknownChallengesAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
@@ -248,10 +248,10 @@ func TestFiveRefusedAssertionsFailTheChallenge(t *testing.T) {
 		_, err := b.service.PrepareCompletion(t.Context(), b.Principal("crd_1"), c.ID, challenge.MethodPasskey, json.RawMessage(assertion))
 		return err
 	}
-	require.Error(t, try(`{"away":true}`), "an outage is no refusal")
+	require.Error(t, try(`{"outage":true}`), "an outage is no refusal")
 	require.Equal(t, 0, b.Count("select failures from challenges"))
 	for range challenge.MaxFailures {
-		require.True(t, problem.Is(try(`{}`), problem.AssertionSignature), "each is told what was wrong")
+		require.True(t, problem.Is(try(`{}`), problem.AssertionSignature), "each refusal names the fault")
 	}
 	require.True(t, problem.Is(try(`{"ok":true}`), problem.ChallengeClosed), "a right one comes too late")
 	v, err := b.service.Get(t.Context(), b.Scope, c.ID)
@@ -259,10 +259,10 @@ func TestFiveRefusedAssertionsFailTheChallenge(t *testing.T) {
 	require.Equal(t, models.ChallengeFailed, v.Status)
 	require.Equal(t, challenge.MaxFailures-1, b.Events("challenge.attempt_failed"))
 	require.Equal(t, 1, b.Events("challenge.failed"))
-	require.Equal(t, 1, b.Count("select count(*) from outbox where topic = 'challenge.settled' and ref = $1", c.ID), "the run is told")
+	require.Equal(t, 1, b.Count("select count(*) from outbox where topic = 'challenge.settled' and ref = $1", c.ID), "the workflow is signaled")
 }
 
-func TestRefusedAssertionsAtOnceAreEachCounted(t *testing.T) {
+func TestConcurrentRefusedAssertionsAreEachCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "passkey")
@@ -310,7 +310,7 @@ func TestExpireOfAnErasedChallenge(t *testing.T) {
 }
 
 // However many moves are made at once, without any run to put them in order: one wins.
-func TestMovesAtOnceHaveOneOutcome(t *testing.T) {
+func TestConcurrentMovesHaveOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
@@ -369,7 +369,7 @@ func TestLinkOpensItsChallengeUntilItExpires(t *testing.T) {
 	require.True(t, problem.Is(err, problem.ChallengeExpired), "%v", err)
 }
 
-func TestRunLooksTheChallengeUp(t *testing.T) {
+func TestWorkflowInputOfChallenge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")

@@ -18,11 +18,11 @@ import (
 // ticketPurpose names the keyring's subkey for the MACs of tickets.
 const ticketPurpose = "challenge-link"
 
-// ticketSize is the length of a ticket in random bytes.
+// ticketSize is the number of random bytes of a ticket.
 const ticketSize = 32
 
-// LinkPath is where the id of a link's challenge is appended, below the origin of the environment's pages. The ticket follows it
-// behind a #, where no request carries it to a server's or a proxy's log.
+// LinkPath is the path of challenge links; the id of the challenge follows it. The ticket follows the id in the URL fragment,
+// so that no request carries it into the log of a server or a proxy.
 const LinkPath = "/challenge/"
 
 // Link opens one challenge in a browser until it expires.
@@ -31,8 +31,8 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// CreateLink makes a link. Its ticket is in the URL alone; the database keeps the MAC. returnURL is where the person goes on
-// when the challenge is over; empty for nowhere.
+// CreateLink creates a link. The ticket is only in the URL; the database stores its MAC. After the challenge the page sends the
+// user to returnURL, unless it is empty.
 func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, returnURL string) (Link, error) {
 	c, err := s.open(ctx, p.Store(), id)
 	if err != nil {
@@ -69,6 +69,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	return Link{URL: s.linkPrefix(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
 }
 
+// linkPrefix returns the URL prefix of an environment's links.
 func (s *Service) linkPrefix(env models.Environment) string {
 	if env.PageOrigin != nil {
 		return *env.PageOrigin + LinkPath
@@ -76,34 +77,33 @@ func (s *Service) linkPrefix(env models.Environment) string {
 	return s.linkBase
 }
 
-// Visit is what a link's ticket opens.
+// Visit is a challenge that was opened with a link's ticket.
 type Visit struct {
 	View
 	Environment models.Environment
-	ReturnURL   string // allowed still; empty for none
-	Passkeys    int    // that the subject could answer by
+	ReturnURL   string // still allowed; empty for none
+	Passkeys    int    // number of passkeys that the subject can use
 }
 
-// Scope is where the visit acts.
+// Scope returns the environment of the challenge.
 func (v Visit) Scope() store.Scope {
 	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
-// Framers are the origins that may show the page of a challenge in a frame; none of a challenge that there is not. Everybody
-// may ask: the address of the page is no secret, and the page shows nothing of the challenge.
+// Framers returns the origins that may show the page of a challenge in a frame; none for an unknown challenge. It requires no
+// authentication: the address of the page is no secret, and the page shows nothing of the challenge.
 func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 	env, err := s.store.Challenges().Environment(ctx, id)
-	if absent(err) {
+	if notFound(err) {
 		return nil, nil
 	}
 	return env.FrameAncestors, err
 }
 
-// ByTicket is the challenge that a link's ticket opens; the one answer for a ticket that is wrong or expired is that there
-// is none.
+// ByTicket returns the challenge that a link's ticket opens. A wrong and an expired ticket return the same error, not_found.
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	link, c, err := s.store.Challenges().ByLink(ctx, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
-	if absent(err) {
+	if notFound(err) {
 		return Visit{}, problem.NewNotFound()
 	}
 	if err != nil {
@@ -124,18 +124,18 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	}
 	v := Visit{View: shown, Environment: env, Passkeys: len(passkeys)}
 	if link.ReturnURL != nil {
-		if back, err := AllowedReturn(env, *link.ReturnURL); err == nil && back != nil { // the list may have changed since
+		if back, err := AllowedReturn(env, *link.ReturnURL); err == nil && back != nil { // the allowed origins may have changed since
 			v.ReturnURL = *back
 		}
 	}
 	return v, nil
 }
 
-// maxReturnURL bounds a return URL, in bytes.
+// maxReturnURL is the maximum length of a return URL, in bytes.
 const maxReturnURL = 2000
 
-// AllowedReturn checks that a page of the environment may send people to the URL: its origin must be exactly one that
-// passkeys are used from or one of the environment's return origins. Empty is nowhere, and allowed.
+// AllowedReturn checks that a page of the environment may send users to the URL: its origin must be one of the environment's
+// passkey origins or return origins. It returns the normalised URL, and nil for an empty one.
 func AllowedReturn(env models.Environment, raw string) (*string, error) {
 	if raw == "" {
 		return nil, nil
@@ -145,12 +145,13 @@ func AllowedReturn(env models.Environment, raw string) (*string, error) {
 	case err != nil, len(raw) > maxReturnURL, u.Host == "", u.User != nil, u.Opaque != "", u.Scheme != "https" && u.Scheme != "http":
 		return nil, errReturn("return_url must be an https URL of at most 2000 characters, without a user.")
 	case !slices.Contains(env.RPOrigins, u.Scheme+"://"+u.Host) && !slices.Contains(env.ReturnOrigins, u.Scheme+"://"+u.Host):
-		return nil, errReturn("return_url must be of an origin that the environment allows: see countersign tenant pages.")
+		return nil, errReturn("return_url must have an origin that the environment allows: see countersign tenant pages.")
 	}
-	clean := u.String() // as it was understood: what a browser might read differently is escaped
+	clean := u.String() // as parsed: characters that a browser might read differently are escaped
 	return &clean, nil
 }
 
+// errReturn is the reason why a return URL is not allowed.
 type errReturn string
 
 func (e errReturn) Error() string { return string(e) }

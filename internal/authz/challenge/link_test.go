@@ -49,7 +49,7 @@ func ticketOf(t *testing.T, b *bundle, link challenge.Link, c models.Challenge) 
 	return ticket
 }
 
-func TestLinkKeepsWhereToGoOn(t *testing.T) {
+func TestLinkStoresReturnURL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	env, err := b.Store.Environments().Get(t.Context(), b.Scope)

@@ -15,10 +15,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Move asks for one move of one challenge. It is safe to repeat.
+// Move is a request for one move of one challenge. Every move is safe to repeat.
 type Move struct {
 	ID         string
-	Request    []byte // digest of what was asked; empty for an expiry
+	Request    []byte // digest of the stored request; empty for an expiry
 	At         time.Time
 	WorkflowID string
 }
@@ -31,15 +31,15 @@ type Outcome struct {
 	ExpiresAt     time.Time              `json:"ExpiresAt"`     // zero unless a move found the challenge as it was
 }
 
-// Gone is the status of a challenge whose rows were erased with its subject.
+// Gone is the status of a challenge that was erased with its subject.
 const Gone models.ChallengeStatus = "gone"
 
-// Complete completes the challenge by a verified request and decides again, all in one transaction.
+// Complete completes the challenge with a verified request and makes the follow-up decision, in one transaction.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
-		if absent(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
+		if notFound(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
 		if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		if !moved {
-			out, err = standing(ctx, q, m, models.ChallengeCompleted)
+			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCompleted)
 			return err
 		}
 		out, err = s.completed(ctx, q, m, r)
@@ -61,9 +61,9 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
-// completed does what follows from a completion: the passkey's counter, and the follow-up decision behind the event.
+// completed applies the consequences of a completion: the passkey's counter, the event and the follow-up decision.
 func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.MoveRequest) (Outcome, error) {
-	if err := spend(ctx, q, r, m.At); err != nil {
+	if err := useAssertion(ctx, q, r, m.At); err != nil {
 		return Outcome{}, err
 	}
 	c, err := q.Challenges().Case(ctx, m.ID)
@@ -89,9 +89,9 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 	return out, q.Challenges().SetFollowUp(ctx, m.ID, followUp.ID)
 }
 
-// spend uses the verified assertion up. Since it was verified the passkey may have been revoked, or its counter reached by
-// another assertion.
-func spend(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) error {
+// useAssertion marks the verified assertion as used. It is refused if, since the verification, the passkey was revoked or its
+// counter was reached by a different assertion.
+func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) error {
 	if r.PasskeyID == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
-		if absent(err) {
+		if notFound(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
 		}
 		if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		if !moved {
-			out, err = standing(ctx, q, m, models.ChallengeCancelled)
+			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCancelled)
 			return err
 		}
 		c, err := q.Challenges().Case(ctx, m.ID)
@@ -134,7 +134,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
-// Expire expires an open challenge that is due, and says where the challenge stands in any case.
+// Expire expires an open challenge that is due, and returns the state of the challenge in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -143,7 +143,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		c, err := q.Challenges().Case(ctx, m.ID)
-		if absent(err) {
+		if notFound(err) {
 			out = Outcome{Status: Gone}
 			return nil
 		}
@@ -161,18 +161,18 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
-// standing answers a move that found the challenge in another state: with the outcome where this very request made the
-// move before, with a refusal where something else did.
-func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeStatus) (Outcome, error) {
+// repeatOrRefuse handles a move that found the challenge in a different state. It returns the outcome if the same request made the
+// move already, and a refusal otherwise.
+func repeatOrRefuse(ctx context.Context, q *store.Q, m Move, target models.ChallengeStatus) (Outcome, error) {
 	c, err := q.Challenges().Case(ctx, m.ID)
-	if absent(err) {
+	if notFound(err) {
 		return Outcome{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
-	same := wanted == models.ChallengeCancelled || bytes.Equal(c.Challenge.CompletionHash, m.Request)
-	if c.Challenge.Status == wanted && same {
+	same := target == models.ChallengeCancelled || bytes.Equal(c.Challenge.CompletionHash, m.Request)
+	if c.Challenge.Status == target && same {
 		return outcomeOf(ctx, q, c.Challenge)
 	}
 	if err := refuseSettled(Effective(c.Challenge, m.At)); err != nil {
@@ -181,6 +181,7 @@ func standing(ctx context.Context, q *store.Q, m Move, wanted models.ChallengeSt
 	return Outcome{}, problem.New(problem.MethodNotOffered, "The challenge does not offer this method.")
 }
 
+// outcomeOf returns the state of a challenge as an Outcome.
 func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, error) {
 	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
 	if c.ChildAuthorizationID == nil {
@@ -192,6 +193,7 @@ func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, er
 	return out, err
 }
 
+// entryOf returns an event about the challenge.
 func entryOf(c store.ChallengeCase, at time.Time, actor string) events.Entry {
 	return events.Entry{
 		Scope: store.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, At: at,
@@ -200,4 +202,5 @@ func entryOf(c store.ChallengeCase, at time.Time, actor string) events.Entry {
 	}
 }
 
-func absent(err error) bool { return errors.Is(err, store.ErrNotFound) }
+// notFound reports whether a row does not exist.
+func notFound(err error) bool { return errors.Is(err, store.ErrNotFound) }

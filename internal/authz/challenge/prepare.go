@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Run is what the run of a challenge is started with.
+// WorkflowInput is the input of the workflow of a challenge.
 type WorkflowInput struct {
 	Challenge     string
 	Authorization string
@@ -25,14 +25,15 @@ type WorkflowInput struct {
 	ExpiresAt     time.Time
 }
 
-// Prepared is a request that may go to the run, or the receipt of one that went there before.
+// Prepared is a request that is ready for the workflow, or the receipt of the same request that completed the challenge.
 type Prepared struct {
 	Workflow WorkflowInput
 	Request  string // hex digest of the whole request
 	Receipt  *Receipt
 }
 
-// Receipt is ChallengeCompletionReceipt. It does not tell the decision.
+// Receipt is the contract's ChallengeCompletionReceipt. It does not contain the follow-up decision, which is for the relying
+// party only.
 type Receipt struct {
 	Challenge     string `json:"challenge"`
 	Status        string `json:"status"`
@@ -40,10 +41,10 @@ type Receipt struct {
 	Method        string `json:"method"`
 }
 
-// PrepareCompletion verifies what the person sent and keeps that it was verified. A refused assertion is counted; the
-// fifth fails the challenge. Asking again what completed the challenge gives the receipt it got.
+// PrepareCompletion verifies the user's response and stores the verified request for the workflow. A refused assertion is
+// counted; the fifth fails the challenge. Repeating the request that completed the challenge returns its receipt.
 func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
-	assertion = meaningful(method, assertion)
+	assertion = relevantAssertion(method, assertion)
 	c, err := s.store.Challenges().Get(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
@@ -75,17 +76,18 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		}
 		request.PasskeyID, request.SignCount, request.BackupState = &key.ID, &key.SignCount, &key.BackupState
 	}
-	return s.prepared(ctx, c, request)
+	return s.saveRequest(ctx, c, request)
 }
 
-// meaningful drops what the method has no use for, so that it cannot make two requests of one.
-func meaningful(method string, assertion json.RawMessage) json.RawMessage {
+// relevantAssertion drops an assertion that the method does not use, so that it cannot turn one request into two.
+func relevantAssertion(method string, assertion json.RawMessage) json.RawMessage {
 	if method != MethodPasskey || string(bytes.TrimSpace(assertion)) == "null" {
 		return nil
 	}
 	return assertion
 }
 
+// completable refuses a completion that cannot succeed: a settled challenge, or a method that is not available.
 func (s *Service) completable(c models.Challenge, p identity.Principal, method string, assertion json.RawMessage) error {
 	if err := refuseSettled(Effective(c, s.clock.Now())); err != nil {
 		return err
@@ -102,7 +104,7 @@ func (s *Service) completable(c models.Challenge, p identity.Principal, method s
 	return nil
 }
 
-// PrepareCancel keeps that somebody asked to cancel the challenge.
+// PrepareCancel stores the request to cancel the challenge for the workflow.
 func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id string) (Prepared, error) {
 	c, err := s.open(ctx, p.Store(), id)
 	if err != nil {
@@ -112,32 +114,34 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 	if err != nil {
 		return Prepared{}, err
 	}
-	return s.prepared(ctx, c, models.MoveRequest{
+	return s.saveRequest(ctx, c, models.MoveRequest{
 		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: p.Actor(),
 		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
 	})
 }
 
-func (s *Service) prepared(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
+// saveRequest stores a request and returns it ready for the workflow.
+func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
 	if err := s.store.Moves().Insert(ctx, request); err != nil {
 		return Prepared{}, err
 	}
-	run, err := s.run(ctx, c)
-	return Prepared{Workflow: run, Request: hex.EncodeToString(request.Digest)}, err
+	in, err := s.workflowInput(ctx, c)
+	return Prepared{Workflow: in, Request: hex.EncodeToString(request.Digest)}, err
 }
 
-func (s *Service) run(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
+// workflowInput returns what the workflow of a challenge starts with.
+func (s *Service) workflowInput(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
 	key, err := s.store.Decisions().Requester(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
 }
 
-// Run is what the run of a challenge is started with, looked up by id for the outbox relay; false where nothing is left to
-// run for.
+// WorkflowInput looks up what the workflow of a challenge starts with, for the outbox relay. It returns false if the challenge
+// is settled or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	c, err := s.store.Challenges().Case(ctx, id)
-	if absent(err) {
+	if notFound(err) {
 		return WorkflowInput{}, false, nil
 	}
 	if err != nil {
@@ -149,7 +153,7 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 	}, c.Challenge.Status == models.ChallengeOpen, nil
 }
 
-// Receipt is the receipt of a request that completed the challenge; nil where it did not.
+// Receipt returns the receipt of a request that completed the challenge, and nil if it did not.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request string) (*Receipt, error) {
 	c, err := s.store.Challenges().Get(ctx, scope, id)
 	if err != nil {
@@ -162,6 +166,7 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request st
 	return receiptOf(c, digest), nil
 }
 
+// receiptOf returns the receipt if the challenge was completed by the request with this digest, and nil otherwise.
 func receiptOf(c models.Challenge, digest []byte) *Receipt {
 	if c.Status != models.ChallengeCompleted || !bytes.Equal(c.CompletionHash, digest) || c.ChildAuthorizationID == nil || c.MethodUsed == nil {
 		return nil
@@ -169,7 +174,7 @@ func receiptOf(c models.Challenge, digest []byte) *Receipt {
 	return &Receipt{Challenge: c.ID, Status: string(c.Status), Authorization: *c.ChildAuthorizationID, Method: *c.MethodUsed}
 }
 
-// countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal count for nothing.
+// countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal are not counted.
 func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c models.Challenge, refusal error) error {
 	e := problem.As(refusal)
 	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {

@@ -46,7 +46,7 @@ type Rule struct {
 	Order        int      // 1 to 99; 0 is after all others
 }
 
-// Plan is what an action shows, in order. The zero value shows nothing.
+// Plan lists the fields that an action shows, in order. The zero value shows nothing.
 type Plan struct{ rules []Rule }
 
 // Empty reports whether nothing is shown.

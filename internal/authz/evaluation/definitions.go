@@ -1,14 +1,14 @@
 package evaluation
 
-// Definition says what one figure of a report means.
+// Definition defines one metric or check of a report.
 type Definition struct {
 	Metric     string `json:"metric"` // its key in the report's metrics or checks
 	Kind       string `json:"kind"`   // count, distribution, share, milliseconds, check or text
 	Definition string `json:"definition"`
 }
 
-// Definitions are those of every metric and every check of a report; docs/evaluations.md has the same, and how the window is
-// drawn. A test holds the list and the report equal.
+// Definitions returns the definition of every metric and check of a report. docs/evaluations.md contains the same, with the
+// rules of the window; a test compares the list with the report.
 func Definitions() []Definition {
 	return []Definition{
 		{"decisions", "count", "Every decision of the actions in the window, whatever the mode."},
@@ -22,9 +22,9 @@ func Definitions() []Definition {
 		{"decision_latency_ms", "milliseconds", "Quantiles of the time from the request to the decision, nearest rank; null without decisions."},
 		{"note", "text", "What the counts cover."},
 		{"abstention_rate", "share", "Decisions with insufficient_evidence, of all decisions; null without decisions."},
-		{"false_challenge_proxy", "share", "Challenge decisions with the outcome false_challenge, of the challenge decisions that have an outcome; null where none has."},
-		{"min_shadow_decisions", "check", "True where the decisions in mode shadow are at least the criterion."},
-		{"min_outcome_coverage", "check", "True where outcome_coverage is at least the criterion."},
-		{"max_abstention_rate", "check", "True where abstention_rate is there and at most the criterion."},
+		{"false_challenge_proxy", "share", "Challenge decisions with the outcome false_challenge, of the challenge decisions that have an outcome; null if none has."},
+		{"min_shadow_decisions", "check", "True if the decisions in mode shadow are at least the criterion."},
+		{"min_outcome_coverage", "check", "True if outcome_coverage is at least the criterion."},
+		{"max_abstention_rate", "check", "True if abstention_rate is not null and at most the criterion."},
 	}
 }

@@ -1,6 +1,6 @@
-// Package evaluation watches what was decided for some actions over a window and says whether it meets the criteria. The
-// counting is done by the database; this package defines what the figures mean. The run that closes an evaluation at its
-// end is in package workflows; nothing here waits.
+// Package evaluation measures the decisions of some actions over a window against success criteria. The database counts; this
+// package defines what the metrics mean. The workflow that closes an evaluation at its end is in package workflows; Service
+// starts no workflow and waits for none.
 package evaluation
 
 import (
@@ -20,19 +20,19 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Criteria is EvaluationCriteria with its defaults filled in.
+// Criteria is the contract's EvaluationCriteria with the defaults filled in.
 type Criteria struct {
 	MinShadowDecisions int64   `json:"min_shadow_decisions"` // 1..1000000, default 50
 	MinOutcomeCoverage float64 `json:"min_outcome_coverage"` // 0..1, default 0.5
 	MaxAbstentionRate  float64 `json:"max_abstention_rate"`  // 0..1, default 0.5
 }
 
-// DefaultCriteria are those of SPEC section 2.
+// DefaultCriteria returns the defaults of the contract.
 func DefaultCriteria() Criteria {
 	return Criteria{MinShadowDecisions: 50, MinOutcomeCoverage: 0.5, MaxAbstentionRate: 0.5}
 }
 
-// Create is what a new evaluation is asked to be.
+// Create describes a new evaluation.
 type Create struct {
 	Name       string
 	ActionKeys []string
@@ -41,7 +41,7 @@ type Create struct {
 	Criteria   Criteria
 }
 
-// View is Evaluation.
+// View is the contract's Evaluation.
 type View struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -62,7 +62,7 @@ type Service struct {
 // New returns a Service.
 func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
 
-// Effective is the status of an evaluation at now: one past its end is closed, however late its timer.
+// Effective returns the status of an evaluation at a time: one past its end is closed, however late its timer.
 func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
 	if e.Status == models.EvaluationOpen && e.EndsAt != nil && !now.Before(*e.EndsAt) {
 		return models.EvaluationClosed
@@ -70,7 +70,7 @@ func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
 	return e.Status
 }
 
-// Create opens an evaluation. Its run is started through the outbox.
+// Create opens an evaluation. Its workflow is started through the outbox.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (View, error) {
 	now := s.clock.Now()
 	starts := now
@@ -113,7 +113,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 	return s.view(row)
 }
 
-// resolve turns action keys into ids and refuses, all at once, keys that are unknown or repeated.
+// resolve returns the ids of action keys. It refuses unknown and repeated keys, all in one error.
 func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string) (models.Strings, error) {
 	found, err := s.store.Actions().IDs(ctx, scope, keys)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string)
 	return out, nil
 }
 
-// Get shows one evaluation.
+// Get returns one evaluation.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
 	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
@@ -174,6 +174,7 @@ func (s *Service) view(e models.Evaluation) (View, error) {
 	}, err
 }
 
+// criteriaOf decodes the stored criteria.
 func criteriaOf(e models.Evaluation) (Criteria, error) {
 	c := DefaultCriteria()
 	if err := json.Unmarshal(e.SuccessCriteria, &c); err != nil {

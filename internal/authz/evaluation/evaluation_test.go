@@ -32,7 +32,7 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-// decide writes a decision at a time, changed as told.
+// decide writes a decision at a time, modified by the options.
 func (b *bundle) decide(at time.Time, change func(a *models.Authorization)) {
 	a := b.Authorization("allow")
 	a.DecidedAt, a.Mode = at, models.ModeShadow
@@ -88,7 +88,7 @@ func TestCreateRefuses(t *testing.T) {
 	require.Equal(t, 0, b.Count("select count(*) from evaluations"))
 }
 
-func TestCreateStartsARun(t *testing.T) {
+func TestCreateStartsAWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, evaluation.Create{EndsAt: at(time.Hour)})
@@ -151,7 +151,7 @@ func TestReportCounts(t *testing.T) {
 	require.Equal(t, "in_progress", r.Result)
 }
 
-func TestReportOfNothing(t *testing.T) {
+func TestReportWithoutDecisions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, evaluation.Create{})
@@ -166,7 +166,7 @@ func TestReportOfNothing(t *testing.T) {
 }
 
 // What was counted at the close stays, whatever is decided or reported afterwards.
-func TestCloseKeepsItsReport(t *testing.T) {
+func TestCloseStoresTheReport(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.decide(now, nil)
@@ -193,7 +193,7 @@ func TestCloseKeepsItsReport(t *testing.T) {
 	require.True(t, problem.Is(err, problem.EvaluationClosed), "%v", err)
 }
 
-func TestTimeClosesAtTheEndAndNotBefore(t *testing.T) {
+func TestCloseByTimeOnlyAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, evaluation.Create{EndsAt: at(time.Hour)})

@@ -17,7 +17,7 @@ import (
 // seeded is how many decisions are written at once.
 const seeded = 20_000
 
-// BenchmarkReport measures a report over COUNTERSIGN_BENCH_DECISIONS decisions (100,000 where it is not set), all in the
+// BenchmarkReport measures a report over COUNTERSIGN_BENCH_DECISIONS decisions (100,000 if unset), all in the
 // window.
 func BenchmarkReport(b *testing.B) {
 	n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_BENCH_DECISIONS"))

@@ -12,10 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Move asks an evaluation to close. It is safe to repeat.
+// Move is a request to close an evaluation. It is safe to repeat.
 type Move struct {
 	ID         string
-	Actor      string // empty for a close by time, which leaves an evaluation open that is not at its end
+	Actor      string // empty for a close by time, which has no effect before the end
 	RequestID  string
 	At         time.Time
 	WorkflowID string
@@ -28,26 +28,29 @@ type Outcome struct {
 	EndsAt *time.Time              `json:"EndsAt"` // nil: open until it is closed
 }
 
-// Run is what the run of an evaluation is started with.
+// WorkflowInput is the input of the workflow of an evaluation.
 type WorkflowInput struct {
 	Evaluation  string
 	Environment string
 	EndsAt      *time.Time
 }
 
-// Run looks an evaluation up by id for the outbox relay; false where nothing is left to run for.
+// WorkflowInput looks up what the workflow of an evaluation starts with, for the outbox relay. It returns false if the evaluation
+// is closed or deleted, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	row, err := s.lookup(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
-	return runOf(row), row.Status == models.EvaluationOpen, err
+	return workflowInput(row), row.Status == models.EvaluationOpen, err
 }
 
-func runOf(row models.Evaluation) WorkflowInput {
+// workflowInput returns what the workflow of an evaluation starts with.
+func workflowInput(row models.Evaluation) WorkflowInput {
 	return WorkflowInput{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
 }
 
+// utc returns an optional time in UTC.
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -56,6 +59,7 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
+// lookup reads an evaluation by id, whatever its environment.
 func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		row, err = q.Evaluations().Lock(ctx, id)
@@ -64,7 +68,7 @@ func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation,
 	return row, err
 }
 
-// PrepareClose is the run of an evaluation that may be closed; closing a closed one is refused.
+// PrepareClose returns the input of the workflow of an evaluation that can be closed; it refuses a closed one.
 func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (WorkflowInput, error) {
 	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
@@ -73,10 +77,10 @@ func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string
 	if Effective(row, s.clock.Now()) == models.EvaluationClosed {
 		return WorkflowInput{}, problem.New(problem.EvaluationClosed, "The evaluation is closed.")
 	}
-	return runOf(row), nil
+	return workflowInput(row), nil
 }
 
-// Close counts what the evaluation came to and closes it.
+// Close counts the decisions, stores the report and closes the evaluation.
 func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 	row, err := s.lookup(ctx, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -100,6 +104,7 @@ func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 	return s.settle(ctx, m, row, counted)
 }
 
+// settle stores the report and closes the evaluation, unless another move closed it first.
 func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, counted measured) (Outcome, error) {
 	report, err := json.Marshal(counted)
 	if err != nil {
@@ -128,6 +133,7 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	return out, err
 }
 
+// actor returns who closed the evaluation: a credential, or the workflow.
 func actor(m Move) string {
 	if m.Actor != "" {
 		return m.Actor
@@ -135,6 +141,7 @@ func actor(m Move) string {
 	return "workflow:" + m.WorkflowID
 }
 
+// outcomeOf returns the Outcome of a closed evaluation from its stored report.
 func outcomeOf(row models.Evaluation) (Outcome, error) {
 	var m measured
 	if err := json.Unmarshal(row.Report, &m); err != nil {

@@ -17,7 +17,7 @@ const (
 	Failed     = "failed"
 )
 
-// Report is EvaluationReport.
+// Report is the contract's EvaluationReport.
 type Report struct {
 	View
 	Metrics Metrics         `json:"metrics"`
@@ -25,7 +25,7 @@ type Report struct {
 	Result  string          `json:"result"`
 }
 
-// Metrics is EvaluationMetrics. docs/evaluations.md defines each figure.
+// Metrics is the contract's EvaluationMetrics. docs/evaluations.md defines each metric.
 type Metrics struct {
 	Decisions          int64             `json:"decisions"`
 	ByDecision         map[string]int64  `json:"by_decision"`
@@ -45,14 +45,14 @@ const note = "Counts and distributions cover every decision of the actions in th
 	"review included; min_shadow_decisions counts mode shadow alone. Rates are shares of all decisions, and " +
 	"false_challenge_proxy a share of the challenge decisions that have an outcome."
 
-// measured is what a closed evaluation keeps of its report.
+// measured is the part of a report that a closed evaluation stores.
 type measured struct {
 	Metrics Metrics         `json:"metrics"`
 	Checks  map[string]bool `json:"checks"`
 	Result  string          `json:"result"`
 }
 
-// Report gives the stored report of a closed evaluation, and counts for one that is open.
+// Report returns the stored report of a closed evaluation, and counts the decisions of an open one.
 func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
 	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
@@ -66,12 +66,13 @@ func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Rep
 	return Report{View: v, Metrics: m.Metrics, Checks: m.Checks, Result: m.Result}, err
 }
 
-// How long the counting may take: while a caller waits for a report, and in the background when the evaluation closes.
+// How long counting may take: while a caller waits for a report, and in the background when the evaluation closes.
 const (
 	readWithin  = 8 * time.Second
 	closeWithin = 110 * time.Second
 )
 
+// measure returns the stored figures of a closed evaluation, and counts those of an open one up to now or its end.
 func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.Time, within time.Duration) (measured, error) {
 	var m measured
 	if row.Status == models.EvaluationClosed {
@@ -96,7 +97,7 @@ func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.T
 	return judge(t, criteria, Effective(row, now)), nil
 }
 
-// judge turns counts into the report: the metrics, one check a criterion and, once closed, the result.
+// judge computes the metrics, one check per criterion and, once the evaluation is closed, the result.
 func judge(t store.Tally, c Criteria, status models.EvaluationStatus) measured {
 	m := Metrics{
 		Decisions:  t.Decisions,
@@ -116,12 +117,13 @@ func judge(t store.Tally, c Criteria, status models.EvaluationStatus) measured {
 	checks := map[string]bool{
 		"min_shadow_decisions": m.ByMode["shadow"] >= c.MinShadowDecisions,
 		"min_outcome_coverage": m.OutcomeCoverage >= c.MinOutcomeCoverage,
-		// Without a decision nothing says that the rate is low enough.
+		// Without decisions there is no rate, and the check fails.
 		"max_abstention_rate": m.AbstentionRate != nil && *m.AbstentionRate <= c.MaxAbstentionRate,
 	}
 	return measured{Metrics: m, Checks: checks, Result: result(checks, status)}
 }
 
+// result returns whether every check passed; an open evaluation is in progress.
 func result(checks map[string]bool, status models.EvaluationStatus) string {
 	if status == models.EvaluationOpen {
 		return InProgress
@@ -134,7 +136,7 @@ func result(checks map[string]bool, status models.EvaluationStatus) string {
 	return Passed
 }
 
-// filled is counts with a zero for each key that has none.
+// filled returns the counts with a zero for each missing key.
 func filled(counts map[string]int64, keys ...string) map[string]int64 {
 	out := make(map[string]int64, len(keys))
 	for _, k := range keys {
@@ -157,7 +159,7 @@ func known(outcomes map[string]int64) int64 {
 	return n
 }
 
-// share is part of whole; nil where there is no whole.
+// share returns part divided by whole; nil if whole is zero.
 func share(part, whole int64) *float64 {
 	if whole == 0 {
 		return nil

@@ -1,6 +1,9 @@
-// Package hold keeps holds: the queue of reviewers and the moves of the state machine, each one conditional UPDATE that
-// names the state it expects. The run that serialises the moves is in package workflows; this package starts nothing and
-// waits for nothing. A reviewer's note is kept as a digest only. Nothing here approves by itself, and time never does.
+// Package hold implements the review of held decisions: the queue of reviewers, the use case of a review (Reviewer), and the
+// moves of the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the
+// moves is in package workflows.
+//
+// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only. A hold is never approved by
+// anything but reviewers; time in particular only expires it.
 package hold
 
 import (
@@ -43,7 +46,7 @@ type Service struct {
 	vault  display.Vault
 }
 
-// Deps are what a Service works with.
+// Deps are the dependencies of a Service.
 type Deps struct {
 	Store  *store.Store
 	Clock  clock.Clock
@@ -57,7 +60,7 @@ func New(d Deps) *Service {
 	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, proofs: d.Proofs, vault: d.Vault}
 }
 
-// Effective is the status of a hold at now: one that is due is expired, however late its timer.
+// Effective returns the status of a hold at a time: a pending hold that is due is expired, however late its timer.
 func Effective(h models.Hold, now time.Time) models.HoldStatus {
 	if h.Status == models.HoldPending && !now.Before(h.DueAt) {
 		return models.HoldExpired
@@ -65,7 +68,7 @@ func Effective(h models.Hold, now time.Time) models.HoldStatus {
 	return h.Status
 }
 
-// Run is what the run of a hold is started with.
+// WorkflowInput is the input of the workflow of a hold.
 type WorkflowInput struct {
 	Authorization string
 	Environment   string
@@ -74,13 +77,14 @@ type WorkflowInput struct {
 	DueAt         time.Time
 }
 
-// Prepared is a review that may go to the run, or the answer one got before.
+// Prepared is a review that is ready for the workflow, or the result of an earlier one: if Receipt or Pending is set, there is
+// nothing left to do.
 type Prepared struct {
 	Workflow   WorkflowInput
 	Request    string // hex digest of the whole request
 	Resolution string
-	Receipt    json.RawMessage // ManualReviewReceipt of a hold that was resolved this way before
-	Pending    *Pending        // this reviewer's approval is counted and more are wanted
+	Receipt    json.RawMessage // ManualReviewReceipt of a hold that is resolved this way already
+	Pending    *Pending        // the approval of this reviewer is counted already, and more are required
 }
 
 // Pending is ReviewPending.
@@ -97,7 +101,8 @@ type Approvals struct {
 	Required int `json:"required"`
 }
 
-// PrepareReview checks that the hold may be reviewed by the caller and keeps what they asked.
+// PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are not_held,
+// review_expired, review_resolved and self_review.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
 	key, err := s.store.Decisions().Requester(ctx, p.Store(), id)
 	if err != nil {
@@ -116,14 +121,14 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
 		return Prepared{}, err
 	}
-	done, again, err := s.counted(ctx, h, p, resolution)
+	done, repeat, err := s.counted(ctx, h, p, resolution)
 	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
-	return s.keep(ctx, p, h, asked{action: key.ActionKey, resolution: resolution, note: note, again: again})
+	return s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
 }
 
-// settled answers a review of a hold that is resolved: with the stored receipt where it was resolved this way.
+// settled returns the stored receipt of a hold that is resolved the same way, and a refusal otherwise.
 func (s *Service) settled(ctx context.Context, h models.Hold, status models.HoldStatus, resolution string) (Prepared, error) {
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
@@ -136,7 +141,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	return Prepared{Receipt: receipt, Resolution: resolution}, err
 }
 
-// refuseSettled is nil for a hold that was resolved just this way.
+// refuseSettled returns the refusal of a hold that is not pending, and nil if it was resolved the same way.
 func refuseSettled(status models.HoldStatus, resolution string) error {
 	switch {
 	case status == models.HoldExpired:
@@ -148,8 +153,8 @@ func refuseSettled(status models.HoldStatus, resolution string) error {
 	}
 }
 
-// counted tells a reviewer who approved before, and is not the last, where the hold stands. It reports true if their repeated
-// approval has to be taken in again: an earlier reviewer has come back to good standing since, so that it settles the hold.
+// counted returns the state of the hold to a reviewer who has approved already. It returns true if the repeated approval must be
+// recorded again: an earlier reviewer has returned to good standing since, so that it now settles the hold.
 func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Principal, resolution string) (*Pending, bool, error) {
 	if h.ApprovalsRequired < 2 || resolution != Approve {
 		return nil, false, nil
@@ -165,7 +170,7 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), false, err
 }
 
-// Waiting is the answer to a review that is taken in while the run has not answered yet.
+// Waiting returns the state of a hold whose workflow has accepted a review and not finished it yet.
 func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution string) (*Pending, error) {
 	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
@@ -175,7 +180,7 @@ func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution
 	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
 }
 
-// PendingAt is the answer to a review that leaves the hold pending.
+// PendingAt returns the response to a review that leaves the hold pending.
 func PendingAt(id, resolution string, given, required int) *Pending {
 	return &Pending{
 		Authorization: id, Resolution: resolution, ReviewStatus: string(models.HoldPending),
@@ -183,21 +188,23 @@ func PendingAt(id, resolution string, given, required int) *Pending {
 	}
 }
 
-// asked is what a reviewer asked for.
-type asked struct {
+// reviewRequest is a review to store for the workflow.
+type reviewRequest struct {
 	action, resolution string
 	note               *string
-	again              bool // the same was asked before and has to be taken in once more
+	repeat             bool // the same review is recorded already and must be recorded again
 }
 
-func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold, in asked) (Prepared, error) {
+// saveRequest stores the review under the digest of the whole request, which is all that the workflow receives of it. The time
+// is part of the digest of a repeated review only: it makes the repetition a request of its own.
+func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h models.Hold, in reviewRequest) (Prepared, error) {
 	var noteDigest *string
 	if in.note != nil {
 		d := canonical.DigestBytes([]byte(*in.note))
 		noteDigest = &d
 	}
 	request := map[string]any{"move": in.resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest}
-	if in.again {
+	if in.repeat {
 		request["at"] = apitime.Time(s.clock.Now())
 	}
 	body, err := canonical.JSON(request)
@@ -209,17 +216,18 @@ func (s *Service) keep(ctx context.Context, p identity.Principal, h models.Hold,
 		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
 	})
-	return Prepared{Workflow: runOf(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
+	return Prepared{Workflow: workflowInput(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }
 
-func runOf(h models.Hold, action string) WorkflowInput {
+// workflowInput returns what the workflow of a hold starts with.
+func workflowInput(h models.Hold, action string) WorkflowInput {
 	return WorkflowInput{
 		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt.UTC(), DueAt: h.DueAt.UTC(),
 	}
 }
 
-// Run is what the run of a hold is started with, looked up by id for the outbox relay; false where nothing is left to run
-// for.
+// WorkflowInput looks up what the workflow of a hold starts with, for the outbox relay. It returns false if the hold is settled
+// or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	var c store.HoldCase
 	err := s.store.Write(ctx, func(q *store.Q) (err error) {
@@ -229,11 +237,11 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
-	return runOf(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
+	return workflowInput(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
 }
 
-// Receipt is the stored ManualReviewReceipt of a hold that was resolved this way; a refusal where it was resolved another
-// way, and unavailable while it is not resolved.
+// Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved
+// differently, and unavailable while the hold is pending.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
 	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
@@ -241,7 +249,7 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution
 	}
 	status := Effective(h, s.clock.Now())
 	if status == models.HoldPending {
-		return nil, problem.NewUnavailable("The hold is not settled yet. Ask again.", nil)
+		return nil, problem.NewUnavailable("The hold is not settled yet. Retry the request.", nil)
 	}
 	p, err := s.settled(ctx, h, status, resolution)
 	return p.Receipt, err

@@ -66,7 +66,7 @@ func (b *bundle) refused(t *testing.T, reviewer, id, resolution string, code pro
 	require.True(t, problem.Is(err, code), "%v", err)
 }
 
-func TestApproveDecidesAgain(t *testing.T) {
+func TestApproveMakesFollowUpDecision(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
@@ -138,7 +138,7 @@ func TestSeveralApprovals(t *testing.T) {
 	require.Equal(t, 2, out.Approvals)
 }
 
-func TestAReviewerMayTakeAnApprovalBack(t *testing.T) {
+func TestReviewerCanRejectAfterApproving(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 2)
@@ -158,7 +158,7 @@ func TestSelfReview(t *testing.T) {
 	_ = b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve)
 }
 
-func TestWhatIsNotHeldCannotBeReviewed(t *testing.T) {
+func TestReviewRefusesAuthorizationsNotHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.Authorization("allow")
@@ -173,7 +173,7 @@ func TestWhatIsNotHeldCannotBeReviewed(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestTimeRemindsOnceAndExpires(t *testing.T) {
+func TestRemindOnceAndExpire(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
@@ -202,7 +202,7 @@ func TestTimeRemindsOnceAndExpires(t *testing.T) {
 }
 
 // However many moves are made at once, without any run to put them in order: one wins.
-func TestMovesAtOnceHaveOneOutcome(t *testing.T) {
+func TestConcurrentMovesHaveOneOutcome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)

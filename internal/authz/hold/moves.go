@@ -16,10 +16,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Move asks for one move of one hold. It is safe to repeat.
+// Move is a request for one move of one hold. Every move is safe to repeat.
 type Move struct {
 	ID         string // the held authorization
-	Request    []byte // digest of the review; empty for what time does
+	Request    []byte // digest of the stored review; empty for a reminder or an expiry
 	At         time.Time
 	WorkflowID string
 }
@@ -35,10 +35,11 @@ type Outcome struct {
 	DueAt         time.Time         `json:"DueAt"`
 }
 
-// Gone is the status of a hold whose rows were erased with its subject.
+// Gone is the status of a hold that was erased with its subject.
 const Gone models.HoldStatus = "gone"
 
-// Review counts a review in and, where it settles the hold, settles it, all in one transaction.
+// Review records a review and settles the hold if the review is decisive, in one transaction. Repeating a move that was made
+// returns its outcome.
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -74,7 +75,7 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
-// review is one review under way, in one transaction with the hold's row locked.
+// review is one review in a transaction that has the row of the hold locked.
 type review struct {
 	q       *store.Q
 	move    Move
@@ -83,6 +84,7 @@ type review struct {
 	decide  followup.Decider
 }
 
+// reject resolves the hold and records the outcome manually_rejected on the authorization.
 func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.resolve(ctx, models.HoldRejected); err != nil {
 		return Outcome{}, err
@@ -94,7 +96,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.put(ctx, receipt); err != nil {
+	if err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.q.Holds().RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
@@ -104,11 +106,10 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	return Outcome{Status: models.HoldRejected}, events.Append(ctx, r.q, e)
 }
 
-// approve counts the approval, with those given before by reviewers still in good standing; the last one required approves the
-// hold and decides again. The world is looked at anew
-// there: the decision may be a denial.
+// approve records the approval and counts it with those of other reviewers in good standing. The last one required resolves the
+// hold and makes the follow-up decision, which may be a denial.
 func (r review) approve(ctx context.Context) (Outcome, error) {
-	if err := r.put(ctx, nil); err != nil {
+	if err := r.save(ctx, nil); err != nil {
 		return Outcome{}, err
 	}
 	given, err := r.q.Holds().Approvals(ctx, r.move.ID, r.move.At)
@@ -139,7 +140,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.put(ctx, receipt); err != nil {
+	if err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.q.Holds().SetFollowUp(ctx, r.move.ID, followUp.ID); err != nil {
@@ -150,15 +151,17 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}, nil
 }
 
+// resolve settles the hold. It is refused if the hold is not pending any more.
 func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 	moved, err := r.q.Holds().Resolve(ctx, r.move.ID, to, r.request.Actor, r.move.At)
 	if err == nil && !moved {
-		return problem.New(problem.ReviewResolved, "The hold was resolved meanwhile.")
+		return problem.New(problem.ReviewResolved, "The hold was resolved by another review.")
 	}
 	return err
 }
 
-func (r review) put(ctx context.Context, receipt []byte) error {
+// save stores the review with the principal that the reviewer belonged to at the time.
+func (r review) save(ctx context.Context, receipt []byte) error {
 	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
 	principal, err := r.q.Principals().Get(ctx, scope, r.request.Actor)
 	if err != nil {
@@ -170,13 +173,14 @@ func (r review) put(ctx context.Context, receipt []byte) error {
 	})
 }
 
+// entry returns the event of the review.
 func (r review) entry(data events.Data) events.Entry {
 	e := entryOf(r.held, data, r.move, r.request.Actor)
 	e.RequestID = r.request.RequestID
 	return e
 }
 
-// Remind tells whoever listens that the hold still waits, once.
+// Remind records the event hold.reminder of a hold that still waits, once per hold.
 func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldReminderData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
@@ -184,7 +188,7 @@ func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) })
 }
 
-// Expire expires a pending hold that is due, and says where the hold stands in any case.
+// Expire expires a pending hold that is due, and returns the state of the hold in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
@@ -192,6 +196,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) })
 }
 
+// byTime makes a move that time causes, with its event.
 func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error)) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -215,6 +220,7 @@ func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) eve
 	return out, err
 }
 
+// outcomeOf returns the state of a hold as an Outcome.
 func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
 	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
 	var err error
@@ -227,6 +233,7 @@ func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Ou
 	return out, err
 }
 
+// remindAt returns when the reminder is due; zero once it was sent.
 func remindAt(h models.Hold) time.Time {
 	if h.RemindedAt != nil {
 		return time.Time{}
@@ -234,6 +241,7 @@ func remindAt(h models.Hold) time.Time {
 	return h.RemindAt.UTC()
 }
 
+// entryOf returns an event about the hold.
 func entryOf(c store.HoldCase, data events.Data, m Move, actor string) events.Entry {
 	return events.Entry{
 		Scope: store.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Data: data, At: m.At,

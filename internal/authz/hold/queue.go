@@ -12,16 +12,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Queued is a hold in the queue, with what the reviewer who looks at it may do.
+// Queued is a hold in the queue of one reviewer.
 type Queued struct {
 	store.QueuedHold
-	// Barred says that this reviewer stands behind the request, and that self-review is barred.
+	// Barred reports that self-review is barred and the request is by a credential of this reviewer.
 	Barred bool
 	// Shown are the details of the request; nil for an action that shows none.
 	Shown []display.Detail
 }
 
-// Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists what is pending.
+// Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists pending holds.
 func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldFilter, page store.Page) ([]Queued, string, error) {
 	f.Now, f.Reviewer = s.clock.Now(), p.Actor()
 	if f.Status == "" {
@@ -35,7 +35,7 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 	if err != nil {
 		return nil, "", err
 	}
-	own, err := s.own(ctx, p, env, rows)
+	own, err := s.ownRequests(ctx, p, env, rows)
 	out := make([]Queued, len(rows))
 	for i, row := range rows {
 		row.SelfReviewBarred = bars(row.SelfReviewBarred, env)
@@ -51,18 +51,18 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 	return out, next, err
 }
 
-// own says of the credentials that asked for holds which bar self-review whether the reviewer stands behind them.
-func (s *Service) own(ctx context.Context, p identity.Principal, env models.Environment, rows []store.QueuedHold) (map[string]bool, error) {
-	var askers []string
+// ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.
+func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env models.Environment, rows []store.QueuedHold) (map[string]bool, error) {
+	var requesters []string
 	for _, row := range rows {
-		if bars(row.SelfReviewBarred, env) && !slices.Contains(askers, row.CredentialID) {
-			askers = append(askers, row.CredentialID)
+		if bars(row.SelfReviewBarred, env) && !slices.Contains(requesters, row.CredentialID) {
+			requesters = append(requesters, row.CredentialID)
 		}
 	}
-	if len(askers) == 0 {
+	if len(requesters) == 0 {
 		return nil, nil
 	}
-	return s.askedBy(ctx, p, askers)
+	return s.ownedBy(ctx, p, requesters)
 }
 
 // Counts summarises the pending holds of an environment.
@@ -78,29 +78,29 @@ func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk st
 	return Counts{HoldCounts: n, AsOf: now}, err
 }
 
-// bars reports whether a hold bars self-review: by its policy, or by its environment as it is set now.
+// bars reports whether self-review of a hold is barred: by its policy, or by the current settings of its environment.
 func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
-// refuseSelfReview refuses a reviewer who stands behind the credential that asked, where that is barred.
-func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, asker string) error {
+// refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred.
+func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) error {
 	env, err := s.store.Environments().Get(ctx, p.Store())
 	if err != nil || !bars(h.SelfReviewBarred, env) {
 		return err
 	}
-	own, err := s.askedBy(ctx, p, []string{asker})
-	if err == nil && own[asker] {
+	own, err := s.ownedBy(ctx, p, []string{requester})
+	if err == nil && own[requester] {
 		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
 	}
 	return err
 }
 
-// askedBy says of each credential whether the caller stands behind it.
-func (s *Service) askedBy(ctx context.Context, p identity.Principal, askers []string) (map[string]bool, error) {
+// ownedBy returns, for each credential, whether it belongs to the same principal as the caller.
+func (s *Service) ownedBy(ctx context.Context, p identity.Principal, requesters []string) (map[string]bool, error) {
 	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
 	if err != nil {
 		return nil, err
 	}
-	behind, err := s.store.Principals().List(ctx, p.Store(), askers)
+	behind, err := s.store.Principals().List(ctx, p.Store(), requesters)
 	out := make(map[string]bool, len(behind))
 	for id, principal := range behind {
 		out[id] = principal == own

@@ -47,7 +47,7 @@ func TestQueue(t *testing.T) {
 	require.Empty(t, got)
 	got, _ = list(store.HoldFilter{OpenedBefore: &first.OpenedAt}, store.Page{})
 	require.Equal(t, both[1:], got)
-	got, _ = list(store.HoldFilter{Subject: "nobody"}, store.Page{})
+	got, _ = list(store.HoldFilter{Subject: "unknown"}, store.Page{})
 	require.Empty(t, got)
 	early := now.Add(time.Hour)
 	got, _ = list(store.HoldFilter{DueBefore: &early}, store.Page{})
@@ -87,8 +87,8 @@ func TestQueueByUrgency(t *testing.T) {
 	require.Equal(t, []string{soon.AuthorizationID, middle.AuthorizationID, late.AuthorizationID}, got)
 }
 
-// The queue tells a reviewer which holds they may not touch.
-func TestQueueTellsWhoMayReview(t *testing.T) {
+// The queue shows a reviewer which holds they may not review.
+func TestQueueShowsWhetherSelfReviewIsBarred(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Hold(life, 1)

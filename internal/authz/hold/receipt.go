@@ -5,21 +5,21 @@ import "encoding/json"
 // rejection is the outcome that a rejected hold records on its authorization.
 const rejection = "manually_rejected"
 
-// approvedReceipt is ReviewApprovedReceipt.
+// approvedReceipt is the contract's ReviewApprovedReceipt. It is stored without the proof of its decision.
 type approvedReceipt struct {
 	Authorization string          `json:"authorization"`
 	Resolution    string          `json:"resolution"`
 	Decision      json.RawMessage `json:"decision"`
 }
 
-// rejectedReceipt is ReviewRejectedReceipt.
+// rejectedReceipt is the contract's ReviewRejectedReceipt.
 type rejectedReceipt struct {
 	Authorization string         `json:"authorization"`
 	Resolution    string         `json:"resolution"`
 	Outcome       outcomeReceipt `json:"outcome"`
 }
 
-// outcomeReceipt is OutcomeReceipt.
+// outcomeReceipt is the contract's OutcomeReceipt.
 type outcomeReceipt struct {
 	Authorization string `json:"authorization"`
 	Outcome       string `json:"outcome"`

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// checkStanding checks what no policy can waive.
+// checkStanding checks the two requirements that no policy can waive.
 func (e *evaluation) checkStanding() {
 	e.add(requirement{
 		name: reqSubject, wanted: "active", found: pick(e.in.SubjectRevoked, "revoked", "active"),
@@ -21,7 +21,7 @@ func (e *evaluation) checkStanding() {
 	})
 }
 
-// checkEvidence checks sufficiency, coverage and freshness, where the requirements rely on evidence at all.
+// checkEvidence checks sufficiency, coverage and freshness, if the requirements rely on evidence at all.
 func (e *evaluation) checkEvidence() {
 	r, a := e.in.Requirements, e.in.Assurance
 	if !r.ReliesOnEvidence() {
@@ -41,6 +41,7 @@ func (e *evaluation) checkEvidence() {
 	e.add(e.freshness())
 }
 
+// checkClaims checks the claim minimums in the order of their names, so that explanations are reproducible.
 func (e *evaluation) checkClaims() {
 	r := e.in.Requirements
 	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
@@ -48,6 +49,7 @@ func (e *evaluation) checkClaims() {
 	}
 }
 
+// claim checks one claim minimum.
 func (e *evaluation) claim(name string, minimum Status) requirement {
 	rule := claimRules[name]
 	found := e.status(name, minimum, rule)
@@ -57,7 +59,7 @@ func (e *evaluation) claim(name string, minimum Status) requirement {
 	}
 	e.behaviour = e.behaviour || out.met && rule.compensable && trusted(found) && e.in.Requirements.fresh(e.age(name))
 	switch {
-	case len(rule.order) == 0: // unknown or unsupported: no evidence could ever meet it
+	case len(rule.order) == 0: // unknown or unsupported: no evidence can meet it
 		out.codes = []string{reason.ClaimNotMet}
 	case found == StatusInsufficient:
 		out.effect = e.in.Requirements.whenInsufficient()
@@ -71,8 +73,8 @@ func (e *evaluation) claim(name string, minimum Status) requirement {
 	return out
 }
 
-// status is the claim's status in the profile; a claim the profile does not make counts as insufficient evidence. Of a
-// claim made twice, which no assessor does, the one that fails the minimum counts.
+// status returns the claim's status in the profile; a claim that is missing counts as insufficient evidence. Of a duplicate
+// claim, which no assessor makes, the one that fails the minimum counts.
 func (e *evaluation) status(name string, minimum Status, rule claimRule) Status {
 	found := StatusInsufficient
 	for _, c := range e.in.Assurance.Claims {
@@ -87,7 +89,7 @@ func (e *evaluation) status(name string, minimum Status, rule claimRule) Status 
 	return found
 }
 
-// checkApproval asks for the subject's approval of this very action, which only a completed challenge gives.
+// checkApproval requires the subject's approval of this action, which only a completed challenge gives.
 func (e *evaluation) checkApproval() {
 	if !e.in.Requirements.ExplicitApprovalRequired {
 		return
@@ -101,8 +103,8 @@ func (e *evaluation) checkApproval() {
 	})
 }
 
-// checkChallenge turns a challenge that cannot be given into a hold. It runs whenever one is due, also beside a
-// stricter effect, so that which codes deny_on sees never depends on another requirement.
+// checkChallenge turns an impossible challenge into a hold. It runs whenever a challenge is due, even if another requirement has
+// a stricter effect, so that the codes that deny_on matches never depend on other requirements.
 func (e *evaluation) checkChallenge() {
 	due := slices.ContainsFunc(e.results, func(r RequirementResult) bool { return r.Effect == Challenge })
 	if !due {
@@ -142,7 +144,7 @@ func (e *evaluation) insertLists(at int) {
 	e.codes = append(append(e.codes, holdCodes), tailCodes...)
 }
 
-// presentCodes gathers the codes deny_on and hold_on look at.
+// presentCodes returns the codes that deny_on and hold_on match.
 func (e *evaluation) presentCodes(failed [][]string) []string {
 	present := slices.Clone(e.in.Assurance.ReasonCodes)
 	for _, c := range e.in.Assurance.Claims {
@@ -157,6 +159,7 @@ func (e *evaluation) presentCodes(failed [][]string) []string {
 	return present
 }
 
+// listRequirement is the check of deny_on or hold_on.
 func listRequirement(name string, effect Effect, code string, listed, matches []string) requirement {
 	wanted := "no code listed"
 	if len(listed) > 0 {

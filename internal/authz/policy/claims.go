@@ -10,7 +10,7 @@ import (
 // Status is the status of a claim.
 type Status string
 
-// The statuses of SPEC.md. Which of them a claim can have, and in which order, is claimRules.
+// The statuses of the contract. claimRules defines which of them a claim can have, and their order.
 const (
 	Confirmed          Status = "confirmed"
 	Likely             Status = "likely"
@@ -33,14 +33,15 @@ const (
 	AgentMandate       = "agent_mandate"   // unsupported
 )
 
-// claimRule is what the engine knows about one claim.
+// claimRule defines how one claim is checked.
 type claimRule struct {
-	order       []Status // best first; a status meets a minimum when it stands at or before it
-	compensable bool     // whether challenge_compensates can name it: a person can vouch for it by a challenge
+	order       []Status // best first; a status meets a minimum at or after its own position
+	compensable bool     // challenge_compensates can list it: the user can confirm it by a challenge
 	code        reason.Code
-	stale       reason.Code // its evidence is older than freshness_max_ms, or there is none
+	stale       reason.Code // code if its evidence is older than freshness_max_ms, or missing
 }
 
+// claimRules has one entry per claim; docs and GET /api/v1/meta list them.
 var claimRules = map[string]claimRule{
 	OperatorContinuity: {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.OperatorContinuityNotMet, reason.OperatorContinuityTooOld},
 	HumanPresence:      {[]Status{Confirmed, Likely, Uncertain, NotConfirmed}, true, reason.HumanPresenceNotMet, reason.HumanPresenceTooOld},
@@ -53,15 +54,15 @@ var claimRules = map[string]claimRule{
 // ClaimNames returns the names of all claims, sorted, for GET /api/v1/meta.
 func ClaimNames() []string { return slices.Sorted(maps.Keys(claimRules)) }
 
-// MinimumStatuses returns the statuses that may be asked of a claim as a minimum, best first; none for a claim that is
-// unknown or unsupported.
+// MinimumStatuses returns the statuses that a policy may require of a claim, best first; none for a claim that is unknown or
+// unsupported.
 func MinimumStatuses(claim string) []Status { return slices.Clone(claimRules[claim].order) }
 
-// trusted reports whether a status of a claim about the person speaks for the person.
+// trusted reports whether a status of a claim about the user supports the user.
 func trusted(s Status) bool { return s == Confirmed || s == Likely }
 
-// meets reports whether found satisfies the minimum wanted. A status outside the claim's order meets nothing, and a
-// minimum outside it is met by nothing.
+// meets reports whether the status found satisfies the minimum wanted. A status outside the claim's order meets nothing, and
+// nothing meets a minimum outside it.
 func (r claimRule) meets(found, wanted Status) bool {
 	f, w := slices.Index(r.order, found), slices.Index(r.order, wanted)
 	return f >= 0 && w >= 0 && f <= w

@@ -6,7 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
-// Contract is the frozen content of a policy version: everything that decides who may get what for an action.
+// Contract is the immutable content of a policy version: everything that determines the decisions about an action.
 type Contract struct {
 	Requirements     Requirements   `json:"requirements"` // resolved
 	ContextSchema    map[string]any `json:"context_schema"`
@@ -15,8 +15,8 @@ type Contract struct {
 	ProofTTLSeconds  int            `json:"proof_ttl_seconds"` // 30..900
 }
 
-// ContentHash returns the content_hash of the contract: the digest of its five fields in canonical JSON, just as the
-// policy version is returned, so that a relying party can recompute it. Requirements must be resolved; a nil map or
+// ContentHash returns the content_hash of the contract: the digest of its five fields in canonical JSON, exactly as
+// the API returns the policy version, so that a relying party can recompute it. Requirements must be resolved; a nil map or
 // list is hashed as the empty one. It fails on a context_schema that has no canonical form.
 func (c Contract) ContentHash() (string, error) {
 	if c.ContextSchema == nil {

@@ -10,8 +10,8 @@ import (
 type Assurance struct {
 	Claims               []Claim
 	Coverage             Coverage
-	FreshnessMS          *int64 // age of the newest evidence, milliseconds; nil where there is none
-	InsufficientEvidence bool   // the assessor's own word that it had too little to go by
+	FreshnessMS          *int64 // age of the newest evidence, milliseconds; nil if there is none
+	InsufficientEvidence bool   // the assessor reports too little evidence
 	ReasonCodes          []string
 }
 
@@ -21,7 +21,7 @@ type Claim struct {
 	Name        string
 	Status      Status
 	Coverage    Coverage
-	FreshnessMS *int64 // age of the newest evidence that can carry this claim, milliseconds; nil where there is none
+	FreshnessMS *int64 // age of the newest evidence that supports this claim, milliseconds; nil if there is none
 	ReasonCodes []string
 }
 
@@ -29,23 +29,23 @@ type Claim struct {
 type Input struct {
 	Requirements       Requirements // resolved or not
 	Environment        EnvironmentKind
-	Mode               Mode // words the answer; shadow decides the same way
+	Mode               Mode // used in texts only: every mode decides the same way
 	Assurance          Assurance
 	SubjectRevoked     bool
 	ActionArchived     bool
-	UsableMethods      []Method // what the subject could complete a challenge with now: passkey only with one registered
-	ChallengesUsed     int      // challenges opened in the chain of parents, whatever became of them
-	ChallengeCompleted Method   // method of a challenge completed in the chain of parents; "" where there is none
+	UsableMethods      []Method // methods that the subject could use now: passkey only if one is registered
+	ChallengesUsed     int      // challenges opened in the chain of parents, whatever their outcome
+	ChallengeCompleted Method   // method of a challenge completed in the chain of parents; "" if there is none
 	HoldApproved       bool     // a reviewer approved a hold in the chain of parents
 }
 
-// RequirementResult says how one requirement fared. The strictest Effect over all results is the decision.
+// RequirementResult is the result of one requirement. The strictest Effect of all results is the decision.
 type RequirementResult struct {
 	Requirement   string `json:"requirement"` // such as "coverage", "claims.human_presence", "deny_on"
 	Wanted        string `json:"wanted"`
 	Found         string `json:"found"`
-	Passed        bool   `json:"passed"`                   // met, or made good by what CompensatedBy names
-	Effect        Effect `json:"effect"`                   // what this requirement leads to: allow where it passed
+	Passed        bool   `json:"passed"`                   // met, or compensated by CompensatedBy
+	Effect        Effect `json:"effect"`                   // allow if it passed
 	CompensatedBy string `json:"compensated_by,omitempty"` // "passkey", "sandbox_confirm" or "hold_approved"
 }
 
@@ -55,15 +55,15 @@ type HumanReadable struct {
 	Detail string `json:"detail"`
 }
 
-// Decision is the answer, with the reasons for it.
+// Decision is the effect, with the reasons for it.
 type Decision struct {
 	Effect        Effect
 	ReasonCodes   []string // in order of precedence, without repetition, never empty
-	Methods       []Method // what a challenge may be completed with; nil unless Effect is Challenge
+	Methods       []Method // methods that can complete the challenge; nil unless Effect is Challenge
 	Explanation   []RequirementResult
 	HumanReadable HumanReadable
-	// ByEvidence says that fresh evidence itself met a minimum on a claim about the person, and showed no program and no
-	// replay: where it did not, the decision rests on something else, whatever evidence there was.
+	// ByEvidence reports that fresh evidence itself met a minimum on a claim about the user, and showed neither automation nor
+	// replay. Otherwise the decision is based on something else, whatever evidence there was.
 	ByEvidence bool
 }
 
@@ -85,23 +85,23 @@ const (
 // Decide applies the requirements to the facts.
 //
 // Every requirement is checked, in the order deny_on, hold_on, insufficient evidence, coverage, freshness, claim
-// minimums, explicit approval, and each failed one has an effect; the strictest wins. Too little evidence, coverage
-// below the minimum and stale evidence have the effect that insufficient_evidence names. A claim below its minimum asks
-// for a challenge where a person could vouch for it, and holds otherwise (automation, replay and operator change).
+// minimums, explicit approval. Each failed one has an effect, and the strictest effect wins. Insufficient evidence, coverage
+// below the minimum and stale evidence have the effect that insufficient_evidence names. A claim below its minimum leads to a
+// challenge if the user can confirm it by one, and to a hold otherwise (automation, replay and operator change).
 //
-// A completed challenge makes good what challenge_compensates lists, whatever its effect (insufficient evidence goes by
-// "coverage"), and explicit approval. An approved hold makes good all else but what denies; staleness it makes good
-// even then, because waiting for a reviewer is what made the evidence stale. deny_on and hold_on see the codes of the
-// profile, its claims and the requirements still failed; nothing makes a deny_on match good.
+// A completed challenge compensates the failed requirements that challenge_compensates lists, whatever their effect
+// (insufficient evidence is listed as "coverage"), and explicit approval. An approved hold compensates every other failed
+// requirement that does not deny. It compensates stale evidence even if that denies, because waiting for the reviewer made the
+// evidence stale. deny_on and hold_on match the codes of the profile, of its claims and of the requirements that still fail;
+// nothing compensates a deny_on match.
 //
-// A challenge that is due but cannot be given, for want of a usable method or because max_challenges is used up, is a
-// hold.
+// A challenge that is due but impossible, because no method is usable or max_challenges is reached, becomes a hold.
 func Decide(in Input) Decision {
 	in.Requirements = in.Requirements.Resolve(in.Environment)
 	e := &evaluation{in: in, permitted: in.Requirements.methods(in.Environment)}
 
 	e.checkStanding()
-	lists := len(e.results) // deny_on and hold_on stand here once the codes they look at are known
+	lists := len(e.results) // position of deny_on and hold_on, which need the codes of the later checks
 	e.checkEvidence()
 	e.checkClaims()
 	e.checkApproval()
@@ -110,28 +110,29 @@ func Decide(in Input) Decision {
 	return e.decision()
 }
 
-// evaluation collects results while Decide walks the requirements.
+// evaluation collects results while Decide checks the requirements.
 type evaluation struct {
 	in        Input
 	permitted []Method // methods the policy permits in this environment
 	results   []RequirementResult
 	codes     [][]string // codes[i] belongs to results[i]
 	usable    []Method   // permitted and usable; set when a challenge is due
-	challenge bool       // a completed challenge made something good
-	behaviour bool       // evidence met a minimum on a claim about the person
+	challenge bool       // a completed challenge compensated something
+	behaviour bool       // evidence met a minimum on a claim about the user
 }
 
-// requirement is a check before its effect is settled.
+// requirement is a check before compensation.
 type requirement struct {
 	name          string
 	wanted, found string
 	met           bool
 	effect        Effect
 	codes         []string
-	compensation  string // what challenge_compensates must list for a challenge to make it good; "" for never
-	survivesHold  bool   // an approved hold makes it good even where it denies
+	compensation  string // the name by which challenge_compensates lists it; "" if a challenge cannot compensate it
+	survivesHold  bool   // an approved hold compensates it even if it denies
 }
 
+// add applies compensation to a check and appends its result.
 func (e *evaluation) add(r requirement) {
 	result := RequirementResult{Requirement: r.name, Wanted: r.wanted, Found: r.found, Passed: true, Effect: Allow}
 	var codes []string
@@ -149,16 +150,17 @@ func (e *evaluation) add(r requirement) {
 	e.codes = append(e.codes, codes)
 }
 
-// completed reports whether a challenge was completed by a method this policy and environment permit.
+// completed reports whether a challenge was completed with a method that the policy permits in this environment.
 func (e *evaluation) completed() bool {
 	return slices.Contains(e.permitted, e.in.ChallengeCompleted)
 }
 
+// compensated reports whether a completed challenge compensates the requirement of this name.
 func (e *evaluation) compensated(name string) bool {
 	return name != "" && e.completed() && slices.Contains(e.in.Requirements.ChallengeCompensates, name)
 }
 
-// worst is the strictest effect among the results so far.
+// worst returns the strictest effect among the results so far.
 func (e *evaluation) worst() Effect {
 	worst := Allow
 	for _, r := range e.results {
@@ -169,13 +171,14 @@ func (e *evaluation) worst() Effect {
 	return worst
 }
 
-// forged reports whether the evidence shows a program or a replay, whether or not the requirements ask for that claim.
+// forged reports whether the evidence shows automation or replay, whether or not the requirements include those claims.
 func (e *evaluation) forged() bool {
 	return slices.ContainsFunc(e.in.Assurance.Claims, func(c Claim) bool {
 		return (c.Name == Automation || c.Name == EvidenceReplay) && c.Status == Detected
 	})
 }
 
+// decision returns the strictest effect with the codes in order of precedence.
 func (e *evaluation) decision() Decision {
 	d := Decision{Effect: e.worst(), Explanation: e.results, ByEvidence: e.behaviour && !e.forged()}
 	for _, codes := range e.codes {
@@ -199,6 +202,7 @@ func (e *evaluation) decision() Decision {
 	return d
 }
 
+// appendNew appends a code unless the list has it.
 func appendNew(codes []string, code string) []string {
 	if slices.Contains(codes, code) {
 		return codes

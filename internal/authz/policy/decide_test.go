@@ -204,7 +204,7 @@ func TestDecidePrecedence(t *testing.T) {
 			policy.Challenge, []string{reason.ExplicitApprovalRequired},
 		},
 		{
-			"explicit approval holds where no method is usable",
+			"explicit approval holds if no method is usable",
 			func(in *policy.Input) {
 				in.Requirements.ExplicitApprovalRequired = true
 				in.UsableMethods = nil
@@ -378,7 +378,7 @@ func TestDecideExplanation(t *testing.T) {
 
 // A challenge that made the claim good, coverage alone, and evidence that is too old or shows a program or a replay are no
 // behaviour of the person.
-func TestWhatEvidenceMetIsSaid(t *testing.T) {
+func TestDecideByEvidence(t *testing.T) {
 	t.Parallel()
 	asks := func(claim string, minimum policy.Status) policy.Requirements {
 		return policy.Requirements{CoverageMin: policy.CoverageNone, Claims: map[string]policy.Status{claim: minimum}}
@@ -396,7 +396,7 @@ func TestWhatEvidenceMetIsSaid(t *testing.T) {
 		"no replay was asked for, and none was found": {func(in *policy.Input) {
 			in.Requirements = asks(policy.EvidenceReplay, policy.NotDetected)
 		}, false},
-		"the minimum lets anybody pass": {func(in *policy.Input) {
+		"the minimum excludes no one": {func(in *policy.Input) {
 			in.Requirements = asks(policy.OperatorContinuity, policy.NotConfirmed)
 			setClaim(in, policy.OperatorContinuity, policy.NotConfirmed)
 		}, false},

@@ -9,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// freshness holds freshness_max_ms against each claim the requirements set a minimum for, the oldest deciding: what else
-// happened in the session says nothing of how old the evidence of a claim is. Where no claim is asked for, it is held
-// against the newest evidence of any kind.
+// freshness compares freshness_max_ms with each claim for which the requirements set a minimum; the oldest decides. Other activity
+// in the session does not make the evidence of a claim any newer. If no claim is required, it is compared with the newest
+// evidence of any kind.
 func (e *evaluation) freshness() requirement {
 	r := e.in.Requirements
 	out := requirement{
@@ -21,7 +21,7 @@ func (e *evaluation) freshness() requirement {
 	oldest, tooOld := "", []string(nil)
 	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
 		if len(claimRules[name].order) == 0 {
-			continue // no evidence could ever meet it
+			continue // no evidence can meet it
 		}
 		ms := e.age(name)
 		if oldest == "" || older(ms, e.age(oldest)) {
@@ -45,11 +45,11 @@ func (e *evaluation) freshness() requirement {
 	return out
 }
 
-// fresh reports whether evidence of an age is new enough: exactly as old as allowed is, and no evidence is not.
+// fresh reports whether evidence of this age is new enough. The maximum itself is, and missing evidence is not.
 func (r Requirements) fresh(ms *int64) bool { return ms != nil && *ms <= r.FreshnessMaxMS }
 
-// age is the age of a claim's evidence, nil where there is none. Of a claim made twice, which no assessor does, the older
-// counts.
+// age returns the age of a claim's evidence in milliseconds, nil if there is none. Of a duplicate claim, which no assessor makes,
+// the older counts.
 func (e *evaluation) age(name string) *int64 {
 	var found *int64
 	made := false
@@ -61,6 +61,7 @@ func (e *evaluation) age(name string) *int64 {
 	return found
 }
 
+// older compares two ages; missing evidence is the oldest.
 func older(a, b *int64) bool {
 	ms := func(v *int64) int64 {
 		if v == nil {
@@ -71,6 +72,7 @@ func older(a, b *int64) bool {
 	return ms(a) > ms(b)
 }
 
+// age formats an age for an explanation.
 func age(ms *int64) string {
 	if ms == nil {
 		return "no evidence"

@@ -11,7 +11,7 @@ import (
 
 // freshness_max_ms is held against each claim with a minimum, whatever else came in meanwhile; the explanation and the codes
 // name the claims that were too old.
-func TestFreshnessIsHeldAgainstTheClaimsAskedFor(t *testing.T) {
+func TestFreshnessComparesRequiredClaims(t *testing.T) {
 	t.Parallel()
 	const limit = 60_000
 	both := map[string]policy.Status{policy.OperatorContinuity: policy.Likely, policy.HumanPresence: policy.Likely}
@@ -42,7 +42,7 @@ func TestFreshnessIsHeldAgainstTheClaimsAskedFor(t *testing.T) {
 			map[string]policy.Status{policy.HumanPresence: policy.Likely}, ms(0), nil, ms(1), policy.Allow, "human_presence: 1 ms",
 			[]string{reason.RequirementsMet},
 		},
-		"the profile's age counts where no claim is asked for": {
+		"the profile's age counts if no claim is required": {
 			nil, ms(limit), nil, nil, policy.Allow, "60000 ms", []string{reason.RequirementsMet},
 		},
 		"and fails by itself there": {
@@ -70,7 +70,7 @@ func TestFreshnessIsHeldAgainstTheClaimsAskedFor(t *testing.T) {
 }
 
 // A policy can hold or deny by the claim that is too old.
-func TestListsCanNameTheClaimThatIsTooOld(t *testing.T) {
+func TestListsMatchStaleClaimCodes(t *testing.T) {
 	t.Parallel()
 	in := good()
 	in.Requirements.DenyOn = []string{reason.OperatorContinuityTooOld}

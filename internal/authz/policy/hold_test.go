@@ -31,7 +31,7 @@ func TestDecideApprovedHold(t *testing.T) {
 			in.Requirements.InsufficientEvidence = policy.Deny
 			in.Assurance.InsufficientEvidence = true
 		}, policy.Deny, []string{reason.InsufficientEvidence}},
-		{"staleness, even where it denies: the wait made the evidence stale", func(in *policy.Input) {
+		{"stale evidence, even if it denies: the wait made it stale", func(in *policy.Input) {
 			in.Requirements.InsufficientEvidence = policy.Deny
 			setAge(in, ms(24*3600*1000))
 		}, policy.Allow, []string{reason.HoldApproved}},

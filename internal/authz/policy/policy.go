@@ -1,12 +1,12 @@
-// Package policy decides. Decide maps a policy version's requirements and what is known about a subject to allow,
-// challenge, hold or deny, with a reason for each requirement.
+// Package policy decides: it maps the requirements of a policy version and the facts about a subject to allow, challenge, hold
+// or deny, with a reason for each requirement.
 //
-// The package is pure and total: no clock, no randomness, no I/O, no panic, and always one of the four effects. It may
-// not import the store, the scorer or anything of the API; whoever calls it gathers the facts first and keeps the
-// answer afterwards, so that any stored decision can be decided again from its record.
+// The package is pure and total: no clock, no randomness, no I/O, no panic, and always one of the four effects. It may not
+// import the store, the scorer or the API. The caller gathers the facts before and stores the decision after, so that every
+// stored decision can be decided again from its record.
 package policy
 
-// EnvironmentKind says whether an environment is for trying things out or for real.
+// EnvironmentKind is the kind of an environment: sandbox for tests, live for production.
 type EnvironmentKind string
 
 // The kinds of environment.
@@ -15,7 +15,7 @@ const (
 	Live    EnvironmentKind = "live"
 )
 
-// Mode is an action's mode. It decides what follows from a decision, never the decision itself.
+// Mode is an action's mode. It determines the consequences of a decision, never the decision itself.
 type Mode string
 
 // The modes of an action.
@@ -36,7 +36,7 @@ const (
 	Deny      Effect = "deny"
 )
 
-// Severity orders effects: 0 allow, 1 challenge, 2 hold, 3 deny. What is no effect counts as deny, to fail closed.
+// Severity orders effects: 0 allow, 1 challenge, 2 hold, 3 deny. An unknown effect counts as deny, to fail closed.
 func (e Effect) Severity() int {
 	switch e {
 	case Allow:
@@ -50,7 +50,7 @@ func (e Effect) Severity() int {
 	}
 }
 
-// Coverage says how much of what could be observed was observed.
+// Coverage is how much of the observable behaviour was observed.
 type Coverage string
 
 // The degrees of coverage, from least to most.
@@ -61,7 +61,7 @@ const (
 	CoverageSufficient Coverage = "sufficient"
 )
 
-// Rank orders coverage from 0 (none) to 3 (sufficient); what is no coverage ranks -1.
+// Rank orders coverage from 0 (none) to 3 (sufficient); an unknown value ranks -1.
 func (c Coverage) Rank() int {
 	switch c {
 	case CoverageNone:
@@ -86,7 +86,7 @@ const (
 	SandboxConfirm Method = "sandbox_confirm"
 )
 
-// Names that challenge_compensates may list besides the two claims a person can vouch for.
+// Names that challenge_compensates may list besides the two claims that a user can confirm by a challenge.
 const (
 	CompensatesCoverage  = "coverage"
 	CompensatesFreshness = "freshness"

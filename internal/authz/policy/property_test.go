@@ -243,7 +243,7 @@ func TestPropertyCompensationAffectsOnlyWhatItNames(t *testing.T) {
 	})
 }
 
-func TestPropertyInputIsLeftAlone(t *testing.T) {
+func TestPropertyInputIsNotModified(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := genInput(t)

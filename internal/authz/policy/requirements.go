@@ -2,14 +2,14 @@ package policy
 
 import "slices"
 
-// Defaults of PolicyRequirements (SPEC.md section 2).
+// Defaults of PolicyRequirements in the contract.
 const (
 	DefaultCoverageMin          = CoveragePartial
 	DefaultFreshnessMaxMS int64 = 60_000
 	DefaultMaxChallenges        = 2
 )
 
-// SelfReview says whether the credential that asked may review its own hold.
+// SelfReview determines whether the requesting credential may review its own hold.
 type SelfReview string
 
 // The values of self_review. Omitted means allowed.
@@ -18,9 +18,9 @@ const (
 	SelfReviewBarred  SelfReview = "barred"
 )
 
-// Requirements is PolicyRequirements. Its zero value, and the zero value of each field, means "omitted": no field has a
-// zero that the contract lets a caller ask for (explicit_approval_required is false by default). A list that is nil was
-// omitted, one that is empty was given as []. Resolve fills in the defaults.
+// Requirements is PolicyRequirements. Its zero value, and the zero value of each field, means "omitted": the
+// contract permits no zero value in any field (explicit_approval_required is false by default). A nil list was omitted, an
+// empty one was given as []. Resolve fills in the defaults.
 type Requirements struct {
 	Claims                   map[string]Status `json:"claims,omitzero"`                // minimum status per claim
 	CoverageMin              Coverage          `json:"coverage_min,omitzero"`          // default partial
@@ -33,7 +33,7 @@ type Requirements struct {
 	DenyOn                   []string          `json:"deny_on,omitzero"`               // reason codes that force deny
 	HoldOn                   []string          `json:"hold_on,omitzero"`               // reason codes that force hold
 
-	// Extensions of the contract. Resolve leaves them as they are: what was omitted stays out of the content hash.
+	// Extensions of the contract. Resolve does not fill them in, so that omitted ones stay out of the content hash.
 	ApprovalsRequired int        `json:"approvals_required,omitzero"` // distinct reviewers who must approve a hold, 1..5, default 1
 	SelfReview        SelfReview `json:"self_review,omitzero"`        // default allowed
 }
@@ -71,22 +71,21 @@ func (r Requirements) Resolve(kind EnvironmentKind) Requirements {
 	return r
 }
 
-// ReliesOnEvidence reports whether the requirements ask anything of the evidence. With coverage_min none and no claim
-// minimum they do not, and then neither coverage nor freshness nor insufficiency can fail them.
+// ReliesOnEvidence reports whether the requirements depend on evidence. With coverage_min none and no claim minimum they do not,
+// and neither coverage nor freshness nor sufficiency is checked.
 func (r Requirements) ReliesOnEvidence() bool {
 	return r.CoverageMin != CoverageNone || len(r.Claims) > 0
 }
 
-// Approvals is how many distinct reviewers must approve a hold.
+// Approvals returns how many distinct reviewers must approve a hold.
 func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, 1) }
 
-// BarsSelfReview reports whether the credential that asked may not review its own hold. What the contract does not know
-// bars.
+// BarsSelfReview reports whether the requesting credential must not review its own hold. An unknown value bars, to fail closed.
 func (r Requirements) BarsSelfReview() bool {
 	return r.SelfReview != "" && r.SelfReview != SelfReviewAllowed
 }
 
-// whenInsufficient is the effect of too little evidence. What the contract does not know, or would let pass, denies.
+// whenInsufficient returns the effect of insufficient evidence. An unknown value, or allow, denies, to fail closed.
 func (r Requirements) whenInsufficient() Effect {
 	if r.InsufficientEvidence == Challenge || r.InsufficientEvidence == Hold {
 		return r.InsufficientEvidence
@@ -107,6 +106,7 @@ func (r Requirements) methods(kind EnvironmentKind) []Method {
 	return out
 }
 
+// defaultMethods returns the default of challenge_methods.
 func defaultMethods(kind EnvironmentKind) []Method {
 	if kind == Sandbox {
 		return []Method{Passkey, SandboxConfirm}

@@ -211,7 +211,7 @@ func TestEveryCodeIsCatalogued(t *testing.T) {
 
 // A person can vouch for being themselves, not for a program, a replay, a change of operator or a mandate; not even where a
 // policy that came past the contract says so.
-func TestAChallengeVouchesForThePersonOnly(t *testing.T) {
+func TestChallengeCompensatesClaimsAboutTheUserOnly(t *testing.T) {
 	t.Parallel()
 	for _, name := range policy.ClaimNames() {
 		least, found := policy.Confirmed, policy.NotConfirmed
@@ -228,7 +228,7 @@ func TestAChallengeVouchesForThePersonOnly(t *testing.T) {
 	}
 }
 
-func TestOfAClaimMadeTwiceTheWorseCounts(t *testing.T) {
+func TestDuplicateClaimCountsByTheWorse(t *testing.T) {
 	t.Parallel()
 	for _, statuses := range [][]policy.Status{{policy.Confirmed, policy.NotConfirmed}, {policy.NotConfirmed, policy.Confirmed}} {
 		in := good()

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// Violation is one rule that requirements break, in the parts of a 422 detail item. Loc is relative to the
+// Violation is one broken rule, in the parts of an item of a 422 response. Loc is relative to the
 // requirements object, such as ["claims", "operator_continuity"] or ["deny_on", 0].
 type Violation struct {
 	Loc  []any
@@ -39,21 +39,23 @@ func Validate(r Requirements, kind EnvironmentKind) []Violation {
 	return append(out, checkCodes("hold_on", r.HoldOn)...)
 }
 
+// checkMinimum checks one claim minimum against the claim's rule.
 func checkMinimum(claim string, minimum Status) (v Violation, bad bool) {
 	loc := []any{"claims", claim}
 	rule, known := claimRules[claim]
 	switch {
 	case !known:
-		return Violation{loc, "no such claim; one of " + strings.Join(ClaimNames(), ", "), "unknown_claim"}, true
+		return Violation{loc, "unknown claim; use one of " + strings.Join(ClaimNames(), ", "), "unknown_claim"}, true
 	case len(rule.order) == 0:
 		return Violation{loc, "this claim is unsupported, so no minimum can be set on it", "unsupported_claim"}, true
 	case !slices.Contains(rule.order, minimum):
-		return Violation{loc, fmt.Sprintf("%q cannot be the minimum of this claim; one of %s", minimum, join(rule.order)), "status_not_reachable"}, true
+		return Violation{loc, fmt.Sprintf("%q cannot be the minimum of this claim; use one of %s", minimum, join(rule.order)), "status_not_reachable"}, true
 	default:
 		return Violation{}, false
 	}
 }
 
+// checkCodes checks the codes of a list against the catalogue.
 func checkCodes(field string, codes []string) []Violation {
 	var out []Violation
 	for i, code := range codes {

@@ -1,6 +1,6 @@
-// Package activation keeps which background models are in force. The binary embeds one a modality; a deployment may put
-// others in force, which are rows that every replica loads at its start and again when it is told. The package compares
-// and measures nothing: it stores what was measured before an activation, and refuses one without.
+// Package population activates background models, which describe how the population behaves. The binary embeds one model per
+// modality. A deployment may activate others; every replica loads them from the database at its start and on every change. The
+// package measures nothing: it stores the comparison that was measured before an activation, and refuses an activation without.
 package population
 
 import (
@@ -23,8 +23,8 @@ import (
 
 // Errors of Activate.
 var (
-	ErrVersionTaken = errors.New("activation: another background of this version was in force before; give this one a version of its own")
-	ErrNoComparison = errors.New("activation: a background is put in force only with a comparison to the one before")
+	ErrVersionTaken = errors.New("population: a different background with this version was active before; use a new version")
+	ErrNoComparison = errors.New("population: a background can be activated only with a comparison to the active one")
 )
 
 // Service loads and activates backgrounds.
@@ -39,7 +39,7 @@ func New(st *store.Store, assessor *assurance.Assessor, log *slog.Logger) *Servi
 	return &Service{store: st, assessor: assessor, log: log}
 }
 
-// Load puts in force what the database says: of each modality the active background, or the embedded one.
+// Load activates, for each modality, the active background of the database, or the embedded one if there is none.
 func (s *Service) Load(ctx context.Context) error {
 	rows, err := s.store.Backgrounds().List(ctx)
 	if err != nil {
@@ -56,9 +56,9 @@ func (s *Service) Load(ctx context.Context) error {
 		bg, err := scoring.ParseBackground(row.Body)
 		if err != nil {
 			if row.Status == models.BackgroundActive {
-				return fmt.Errorf("activation: background %s: %w", row.Version, err)
+				return fmt.Errorf("population: background %s: %w", row.Version, err)
 			}
-			s.log.Warn("a background of the past cannot be read; its templates need another enrollment", "version", row.Version, "error", err)
+			s.log.Warn("a retired background cannot be read; its templates need a new enrollment", "version", row.Version, "error", err)
 			continue
 		}
 		known = append(known, bg)
@@ -74,23 +74,23 @@ func (s *Service) Load(ctx context.Context) error {
 	}
 	model := scoring.NewModel(all...)
 	if before := s.assessor.Model().Version(); before != model.Version() {
-		s.log.Info("another model is in force", "model_version", model.Version(), "before", before)
+		s.log.Info("the active model has changed", "model_version", model.Version(), "before", before)
 	}
 	s.assessor.Use(model, known...)
 	return nil
 }
 
-// Follow loads again whenever a background is activated anywhere, until ctx ends. What cannot be loaded is logged, and what
-// was in force stays.
+// Follow calls Load whenever any replica activates a background, until ctx ends. If loading fails, it logs the error and the active
+// model stays.
 func (s *Service) Follow(ctx context.Context) {
 	s.store.Listen(ctx, []string{store.ChannelBackground}, func(string, string) {
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("the model in force stays as it was", "error", err)
+			s.log.Error("cannot load the backgrounds; the active model stays", "error", err)
 		}
 	})
 }
 
-// Warn logs what an operator of a live environment must know of the model in force.
+// Warn logs what the operator of a live environment must know about the active model.
 func (s *Service) Warn(ctx context.Context) error {
 	environments, err := s.store.Environments().List(ctx, "")
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) Warn(ctx context.Context) error {
 		}
 		for _, m := range features.Modalities() {
 			if bg := s.assessor.Model().Background(m); bg != nil && bg.Card.NonCommercial {
-				s.log.Warn("a live environment judges by a background whose data may not be used commercially: learn your own with countersign background learn",
+				s.log.Warn("a live environment uses a background whose data may not be used commercially; train one with countersign background learn",
 					"environment", env.ID, "background", bg.Version, "licence", bg.Card.Licence)
 			}
 		}
@@ -110,15 +110,16 @@ func (s *Service) Warn(ctx context.Context) error {
 	return nil
 }
 
-// Order is what Activate is asked for.
+// Order describes an activation.
 type Order struct {
 	Body       []byte // as scoring.Background.Marshal writes it
 	Comparison any    // with the background in force, as measured; stored as JSON
-	By         string // who asks
+	By         string // actor for the events
 	At         time.Time
 }
 
-// Activate puts a background in force for the whole deployment and tells every replica and every environment's audit log.
+// Activate activates a background for the whole deployment. It notifies every replica and records the event in the audit log of
+// every environment.
 func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Background, error) {
 	bg, err := scoring.ParseBackground(o.Body)
 	if err != nil {
@@ -152,26 +153,26 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		if err := q.Backgrounds().Activate(ctx, row); err != nil {
 			return err
 		}
-		return tell(ctx, q, o, events.BackgroundActivatedData{Background: row.Version, Modality: row.Modality, Digest: row.Digest})
+		return recordActivation(ctx, q, o, events.BackgroundActivatedData{Background: row.Version, Modality: row.Modality, Digest: row.Digest})
 	})
 }
 
-// Retire takes the background of a modality out of force; the embedded one stands again.
+// Retire retires the active background of a modality, so that the embedded one is active again.
 func Retire(ctx context.Context, st *store.Store, m features.Modality, by string, at time.Time) error {
 	embedded := scoring.Default().Background(m)
 	if embedded == nil {
-		return fmt.Errorf("activation: %q has no background", m)
+		return fmt.Errorf("population: %q has no background", m)
 	}
 	return st.Write(ctx, func(q *store.Q) error {
 		if err := q.Backgrounds().Retire(ctx, string(m), at); err != nil {
 			return err
 		}
-		return tell(ctx, q, Order{By: by, At: at}, events.BackgroundActivatedData{Background: embedded.Version, Modality: string(m), Digest: "embedded"})
+		return recordActivation(ctx, q, Order{By: by, At: at}, events.BackgroundActivatedData{Background: embedded.Version, Modality: string(m), Digest: "embedded"})
 	})
 }
 
-// tell writes the event into every environment's log: from here on decisions there follow another model.
-func tell(ctx context.Context, q *store.Q, o Order, data events.BackgroundActivatedData) error {
+// recordActivation appends the event to the log of every environment, whose decisions use a different model from now on.
+func recordActivation(ctx context.Context, q *store.Q, o Order, data events.BackgroundActivatedData) error {
 	environments, err := q.Environments().List(ctx, "")
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	env := storetest.Environment(t, st, models.Live)
 	embedded := scoring.Default().Version()
 	one, _ := replica(t, st)
-	require.Equal(t, embedded, one.assessor.Model().Version(), "the embedded backgrounds stand where there are no others")
+	require.Equal(t, embedded, one.assessor.Model().Version(), "the embedded backgrounds are active if there are no others")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -74,7 +74,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	two, _ := replica(t, st)
 	require.Equal(t, "local-1+"+pointer, two.assessor.Model().Version(), "one that starts later has it, too")
 	require.Equal(t, []string{scoring.Default().Background(features.Keystroke).Version}, two.assessor.Earlier(features.Keystroke),
-		"templates of the one before are carried over")
+		"templates of the previous background are migrated")
 
 	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-2", .2)))
 	require.NoError(t, err)
@@ -85,14 +85,14 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 
 	var events int
 	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where type = 'background.activated' and environment_id = $1", env.ID).Scan(&events))
-	require.Equal(t, 4, events, "auditors of every environment can tell from when another model judges")
+	require.Equal(t, 4, events, "the log of every environment records since when a different model is active")
 	rows, err := st.Backgrounds().List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.JSONEq(t, `{"eer":0.02}`, string(rows[0].Comparison), "the comparison before the activation is kept with it")
 }
 
-func TestWhatIsNotActivated(t *testing.T) {
+func TestActivateRefuses(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	_, err := population.Activate(t.Context(), st, order([]byte("{}")))
@@ -110,7 +110,7 @@ func TestWhatIsNotActivated(t *testing.T) {
 	require.Error(t, population.Retire(t.Context(), st, "gait", "cli", storetest.Epoch))
 }
 
-func TestLiveEnvironmentsAreWarnedOfDataThatIsNotCommercial(t *testing.T) {
+func TestWarnReportsNonCommercialDataInLiveEnvironments(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	storetest.Environment(t, st, models.Sandbox)

@@ -222,8 +222,8 @@ func TestAlteredProofs(t *testing.T) {
 	a.requireRefused(t, reason.ProofSignatureInvalid, a.parts[0]+"."+a.parts[1]+"."+zero)
 }
 
-// TestSignedNonsense covers claims that only a fault of the service could have signed.
-func TestSignedNonsense(t *testing.T) {
+// TestVerifyRefusesSignedNonsense covers claims that only a fault of the service could have signed.
+func TestVerifyRefusesSignedNonsense(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t)
 	header, good := decode(t, a.parts[0]), decode(t, a.parts[1])

@@ -1,9 +1,9 @@
-// Package proof makes and checks Proofs of Agency: ES256 compact JWS of type poa+jwt, by which a relying party can tell
-// offline that the service allowed this subject this action on this resource.
+// Package proof makes and checks Proofs of Agency: ES256 compact JWS of type poa+jwt, which prove to a
+// relying party, offline, that the service allowed this subject this action on this resource.
 //
 // The package signs, verifies and formats keys. It may not read a clock (the caller passes the time), store anything,
-// or know whether a proof was consumed or revoked: that is a matter of records. It reads nothing but the compact form,
-// takes the algorithm from no input, and trusts no key that came with a proof.
+// or know whether a proof was consumed or revoked, which package signing does. It accepts the compact form only, takes the
+// algorithm from no input, and trusts no key that a proof contains.
 package proof
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Bounds of a proof's life (SPEC.md section 8, proof TTL), and of clock differences a verifier may allow for.
+// Bounds of a proof's lifetime in the contract, and of the clock difference that a verifier may tolerate.
 const (
 	MinTTL    = 30 * time.Second
 	MaxTTL    = 900 * time.Second
@@ -26,8 +26,8 @@ type Claims struct {
 	Audience        string    `json:"aud"` // exactly one
 	IssuedAt        int64     `json:"iat"`
 	NotBefore       int64     `json:"nbf"`
-	Expires         int64     `json:"exp"`      // first second at which the proof is no longer good
-	ID              string    `json:"jti"`      // what consuming and revoking go by
+	Expires         int64     `json:"exp"`      // first second at which the proof is invalid
+	ID              string    `json:"jti"`      // identifies the proof when it is consumed or revoked
 	Nonce           string    `json:"nonce"`    // of the authorize request
 	Environment     string    `json:"env"`      // id of the environment
 	EnvironmentKind string    `json:"env_kind"` // sandbox or live
@@ -37,10 +37,10 @@ type Claims struct {
 	Resource        Resource  `json:"res"`
 	Context         string    `json:"ctx"` // digest of the request's context
 	Assurance       Assurance `json:"assurance"`
-	Methods         []string  `json:"amr"` // of the Method constants; empty where the policy asked for none of them
+	Methods         []string  `json:"amr"` // Method constants; empty if the policy required none of them
 }
 
-// Action is what was authorized, under which contract.
+// Action identifies the authorized action and its contract.
 type Action struct {
 	Key           string `json:"key"`
 	Hash          string `json:"hash"` // action_hash, see docs/action-hash.md
@@ -48,28 +48,28 @@ type Action struct {
 	ContentHash   string `json:"content_hash"`
 }
 
-// Resource is what the action is performed on; its id is there as part of a digest only.
+// Resource identifies what the action is performed on. The id itself is not included, only its digest.
 type Resource struct {
 	Type   string `json:"type"`
 	Digest string `json:"digest"`
 }
 
-// Assurance sums up the assurance profile the decision rests on.
+// Assurance summarises the assurance profile of the decision.
 type Assurance struct {
 	Coverage    string            `json:"coverage"`
-	FreshnessMS *int64            `json:"freshness_ms"` // milliseconds; null where there was no evidence
+	FreshnessMS *int64            `json:"freshness_ms"` // milliseconds; null if there was no evidence
 	Claims      map[string]string `json:"claims"`       // claim to status
 }
 
-// Values of amr: what the decision rests on.
+// Values of amr: what the decision is based on.
 const (
-	MethodBehaviour      = "behaviour"       // fresh evidence met a minimum on a claim about the person, no program and no replay
+	MethodBehaviour      = "behaviour"       // fresh evidence met a minimum on a claim about the user, without automation or replay
 	MethodPasskey        = "passkey"         // a completed passkey challenge
 	MethodSandboxConfirm = "sandbox_confirm" // a confirmed sandbox challenge
 	MethodReview         = "review"          // a reviewer's approval of a hold
 )
 
-// check holds for every claim set the service signs and for every one it accepts.
+// check validates a claim set, before signing and after verification.
 func (c Claims) check() error {
 	for _, f := range []struct{ name, value string }{
 		{"iss", c.Issuer}, {"sub", c.Subject}, {"aud", c.Audience}, {"jti", c.ID}, {"nonce", c.Nonce}, {"env", c.Environment},
@@ -90,6 +90,7 @@ func (c Claims) check() error {
 	return c.checkTimes()
 }
 
+// checkTimes checks the order of the times and the lifetime.
 func (c Claims) checkTimes() error {
 	if c.IssuedAt <= 0 || c.NotBefore < c.IssuedAt {
 		return errors.New("claims iat and nbf are not in order")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// SignDocument signs a JSON document that is no proof, such as the head of an audit log, under a typ of its own. The typ is
-// what keeps it from ever passing for a proof, so it must not be Type.
+// SignDocument signs a JSON document that is no proof, such as the head of an audit log. Its typ must not be Type, so that a
+// document can never pass for a proof.
 func (s *Signer) SignDocument(typ string, payload []byte) (string, error) {
 	if typ == "" || typ == Type {
-		return "", errors.New("sign document: it needs a typ of its own")
+		return "", errors.New("sign document: typ must be set and must not be that of a proof")
 	}
 	head, err := json.Marshal(header{Algorithm: Algorithm, KeyID: s.keyID, Type: typ})
 	if err != nil {
@@ -24,10 +24,10 @@ func (s *Signer) SignDocument(typ string, payload []byte) (string, error) {
 	return input + "." + encoding.EncodeToString(signature), nil
 }
 
-// VerifyDocument checks what SignDocument signed and returns the payload. A refusal is a *Error.
+// VerifyDocument verifies a document of SignDocument and returns the payload. A refusal is a *Error.
 func VerifyDocument(compact string, keys KeySet, typ string) ([]byte, error) {
 	if typ == "" || typ == Type {
-		return nil, errors.New("verify document: it needs a typ of its own")
+		return nil, errors.New("verify document: typ must be set and must not be that of a proof")
 	}
 	return verifyJWS(compact, keys, typ)
 }

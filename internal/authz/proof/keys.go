@@ -46,7 +46,7 @@ func MarshalPrivateKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return der, nil
 }
 
-// ParsePrivateKey reads what MarshalPrivateKey wrote and refuses anything but a P-256 key.
+// ParsePrivateKey parses the form of MarshalPrivateKey. It refuses all but P-256 keys.
 func ParsePrivateKey(der []byte) (*ecdsa.PrivateKey, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -59,7 +59,7 @@ func ParsePrivateKey(der []byte) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// KeySet maps key ids to public keys: what a proof is verified against.
+// KeySet maps key ids to the public keys that verify proofs.
 type KeySet map[string]*ecdsa.PublicKey
 
 // JWKS returns the key set as a JSON Web Key Set (RFC 7517), sorted by kid, public members only.
@@ -81,6 +81,7 @@ func JWKS(keys KeySet) ([]byte, error) {
 	return out, nil
 }
 
+// publicJWK returns the public members of a key with its kid, use and alg.
 func publicJWK(kid string, public *ecdsa.PublicKey) (jwk.Key, error) {
 	if public == nil || public.Curve != elliptic.P256() {
 		return nil, errors.New("not a P-256 key")
@@ -97,9 +98,9 @@ func publicJWK(kid string, public *ecdsa.PublicKey) (jwk.Key, error) {
 	return key, nil
 }
 
-// ParseJWKS reads a published key set, for verifying proofs offline. It keeps the keys a proof can be verified with
-// (EC P-256, a kid, alg ES256 and use sig, or these left out) and passes over all others, as RFC 7517 section 5 asks.
-// A set that holds a private key is refused: whoever published it has a leak.
+// ParseJWKS parses a published key set, for verifying proofs offline. It returns the keys that can verify a proof (EC P-256 with
+// a kid; alg ES256 and use sig, or omitted) and skips all others, as RFC 7517 section 5 requires. It refuses a set that contains
+// a private key: its publisher has leaked it.
 func ParseJWKS(raw []byte) (KeySet, error) {
 	set, err := jwk.Parse(raw)
 	if err != nil {
@@ -122,6 +123,7 @@ func ParseJWKS(raw []byte) (KeySet, error) {
 	return keys, nil
 }
 
+// usable reports whether a key of a set can verify proofs.
 func usable(key jwk.Key) bool {
 	if key.KeyType() != jwa.EC || key.KeyID() == "" {
 		return false

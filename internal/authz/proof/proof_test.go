@@ -104,8 +104,8 @@ func decode(t testing.TB, part string) string {
 	return string(raw)
 }
 
-// TestAnotherLibraryAgrees verifies our signatures with jwx and ours with what jwx signed.
-func TestAnotherLibraryAgrees(t *testing.T) {
+// TestVerifyAgreesWithJWX verifies our signatures with jwx and ours with what jwx signed.
+func TestVerifyAgreesWithJWX(t *testing.T) {
 	t.Parallel()
 	key, err := proof.GenerateKey()
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestSignRefusesIncompleteClaims(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLongestClaimsFit takes every length of SPEC.md at its limit, in characters of four bytes.
+// TestLongestClaimsFit uses every length of the contract at its limit, in characters of four bytes.
 func TestLongestClaimsFit(t *testing.T) {
 	t.Parallel()
 	wide := func(n int) string { return strings.Repeat("😀", n) }
@@ -253,7 +253,7 @@ func TestPropertySignedVerifies(t *testing.T) {
 		compact, err := signer.Sign(c)
 		require.NoError(t, err)
 		if strings.Contains(c.Subject+c.Audience+c.Nonce, "\x00") {
-			return // NUL is refused at the door and never reaches a proof
+			return // the API refuses NUL, so it never reaches a proof
 		}
 		now := at(c.NotBefore + rapid.Int64Range(0, c.Expires-c.NotBefore-1).Draw(t, "age"))
 		got, err := proof.Verify(compact, keys, now, proof.Expect{Audience: c.Audience, Nonce: c.Nonce})

@@ -17,7 +17,7 @@ const (
 	Type      = "poa+jwt"
 )
 
-// MaxSize is the length of the longest proof that is signed or read, in bytes. The contract's own limits keep a proof
+// MaxSize is the maximum length of a proof in bytes, when signing and when verifying. The contract's own limits keep a proof
 // below 4 KiB.
 const MaxSize = 8192
 
@@ -46,6 +46,7 @@ func NewSigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	return &Signer{key: key, keyID: kid, header: encoding.EncodeToString(header) + "."}, nil
 }
 
+// header is the protected header of a JWS.
 type header struct {
 	Algorithm string `json:"alg"`
 	KeyID     string `json:"kid"`
@@ -58,7 +59,7 @@ func (s *Signer) KeyID() string { return s.keyID }
 // Public returns the key the signer's proofs are verified with.
 func (s *Signer) Public() *ecdsa.PublicKey { return &s.key.PublicKey }
 
-// Sign returns the compact JWS of the claims. It refuses a claim set that Verify would refuse whatever the time.
+// Sign returns the compact JWS of the claims. It refuses a claim set that Verify would refuse at any time.
 //
 // The signature is r and s as 32 bytes each (RFC 7518 section 3.4), made with crypto/ecdsa over a header encoded once
 // for all proofs of the key. Tests verify what comes out with jwx.
@@ -86,6 +87,7 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	return string(encoding.AppendEncode(append(out, '.'), signature)), nil
 }
 
+// signature returns the ES256 signature of the input.
 func (s *Signer) signature(input []byte) ([]byte, error) {
 	digest := sha256.Sum256(input)
 	r, sv, err := ecdsa.Sign(rand.Reader, s.key, digest[:])

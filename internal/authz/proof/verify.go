@@ -24,15 +24,15 @@ type Error struct {
 	Msg  string
 }
 
-// Error gives the code and what was wrong. It never quotes the proof.
+// Error returns the code and the fault. It never quotes the proof.
 func (e *Error) Error() string { return e.Code + ": " + e.Msg }
 
+// refuse returns a refusal with a formatted message.
 func refuse(code reason.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Expect is what a verifier holds a proof against. An empty field is not checked; Audience is the one no verifier
-// should leave empty.
+// Expect lists the requirements of a verifier. An empty field is not checked. No verifier should leave Audience empty.
 type Expect struct {
 	Issuer       string
 	Audience     string
@@ -41,14 +41,14 @@ type Expect struct {
 	ResourceType string // checked together with ResourceID
 	ResourceID   string
 	Nonce        string
-	Leeway       time.Duration // difference of clocks allowed for, 0 to MaxLeeway; more is cut to MaxLeeway
+	Leeway       time.Duration // tolerated clock difference, 0 to MaxLeeway; a larger value is reduced to MaxLeeway
 }
 
-// Verify checks a proof's form, header, signature and claims at the time now. On success the error is nil. A refusal is
-// a *Error with a reason code; the claims come with it where the signature held, so that a caller can tell which proof
-// expired or was meant for somebody else, and are zero otherwise.
+// Verify checks a proof's form, header, signature and claims at the time now. A refusal is a *Error with a reason code. The claims
+// are returned with a refusal if the signature is valid, so that the caller can identify a proof that has expired or has a
+// different audience; otherwise they are zero.
 //
-// Verify does not know consumed and revoked proofs.
+// Verify does not know whether a proof was consumed or revoked.
 func Verify(compact string, keys KeySet, now time.Time, expect Expect) (Claims, error) {
 	payload, err := verifyJWS(compact, keys, Type)
 	if err != nil {
@@ -88,10 +88,11 @@ func verifyJWS(compact string, keys KeySet, typ string) ([]byte, error) {
 	return parts[1], nil
 }
 
+// compactForm is the form of a compact JWS, without white space.
 var compactForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
-// split cuts a compact JWS into its three decoded parts. It accepts one spelling of each proof only: base64url
-// decoders by themselves pass over line breaks and accept spare bits in a last character.
+// split cuts a compact JWS into its three decoded parts. It accepts exactly one encoding of each proof: base64url decoders by
+// themselves skip line breaks and accept stray bits in the last character.
 func split(compact string) ([3][]byte, error) {
 	var parts [3][]byte
 	if len(compact) > MaxSize || !compactForm.MatchString(compact) {
@@ -111,7 +112,7 @@ func split(compact string) ([3][]byte, error) {
 }
 
 // checkHeader returns the kid. Members other than alg, kid and typ are refused: crit and b64 would change what is
-// signed, jwk, jku, x5c and x5u would let a proof bring its own key.
+// signed, and jwk, jku, x5c and x5u would let a proof supply its own key.
 func checkHeader(raw []byte, typ string) (string, error) {
 	decoded, err := strictjson.Decode(raw, strictjson.Limits{MaxDepth: 4, MaxKeys: 16})
 	if err != nil {
@@ -126,7 +127,7 @@ func checkHeader(raw []byte, typ string) (string, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name != "alg" && name != "kid" && name != "typ" {
-			return "", refuse(reason.ProofHeaderInvalid, "the header has a member a proof never has")
+			return "", refuse(reason.ProofHeaderInvalid, "the header has a member that proofs do not have")
 		}
 	}
 	if got, present := members["typ"]; present != (typ != "") || (present && got != typ) {
@@ -151,6 +152,7 @@ func mustVerifier() jws.Verifier {
 	return v
 }
 
+// checkSignature verifies the bytes up to the last dot.
 func checkSignature(compact string, signature []byte, key *ecdsa.PublicKey) error {
 	input := compact[:strings.LastIndexByte(compact, '.')]
 	if err := verifier.Verify([]byte(input), signature, key); err != nil {
@@ -159,6 +161,7 @@ func checkSignature(compact string, signature []byte, key *ecdsa.PublicKey) erro
 	return nil
 }
 
+// parseClaims decodes and validates the claims.
 func parseClaims(payload []byte) (Claims, error) {
 	var claims Claims
 	if _, err := strictjson.Decode(payload, strictjson.Limits{}); err != nil {
@@ -173,6 +176,7 @@ func parseClaims(payload []byte) (Claims, error) {
 	return claims, nil
 }
 
+// check compares the claims with what is expected, in a fixed order: the first difference is the refusal.
 func (x Expect) check(c Claims) error {
 	for _, f := range []struct {
 		name, wanted, found string
@@ -185,24 +189,25 @@ func (x Expect) check(c Claims) error {
 		{"nonce", x.Nonce, c.Nonce, reason.ProofNonceMismatch},
 	} {
 		if f.wanted != "" && f.wanted != f.found {
-			return refuse(f.code, "claim %s is another", f.name)
+			return refuse(f.code, "claim %s does not match", f.name)
 		}
 	}
 	return x.checkResource(c)
 }
 
+// checkResource compares the digest of the expected resource.
 func (x Expect) checkResource(c Claims) error {
 	if x.ResourceType == "" && x.ResourceID == "" {
 		return nil
 	}
 	digest, err := canonical.ResourceDigest(x.ResourceType, x.ResourceID)
 	if err != nil || digest != c.Resource.Digest || x.ResourceType != c.Resource.Type {
-		return refuse(reason.ProofResourceMismatch, "claim res is another")
+		return refuse(reason.ProofResourceMismatch, "claim res does not match")
 	}
 	return nil
 }
 
-// checkTime allows for up to leeway on both ends: a proof is good from nbf-leeway up to, and not at, exp+leeway.
+// checkTime applies the leeway at both ends: a proof is valid from nbf-leeway until before exp+leeway.
 func checkTime(c Claims, now time.Time, leeway time.Duration) error {
 	leeway = min(max(leeway, 0), MaxLeeway)
 	if now.Before(time.Unix(c.NotBefore, 0).Add(-leeway)) {

@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// SignDocument signs a document that is no proof with the environment's signing key.
+// SignDocument signs a document that is no proof, such as the head of an audit log, with the environment's signing key.
 func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ string, payload []byte) (string, error) {
 	k, err := s.environment(ctx, s.store.Q, scope)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ strin
 	return k.signer.SignDocument(typ, payload)
 }
 
-// VerifyDocument checks what any key of the environment signed, retired ones too: a document outlives the key.
+// VerifyDocument verifies a document with any key of the environment, including retired ones: documents outlive keys.
 func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, compact string) ([]byte, error) {
 	rows, err := s.store.SigningKeys().All(ctx, scope)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, co
 	}
 	keys := proof.KeySet{}
 	for _, row := range rows {
-		// A key that does not open verifies nothing: only the sealed half shows that the key is one of ours.
+		// A key that cannot be decrypted verifies nothing: only the encrypted half proves that the key belongs to the service.
 		if private, err := s.open(row); err == nil {
 			keys[row.KID] = &private.PublicKey
 		}

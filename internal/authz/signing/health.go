@@ -6,14 +6,14 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Health counts environments by what this process can sign for them with.
+// Health counts environments by the key with which this process can sign for them.
 type Health struct {
 	Able    int // the active key
-	StandIn int // another published key: the active one does not open
-	Unable  int // none: every allow that needs a proof fails
+	StandIn int // a different published key: the active one cannot be decrypted
+	Unable  int // none: every decision that needs a proof fails
 }
 
-// Health opens one key of each environment, or more if that one does not open.
+// Health decrypts one key of each environment, and more if that one cannot be decrypted.
 func (s *Service) Health(ctx context.Context) (Health, error) {
 	var h Health
 	environments, err := s.store.Environments().List(ctx, "")
@@ -43,7 +43,7 @@ func (s *Service) Health(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// opensSeal is Opens without reading the key that was sealed: what authenticates is what was stored.
+// opensSeal is Opens without parsing the key: decryption authenticates what was stored, and is much cheaper.
 func (s *Service) opensSeal(row models.SigningKey) bool {
 	_, err := s.keys.Open(keyPurpose, row.Sealed, []byte(row.KID))
 	return err == nil

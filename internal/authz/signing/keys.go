@@ -1,6 +1,6 @@
-// Package proofing keeps the signing keys of each environment and the records of proofs: it signs what the decision path
-// asks for, publishes the keys, and answers whether a proof is still good. How a proof looks is internal/authz/proof's; whether
-// one is due is internal/authz/authorization's.
+// Package signing manages the signing keys of each environment and the status of proofs: it signs proofs, publishes the key set,
+// rotates and retires keys, and verifies and consumes proofs. Package proof defines the form of a proof, and package
+// authorization decides whether to issue one.
 package signing
 
 import (
@@ -23,19 +23,19 @@ import (
 
 const (
 	keyPurpose = "signing-key"
-	// cacheFor bounds how long a replica signs with a key after another replica rotated it. It is far below Overlap, so
-	// that what it signs meanwhile verifies.
+	// cacheFor is how long a replica may sign with a key after another replica rotated it. It is far below Overlap, so that the
+	// proofs it signs meanwhile verify.
 	cacheFor = 5 * time.Second
-	// Overlap is how long a retiring key stays published: the longest life of a proof, the clocks' difference, and what
-	// verifiers may cache the key set for.
+	// Overlap is how long a retiring key stays published: the longest lifetime of a proof, plus the largest clock difference,
+	// plus how long verifiers may cache the key set.
 	Overlap = proof.MaxTTL + proof.MaxLeeway + keySetMaxAge
 	// keySetMaxAge is the Cache-Control of the key set.
 	keySetMaxAge = 5 * time.Minute
-	// longestUse is how long after a key was chosen something that it signed may still be accepted.
+	// longestUse is how long after a key was chosen a proof that it signed may still be accepted.
 	longestUse = cacheFor + proof.MaxTTL + proof.MaxLeeway
 )
 
-// Service signs and verifies.
+// Service signs and verifies proofs and manages the signing keys.
 type Service struct {
 	store   *store.Store
 	keys    *keyring.Keyring
@@ -45,26 +45,26 @@ type Service struct {
 	mu        sync.RWMutex
 	envs      map[string]cachedKeys
 	set       publishedSet
-	dropped   uint64 // counts what Forget did: what was read before it is not kept after it
+	dropped   uint64 // number of invalidations by Forget; a set that was read before the latest one is not cached
 	publishes singleflight.Group[publishedSet]
 }
 
 type cachedKeys struct {
 	signer *proof.Signer // nil if no key can sign
 	public proof.KeySet
-	failed error // why keys did not open
+	failed error // why keys could not be decrypted
 	until  time.Time
 }
 
-// New makes the service. The base URL is part of every proof's issuer.
+// New returns a Service. The base URL is part of the issuer of every proof.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
 	return &Service{store: st, keys: keys, clock: c, baseURL: baseURL, envs: map[string]cachedKeys{}}
 }
 
-// Issuer is the iss of an environment's proofs: no two environments share one.
+// Issuer returns the iss of an environment's proofs. No two environments share one.
 func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
 
-// Sign makes a proof with the environment's signing key and returns the key's id beside it.
+// Sign signs a proof with the environment's signing key and returns the id of the key. It is unavailable if no key can sign.
 func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
 	k, err := s.environment(ctx, q, scope)
 	if err != nil {
@@ -77,6 +77,7 @@ func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c pro
 	return compact, k.signer.KeyID(), err
 }
 
+// environment returns the environment's keys, from the cache if they are fresh.
 func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
 	now := s.clock.Now()
 	s.mu.RLock()
@@ -88,7 +89,7 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 	return s.refresh(ctx, q, scope)
 }
 
-// refresh loads an environment's keys, however fresh those that are cached.
+// refresh loads an environment's keys even if the cached ones are fresh.
 func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
 	now, dropped := s.clock.Now(), s.droppedSoFar()
 	k, err := s.load(ctx, q, scope, now)
@@ -110,8 +111,8 @@ func (s *Service) droppedSoFar() uint64 {
 	return s.dropped
 }
 
-// load opens an environment's keys. One that does not open is passed over: it cannot sign, and must not keep another from
-// signing or from verifying.
+// load decrypts an environment's keys. It skips a key that cannot be decrypted, which must not prevent others from signing or
+// verifying.
 func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
 	rows, err := q.SigningKeys().List(ctx, scope)
 	if err != nil {
@@ -135,8 +136,8 @@ func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now t
 	return k, err
 }
 
-// choose returns the key that signs: the active one, or, if it does not open, another that verifiers know. One that is
-// retiring signs only while what it signs ends before the key does.
+// choose returns the key that signs: the active one, or, if it cannot be decrypted, another published one. A retiring key signs
+// only if its proofs expire before the key is retired.
 func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKey) bool) (models.SigningKey, bool) {
 	for _, fits := range []func(models.SigningKey) bool{
 		func(k models.SigningKey) bool { return k.Status == models.KeyActive },
@@ -154,12 +155,13 @@ func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKe
 	return models.SigningKey{}, false
 }
 
-// errCannotSign is of a part that is unavailable: nothing was decided, and another process may be able to sign.
+// errCannotSign is an unavailable problem: nothing was decided, and another process may be able to sign.
 func errCannotSign(environment string, cause error) error {
 	return problem.NewUnavailable("The proofs of this environment cannot be signed at present. Nothing was changed.",
 		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY and countersign key list: %w", environment, cause))
 }
 
+// open decrypts the private half of a key.
 func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
 	der, err := s.keys.Open(keyPurpose, row.Sealed, []byte(row.KID))
 	if err != nil {
@@ -168,13 +170,13 @@ func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
 	return proof.ParsePrivateKey(der)
 }
 
-// Opens opens the private half of a key, and returns why it cannot.
+// Opens returns an error if the private half of a key cannot be decrypted.
 func (s *Service) Opens(row models.SigningKey) error {
 	_, err := s.open(row)
 	return err
 }
 
-// works opens a key as it is stored, signs with it and verifies that against the key as it is published.
+// works tests a stored key: it decrypts the key, signs with it and verifies the signature with the published half.
 func (s *Service) works(row models.SigningKey) error {
 	private, err := s.open(row)
 	if err != nil {
@@ -199,7 +201,7 @@ func (s *Service) works(row models.SigningKey) error {
 	return nil
 }
 
-// Keys lists an environment's keys, retired ones too.
+// Keys returns an environment's keys, including retired ones.
 func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.SigningKey, error) {
 	return s.store.SigningKeys().All(ctx, scope)
 }

@@ -86,7 +86,7 @@ func (b *bench) sign(replica int) live {
 	return live{compact, kid, c.Expires}
 }
 
-// verifier is a relying party that fetches the key set no oftener than it is told to.
+// verifier is a relying party that caches the key set for as long as it may.
 type verifier struct {
 	keys  proof.KeySet
 	until time.Time
@@ -106,7 +106,7 @@ func (b *bench) fetch(v *verifier) {
 
 // Keys are rotated and retired while replicas sign and relying parties verify with key sets as old as they may be: at no
 // step is a live proof refused, and no key stays published for ever.
-func TestNoProofIsRefusedWhileKeysRotate(t *testing.T) {
+func TestProofsVerifyDuringRotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	verifiers := make([]verifier, 5) // the minutes that a key set may be kept
@@ -159,7 +159,7 @@ func TestNoProofIsRefusedWhileKeysRotate(t *testing.T) {
 
 // A key that may be known to others can be replaced twice at once: what the newest key signs is known to every replica,
 // also to one that looked at the keys a moment before.
-func TestReplicasKnowAKeyThatAnotherHasJustMade(t *testing.T) {
+func TestVerifyKnowsKeyCreatedByOtherReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := identity.Principal{TenantID: b.scope.Tenant, EnvironmentID: b.scope.Environment, CredentialID: "crd_1"}

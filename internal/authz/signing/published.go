@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// KeySet is the published key set with its ETag and how long it may be cached.
+// KeySet is the published key set with its ETag and the time for which it may be cached.
 type KeySet struct {
-	Body   []byte // shared with other callers: not to be changed
+	Body   []byte // shared with other callers: do not modify
 	ETag   string
 	MaxAge time.Duration
 }
 
-// publishedSet is the key set as it is kept; until is zero if there is none.
+// publishedSet is the cached key set; until is zero if there is none.
 type publishedSet struct {
 	KeySet
 	until time.Time
 }
 
-// Published is the key set of every environment: next, active and retiring keys. It is kept for cacheFor, until Forget, or
-// until a key's time is over, whichever comes first.
+// Published returns the key set of all environments: next, active and retiring keys. It is cached for cacheFor, until Forget, or
+// until a key is due to be retired, whichever is first.
 func (s *Service) Published(ctx context.Context) (KeySet, error) {
 	now := s.clock.Now()
 	s.mu.RLock()
@@ -36,7 +36,7 @@ func (s *Service) Published(ctx context.Context) (KeySet, error) {
 	return set.KeySet, err
 }
 
-// publish reads the key set and keeps it.
+// publish reads the key set and caches it.
 func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, error) {
 	dropped := s.droppedSoFar()
 	rows, err := s.store.SigningKeys().Published(ctx)
@@ -49,7 +49,7 @@ func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, err
 		if row.RetiringAt != nil {
 			ends := row.RetiringAt.Add(Overlap)
 			if !now.Before(ends) {
-				continue // nothing that it signed is alive; upkeep retires it within the hour
+				continue // all its proofs have expired; upkeep retires it within the hour
 			}
 			if ends.Before(set.until) {
 				set.until = ends

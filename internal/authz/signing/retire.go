@@ -12,13 +12,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// revokeBatch is how many proofs one transaction revokes.
+// revokeBatch is the maximum number of proofs that one transaction revokes.
 const revokeBatch = 500
 
-// revokedWithKey is the reason that the event of a revoked proof gives.
+// revokedWithKey is the reason in the event of a revoked proof.
 const revokedWithKey = "signing_key_retired"
 
-// Retire ends keys that have been retiring for longer than any proof they signed can live, and returns how many.
+// Retire retires the keys whose proofs have all expired, and returns how many.
 func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (int, error) {
 	now := s.clock.Now()
 	retired := 0
@@ -49,14 +49,14 @@ func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (
 // Retirement takes one key out of use.
 type Retirement struct {
 	KID string
-	// AtOnce is for a key that others may know: it verifies nothing from now on, and its open proofs are revoked.
+	// AtOnce is for a key that may be compromised: it verifies nothing from now on, and its open proofs are revoked.
 	AtOnce bool
 	Actor  string
 }
 
-// RetireKey takes one key out of use, and returns the keys after it and how many proofs were revoked. A key that signs gives
-// way to the next one, and is not retired while none other works. Without AtOnce the key verifies until its last proof is
-// dead.
+// RetireKey takes one key out of use, and returns the keys after the change and the number of revoked proofs. The active key is
+// replaced by the next one, and is not retired while no other key works. Without AtOnce the key verifies until its last proof
+// has expired.
 func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement) (after []models.SigningKey, revoked int, err error) {
 	var retired models.SigningKey
 	after, err = s.change(ctx, scope, by{actor: r.Actor}, func(c *change) error {
@@ -76,6 +76,7 @@ func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement
 	}
 }
 
+// retire makes the moves of RetireKey, without revoking proofs.
 func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, error) {
 	i := slices.IndexFunc(c.rows, func(k models.SigningKey) bool { return k.KID == r.KID })
 	if i < 0 {
@@ -87,7 +88,7 @@ func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, e
 	case k.Status == models.KeyRetired && !r.AtOnce:
 		return *k, problem.Newf(problem.Conflict, "The signing key %s is retired already.", r.KID)
 	case k.Status == models.KeyActive && !c.working(models.KeyNext):
-		return *k, problem.Newf(problem.Conflict, "The signing key %s is the only one that can sign. Rotate first, which makes another.", r.KID)
+		return *k, problem.Newf(problem.Conflict, "The signing key %s is the only one that can sign. Rotate the keys first.", r.KID)
 	case k.Status == models.KeyActive:
 		err = c.promote(ctx)
 	case k.Status == models.KeyNext:

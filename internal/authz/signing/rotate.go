@@ -18,15 +18,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Establish gives a new environment its first active key and the next one.
+// Establish creates the first active key and the next key of a new environment.
 func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
 	c := &change{Service: s, q: q, scope: scope, who: by{actor: actor}, now: s.clock.Now()}
 	return c.createEach(ctx, models.KeyActive, models.KeyNext)
 }
 
-// Rotate lets the next key, published long enough to be known, sign; the active one retires behind it, and a fresh next
-// one is published. It returns the keys after the move. A next key that does not work is replaced instead, and the error is
-// problem.RotationInProgress: the fresh one must be known to verifiers before it signs.
+// Rotate makes the next key the active one, retires the previous active key, and publishes a new next key. It returns the keys
+// after the change. A next key that does not work is replaced instead, and the error is problem.RotationInProgress: verifiers
+// must know the new key before it signs.
 func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error) {
 	return s.rotate(ctx, scope, by{actor: actor})
 }
@@ -49,21 +49,21 @@ func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]mode
 	return after, err
 }
 
-// by is who makes a change, and on which request.
+// by identifies the actor and the request of a change.
 type by struct{ actor, request string }
 
-// change moves the keys of one environment within a transaction.
+// change changes the keys of one environment within a transaction.
 type change struct {
 	*Service
 	q     *store.Q
 	scope store.Scope
 	who   by
 	now   time.Time
-	rows  []models.SigningKey // retired ones too, as they were when the change began
+	rows  []models.SigningKey // including retired ones, as they were when the change began
 }
 
-// change runs f under the lock of the environment's keys and returns the keys after it. The master keys are compared within
-// the transaction: a process without all of them could take a good key for a broken one.
+// change runs f under the lock of the environment's keys and returns the keys after it. It compares the master keys within the
+// transaction: a process that lacks one of them could take a working key for a broken one.
 func (s *Service) change(ctx context.Context, scope store.Scope, who by, f func(c *change) error) ([]models.SigningKey, error) {
 	var after []models.SigningKey
 	err := s.store.Write(ctx, func(q *store.Q) error {
@@ -87,7 +87,7 @@ func (s *Service) change(ctx context.Context, scope store.Scope, who by, f func(
 	return after, err
 }
 
-// in returns the key in a state that only one key has; nil if there is none.
+// in returns the key in a status that at most one key has; nil if there is none.
 func (c *change) in(status models.KeyStatus) *models.SigningKey {
 	i := slices.IndexFunc(c.rows, func(k models.SigningKey) bool { return k.Status == status })
 	if i < 0 {
@@ -96,13 +96,13 @@ func (c *change) in(status models.KeyStatus) *models.SigningKey {
 	return &c.rows[i]
 }
 
-// working reports whether there is a key in the state and it works.
+// working reports whether there is a key in the status and it works.
 func (c *change) working(status models.KeyStatus) bool {
 	k := c.in(status)
 	return k != nil && c.works(*k) == nil
 }
 
-// rotate takes the active key out of use only for one that works. replaced says that the next key was not that one.
+// rotate retires the active key only in favour of one that works. replaced is the problem to return if the next key did not work.
 func (c *change) rotate(ctx context.Context) (replaced, err error) {
 	switch {
 	case c.working(models.KeyNext):
@@ -111,9 +111,9 @@ func (c *change) rotate(ctx context.Context) (replaced, err error) {
 		if err := c.replaceNext(ctx); err != nil {
 			return nil, err
 		}
-		return problem.Newf(problem.RotationInProgress, "The next signing key could not be opened and was replaced; the active key signs on. "+
-			"Rotate again in %d minutes, when verifiers know the new one.", int(keySetMaxAge.Minutes())), nil
-	default: // nothing signs as it is: a key that verifiers have yet to fetch is better
+		return problem.Newf(problem.RotationInProgress, "The next signing key could not be decrypted and was replaced; the active key stays in use. "+
+			"Rotate again in %d minutes, when verifiers know the new key.", int(keySetMaxAge.Minutes())), nil
+	default: // no key can sign: a new key that verifiers have yet to fetch is better than none
 		for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
 			if err := c.move(ctx, c.in(status), models.KeyRetiring); err != nil {
 				return nil, err
@@ -123,7 +123,7 @@ func (c *change) rotate(ctx context.Context) (replaced, err error) {
 	}
 }
 
-// promote lets the next key sign in place of the active one.
+// promote replaces the active key with the next one.
 func (c *change) promote(ctx context.Context) error {
 	if err := c.move(ctx, c.in(models.KeyActive), models.KeyRetiring); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *change) promote(ctx context.Context) error {
 	return c.createEach(ctx, models.KeyNext)
 }
 
-// replaceNext publishes another next key. The one before stays published for a while: it may have stood in for the active
+// replaceNext publishes a new next key. The previous one stays published as retiring: it may have signed in place of the active
 // key.
 func (c *change) replaceNext(ctx context.Context) error {
 	if err := c.move(ctx, c.in(models.KeyNext), models.KeyRetiring); err != nil {
@@ -143,7 +143,7 @@ func (c *change) replaceNext(ctx context.Context) error {
 	return c.createEach(ctx, models.KeyNext)
 }
 
-// move takes a key one step on; nil is no key.
+// move changes the status of a key and records the event; a nil key is ignored.
 func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeyStatus) error {
 	if k == nil {
 		return nil
@@ -159,10 +159,11 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 	case models.KeyRetired:
 		return c.record(ctx, events.SigningKeyRetiredData{KID: k.KID})
 	default:
-		return nil // the step is not an event
+		return nil // retiring has no event
 	}
 }
 
+// createEach creates one key per status.
 func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) error {
 	for _, status := range statuses {
 		row, err := c.generate(status)
@@ -179,7 +180,7 @@ func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) e
 	return nil
 }
 
-// generate makes a key and proves that it works as it will be stored.
+// generate creates a key and tests it in the form in which it will be stored.
 func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
 	private, signer, err := newKey()
 	if err != nil {
@@ -207,8 +208,7 @@ func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
 	return row, c.works(row)
 }
 
-// newKey makes a key whose id does not begin with a hyphen: an operator can then name it at the command line, where it would be
-// taken for a flag.
+// newKey generates a key whose id does not begin with a hyphen, so that the id is not taken for a flag on the command line.
 func newKey() (*ecdsa.PrivateKey, *proof.Signer, error) {
 	for {
 		private, err := proof.GenerateKey()
@@ -222,7 +222,7 @@ func newKey() (*ecdsa.PrivateKey, *proof.Signer, error) {
 	}
 }
 
-// publicJWK is the one key of the set as it is published.
+// publicJWK returns the public key in the form of the key set.
 func publicJWK(signer *proof.Signer) (models.JSON, error) {
 	raw, err := proof.JWKS(proof.KeySet{signer.KeyID(): signer.Public()})
 	if err != nil {
@@ -235,11 +235,12 @@ func publicJWK(signer *proof.Signer) (models.JSON, error) {
 		return nil, err
 	}
 	if len(set.Keys) != 1 {
-		return nil, errors.New("a key set of one key has one key")
+		return nil, errors.New("the key set of one key does not have one key")
 	}
 	return models.JSON(set.Keys[0]), nil
 }
 
+// record appends an event of the change.
 func (c *change) record(ctx context.Context, data events.Data) error {
 	return events.Append(ctx, c.q, events.Entry{Scope: c.scope, At: c.now, Actor: c.who.actor, RequestID: c.who.request, Data: data})
 }

@@ -22,7 +22,7 @@ type Status struct {
 	RevokedAt *time.Time         `json:"-"`
 }
 
-// StatusOf is a proof's state at a time: what is stored, or expired.
+// StatusOf returns the status of a proof at a time: the stored one, or expired.
 func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
 	if p.Status == models.ProofActive && !now.Before(p.ExpiresAt) {
 		return models.ProofExpired
@@ -30,9 +30,9 @@ func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
 	return p.Status
 }
 
-// Status answers the state of a proof; one that is not on record in the scope is unknown. Asking consumes nothing.
+// Status returns the status of a proof; one that the environment does not have is unknown. It does not consume the proof.
 func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (Status, error) {
-	if !ids.Has(ids.Proof, jti) { // any text may be asked about, and a database does not take every text
+	if !ids.Has(ids.Proof, jti) { // callers may send any text, and Postgres does not accept every text
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
 	p, err := s.store.Proofs().Get(ctx, scope, jti)
@@ -42,7 +42,7 @@ func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (St
 	return Status{JTI: jti, Status: StatusOf(p, s.clock.Now()), ExpiresAt: &p.ExpiresAt, RevokedAt: p.RevokedAt}, err
 }
 
-// Question is what a verifier wants to know; empty fields are not checked.
+// Question is a verification request. Empty fields are not checked.
 type Question struct {
 	Proof        string
 	Audience     string
@@ -53,7 +53,7 @@ type Question struct {
 	Consume      bool
 }
 
-// Verification is the answer. Claims are nil where nothing can be trusted of the proof.
+// Verification is the result of Verify. Claims are nil if the proof's signature is invalid or the proof is unknown.
 type Verification struct {
 	Valid       bool               `json:"valid"`
 	Status      models.ProofStatus `json:"status"`
@@ -61,8 +61,8 @@ type Verification struct {
 	Claims      *proof.Claims      `json:"claims"`
 }
 
-// Verify checks form, signature and claims, then the record. With Consume, of any number of callers one gets valid; the
-// others are told it is consumed. A proof that fails is never an error.
+// Verify checks form, signature and claims, and then the stored status. With Consume, exactly one of any number of callers
+// receives valid; the others receive proof_consumed. A proof that fails is not an error.
 func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
 	scope := p.Store()
 	k, err := s.environment(ctx, s.store.Q, scope)
@@ -76,7 +76,7 @@ func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question)
 	}
 	claims, err := proof.Verify(in.Proof, k.public, now, expect)
 	var refused *proof.Error
-	if errors.As(err, &refused) && refused.Code == reason.ProofKeyUnknown { // another replica may have made the key a moment ago
+	if errors.As(err, &refused) && refused.Code == reason.ProofKeyUnknown { // another replica may have just created the key
 		if k, err = s.refresh(ctx, s.store.Q, scope); err != nil {
 			return Verification{}, err
 		}
@@ -112,7 +112,7 @@ func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Questio
 		return v, nil
 	}
 	if refused != nil {
-		return v, nil //nolint:nilerr // a proof that fails is an answer, not an error
+		return v, nil //nolint:nilerr // a proof that fails is a result, not an error
 	}
 	if !in.Consume {
 		v.Valid = true
@@ -121,10 +121,12 @@ func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Questio
 	return s.consume(ctx, p, row, v, now)
 }
 
+// deadCodes are the reason codes of the statuses in which a proof is not valid.
 var deadCodes = map[models.ProofStatus]reason.Code{
 	models.ProofConsumed: reason.ProofConsumed, models.ProofRevoked: reason.ProofRevoked, models.ProofExpired: reason.ProofExpired,
 }
 
+// consume consumes a valid proof, unless another caller was faster.
 func (s *Service) consume(ctx context.Context, p identity.Principal, row models.Proof, v Verification, now time.Time) (Verification, error) {
 	won := false
 	err := s.store.Write(ctx, func(q *store.Q) error {

@@ -22,7 +22,7 @@ func (b *bundle) approves(t *testing.T, h models.Hold, reviewer string) hold.Out
 	return out
 }
 
-func TestPrincipalsAreRootsOfTheChainOfIssue(t *testing.T) {
+func TestPrincipalIsRootOfIssuerChain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.AddCredential("crd_root", "cli:credential create")
@@ -80,7 +80,7 @@ func TestApprovalsCountReviewersInGoodStanding(t *testing.T) {
 	}
 }
 
-func TestReviewerRevokedBeforeTheReviewIsTakenIn(t *testing.T) {
+func TestReviewOfReviewerRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
@@ -92,7 +92,7 @@ func TestReviewerRevokedBeforeTheReviewIsTakenIn(t *testing.T) {
 	require.Zero(t, out.Approvals)
 }
 
-func TestApprovalsOfPeopleGoByTheirRole(t *testing.T) {
+func TestApprovalsOfStaffRequireReviewerRole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 2)

@@ -46,7 +46,7 @@ func (b *bench) damage(statuses ...models.KeyStatus) {
 }
 
 func (b *bench) rotate() error {
-	b.time.Advance(time.Second) // keys are told apart by when they were made
+	b.time.Advance(time.Second) // keys are distinguished by their creation time
 	_, err := b.replicas[0].Rotate(b.Context(), b.scope, "cli:test")
 	return err
 }
@@ -73,7 +73,7 @@ func (b *bench) verifies(p live) bool {
 	return err == nil
 }
 
-func TestSignIsNotStoppedByAKeyThatDoesNotOpen(t *testing.T) {
+func TestSignSkipsKeysThatCannotBeDecrypted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after  time.Duration // since a rotation
@@ -119,7 +119,7 @@ func TestSignIsNotStoppedByAKeyThatDoesNotOpen(t *testing.T) {
 	}
 }
 
-func TestRotateNeverPutsABrokenKeyInPlaceOfAWorkingOne(t *testing.T) {
+func TestRotateNeverReplacesWorkingKeyWithBrokenOne(t *testing.T) {
 	t.Parallel()
 	t.Run("the next key", func(t *testing.T) {
 		t.Parallel()
@@ -198,7 +198,7 @@ func TestRetireKey(t *testing.T) {
 	t.Parallel()
 	t.Run("one that is unknown", func(t *testing.T) {
 		t.Parallel()
-		_, err := setup(t).retire("nobody", false)
+		_, err := setup(t).retire("unknown", false)
 		require.True(t, problem.Is(err, problem.NotFound), "%v", err)
 	})
 	t.Run("the active one gives way", func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestRetireKey(t *testing.T) {
 	})
 }
 
-func TestPublishedIsKeptUntilAKeyChanges(t *testing.T) {
+func TestPublishedIsCachedUntilAKeyChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	kids := func(replica int) []string {

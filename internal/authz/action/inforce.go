@@ -15,17 +15,17 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// cacheFor bounds how stale an active policy may be where the notice of a change was lost.
+// cacheFor is how stale a cached policy may be if the notification of a change was lost.
 const cacheFor = 5 * time.Second
 
-// cacheMax bounds what is cached, in bytes of stored schemas; a compiled schema is some fifty times as large. The fixed part of an
-// action counts for cacheEach.
+// cacheMax bounds the cache, in bytes of stored schemas; a compiled schema is some fifty times as large. The fixed part of an
+// action counts as cacheEach bytes.
 const (
 	cacheMax  = 4 << 20
 	cacheEach = 2 << 10
 )
 
-// InForce is an action with the contract that decides for it.
+// InForce is an action with one version of its contract.
 type InForce struct {
 	Action   models.Action
 	Version  int
@@ -33,10 +33,10 @@ type InForce struct {
 	Contract policy.Contract
 	Display  display.Plan // what a person is shown of a request
 	schema   contextSchema
-	weight   int // in the cache
+	weight   int // bytes in the cache
 }
 
-// ContextFaults lists what a request's context breaks of the contract's context_schema.
+// ContextFaults returns the violations of the contract's context_schema in a request's context.
 func (f *InForce) ContextFaults(context map[string]any) []problem.Field {
 	return f.schema.faults(context)
 }
@@ -60,10 +60,11 @@ func contains(list []string, s string) bool {
 	return false
 }
 
+// cache holds the active contracts. It is safe for concurrent use.
 type cache struct {
 	mu     sync.RWMutex
-	rows   map[string]cachedInForce // by notice
-	weight int                      // of rows; never more than cacheMax
+	rows   map[string]cachedInForce // keyed by notice
+	weight int                      // total of rows; at most cacheMax
 
 	lookups singleflight.Group[*InForce]
 }
@@ -75,11 +76,11 @@ type cachedInForce struct {
 
 func newCache() *cache { return &cache{rows: map[string]cachedInForce{}} }
 
-// notice names an action in the cache and in notifications.
+// notice identifies an action in the cache and in notifications between replicas.
 func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
 
-// InForce answers the action with this key and its active contract: 404 where there is no action, 409 no_active_policy
-// where it has no active version.
+// InForce returns the action with this key and its active contract. It is refused with not_found if there is no such action, and
+// with no_active_policy if the action has no active version.
 func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
 	name := scope.Environment + " " + key
 	now := s.clock.Now()
@@ -92,6 +93,7 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 	return s.cache.lookups.Do(ctx, name, func(ctx context.Context) (*InForce, error) { return s.lookup(ctx, scope, key, name, now) })
 }
 
+// lookup reads the action and its active contract, and caches them.
 func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
 	a, err := s.store.Actions().ByKey(ctx, scope, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -111,7 +113,7 @@ func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name strin
 	return f, nil
 }
 
-// put caches a row. When there is no room everything goes: what is in use is read again, once.
+// put caches a row. A full cache is cleared: rows in use are read again, once.
 func (c *cache) put(name string, row cachedInForce) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +126,7 @@ func (c *cache) put(name string, row cachedInForce) {
 	c.weight += row.weight
 }
 
-// drop removes a row; the caller has the lock.
+// drop removes a row. The caller must have the lock.
 func (c *cache) drop(name string) {
 	if row, ok := c.rows[name]; ok {
 		c.weight -= row.weight
@@ -132,7 +134,7 @@ func (c *cache) drop(name string) {
 	}
 }
 
-// At answers an action with one particular version of its contract.
+// At returns an action with a given version of its contract.
 func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a models.Action, version int) (*InForce, error) {
 	v, err := q.Actions().PolicyVersion(ctx, scope, a.ID, version)
 	if err != nil {
@@ -156,7 +158,7 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
 
-// Forget drops what is cached under a notice; everything where it is empty.
+// Forget drops the cached action of a notification, or everything if the name is empty.
 func (s *Service) Forget(name string) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()

@@ -9,17 +9,18 @@ var statusWords = map[Effect]string{
 	Deny:      "Denied",
 }
 
-// modeWords say what does not follow from the decision in this mode.
+// modeWords describe the consequences that a decision lacks in a mode.
 var modeWords = map[Mode]string{
 	ModeTest:   " Test mode: no proof is issued.",
-	ModeShadow: " Shadow mode: the decision is recorded only; nobody is asked and nothing is held.",
+	ModeShadow: " Shadow mode: the decision is recorded only; no challenge and no hold is opened.",
 }
 
-// humanReadable words the decision by the first requirement that had its effect.
+// humanReadable describes the decision by the first requirement that had its effect.
 func (e *evaluation) humanReadable(d Decision) HumanReadable {
 	return HumanReadable{Status: statusWords[d.Effect], Detail: e.detail(d) + modeWords[e.in.Mode]}
 }
 
+// detail describes the first reason of the decision, with what was found for deny_on and hold_on.
 func (e *evaluation) detail(d Decision) string {
 	for i, r := range e.results {
 		if r.Effect != d.Effect || len(e.codes[i]) == 0 {
@@ -33,6 +34,7 @@ func (e *evaluation) detail(d Decision) string {
 	return describe(d.ReasonCodes[len(d.ReasonCodes)-1])
 }
 
+// describe returns the description of a reason code from the catalogue.
 func describe(code string) string {
 	entry, ok := reason.Lookup(code)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestEvidenceOfASessionThatIsOverCountsForNothing(t *testing.T) {
+func TestAssessIgnoresEvidenceOfEndedSessions(t *testing.T) {
 	t.Parallel()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)

@@ -8,10 +8,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// SessionIdle is how long a session may be without activity before it is expired.
+// SessionIdle is the time without activity after which a session is expired.
 const SessionIdle = 30 * time.Minute
 
-// Effective is a session's status at a time: one without activity for SessionIdle is expired, however late upkeep is.
+// Effective returns the status of a session at a time: one without activity for SessionIdle is expired, even before upkeep has
+// expired it.
 func Effective(s models.Session, now time.Time) models.SessionStatus {
 	if s.Status == models.SessionActive && now.Sub(s.LastActivityAt) >= SessionIdle {
 		return models.SessionExpired
@@ -19,7 +20,7 @@ func Effective(s models.Session, now time.Time) models.SessionStatus {
 	return s.Status
 }
 
-// overCode is the reason code of a session that is over at a time, whose evidence counts for nothing; empty for an active one.
+// overCode returns the reason code of a session that has ended or expired at a time; empty for an active one.
 func overCode(s models.Session, now time.Time) reason.Code {
 	switch Effective(s, now) {
 	case models.SessionActive:
@@ -31,7 +32,8 @@ func overCode(s models.Session, now time.Time) reason.Code {
 	}
 }
 
-// Current is the evidence of a session that counts at a time: none of one that is over, whose reason code it returns.
+// Current returns the evidence of a session that counts at a time. A session that has ended or expired has none, and its reason code
+// is returned.
 func (a *Assessor) Current(s models.Session, now time.Time) (scoring.State, reason.Code, error) {
 	if code := overCode(s, now); code != "" {
 		return scoring.NewState(scoring.DeviceClass(s.DeviceClass)), code, nil
@@ -40,7 +42,7 @@ func (a *Assessor) Current(s models.Session, now time.Time) (scoring.State, reas
 	return state, "", err
 }
 
-// Marked adds the code to what the profile says of the operator's continuity, and to its limitations.
+// Marked adds a reason code to the profile's claim of operator continuity and to its limitations; an empty code adds nothing.
 func Marked(p scoring.Profile, code reason.Code) scoring.Profile {
 	if code == "" {
 		return p
