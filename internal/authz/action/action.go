@@ -38,15 +38,23 @@ func New(st *store.Store, c clock.Clock) *Service {
 
 // Create is the contract's ActionCreate; nil and empty fields take the defaults.
 type Create struct {
-	Key              string          `json:"key"`
-	Name             string          `json:"name"`
-	Consequence      string          `json:"consequence"`
-	AllowedAudiences []string        `json:"allowed_audiences"`
-	AllowedCallers   []string        `json:"allowed_callers"`
-	ContextSchema    json.RawMessage `json:"context_schema"`
-	ProofTTLSeconds  int             `json:"proof_ttl_seconds"`
-	ResourceType     *string         `json:"resource_type"`
-	RiskClass        string          `json:"risk_class"`
+	// Key is dotted lower case, such as payments.transfer, and unique in the environment.
+	Key  string `json:"key"`
+	Name string `json:"name"`
+	// Consequence states what happens if the wrong user performs the action. It is shown in challenges.
+	Consequence string `json:"consequence"`
+	// AllowedAudiences may receive proofs; at least one.
+	AllowedAudiences []string `json:"allowed_audiences"`
+	// AllowedCallers are credential ids; empty permits every server credential of the environment.
+	AllowedCallers []string `json:"allowed_callers"`
+	// ContextSchema is a JSON Schema 2020-12 of an object; omitted is {}.
+	ContextSchema json.RawMessage `json:"context_schema"`
+	// ProofTTLSeconds is 30 to 900; 0 is the default, 300.
+	ProofTTLSeconds int `json:"proof_ttl_seconds"`
+	// ResourceType is the only type of resource that requests may name.
+	ResourceType *string `json:"resource_type"`
+	// RiskClass is low, elevated, high or critical. It classifies holds for reviewers and has no effect on decisions.
+	RiskClass string `json:"risk_class"`
 }
 
 // Create creates an action in mode test without an active policy. A key that exists is refused with action_key_exists.
@@ -123,6 +131,7 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 		if err := events.Append(ctx, q, entry(p, after, data, now)); err != nil {
 			return err
 		}
+		// Other replicas drop their cached contract when they receive the notification.
 		return q.Notify(ctx, store.ChannelPolicy, notice(after))
 	})
 	s.forget(after)

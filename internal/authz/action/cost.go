@@ -153,6 +153,7 @@ func distinct(items []any) int {
 	return steps
 }
 
+// hashSeed seeds the hashes of distinct for the life of the process.
 var hashSeed = maphash.MakeSeed()
 
 // flatten writes the bytes of a value that the validator hashes.

@@ -35,6 +35,7 @@ type node struct {
 	unique  bool
 	program int // instructions of pattern
 
+	// The subschemas of the node, by the part of the value to which they apply.
 	same    []*node          // apply to the same value: $ref, allOf, if, ...
 	named   map[string]*node // properties
 	matched []matched        // patternProperties
@@ -59,6 +60,7 @@ type graph struct {
 // complexError is the reason why a schema costs too much.
 type complexError struct{ why string }
 
+// Error returns the reason, as a clause without a capital or a full stop.
 func (e *complexError) Error() string { return e.why }
 
 // newGraph builds the nodes of a compiled schema. It refuses a schema that cannot be checked at a bounded cost. Anchors counts each
@@ -66,6 +68,7 @@ func (e *complexError) Error() string { return e.why }
 func newGraph(root *jsonschema.Schema, anchors map[string]int) (*graph, error) {
 	b := builder{nodes: map[*jsonschema.Schema]*node{}, anchors: map[string]int{}}
 	g := &graph{root: b.of(root)}
+	// The schema may be recursive, so the nodes are created first and filled from a list.
 	for len(b.todo) > 0 {
 		s := b.todo[len(b.todo)-1]
 		b.todo = b.todo[:len(b.todo)-1]
@@ -74,6 +77,7 @@ func newGraph(root *jsonschema.Schema, anchors map[string]int) (*graph, error) {
 	for _, anchor := range b.dynamic {
 		b.recursive = b.recursive || anchors[anchor] > 1 || b.anchors[anchor] > 1
 	}
+	// A target that depends on the path to a reference cannot be counted in advance.
 	if b.recursive {
 		return nil, &complexError{"the target of a $dynamicRef or $recursiveRef is known only when a value is checked: use $ref"}
 	}

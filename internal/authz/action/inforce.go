@@ -27,8 +27,10 @@ const (
 
 // InForce is an action with one version of its contract.
 type InForce struct {
-	Action   models.Action
-	Version  int
+	Action models.Action
+	// Version is the number of the policy version.
+	Version int
+	// Hash is the content hash of the contract.
 	Hash     string
 	Contract policy.Contract
 	Display  display.Plan // what a person is shown of a request
@@ -51,6 +53,7 @@ func (f *InForce) CallerAllowed(credential string) bool {
 	return len(f.Contract.AllowedCallers) == 0 || contains(f.Contract.AllowedCallers, credential)
 }
 
+// contains reports whether the list has the string.
 func contains(list []string, s string) bool {
 	for _, item := range list {
 		if item == s {
@@ -69,11 +72,13 @@ type cache struct {
 	lookups singleflight.Group[*InForce]
 }
 
+// cachedInForce is a cached contract with the time until which it may be used.
 type cachedInForce struct {
 	*InForce
 	until time.Time
 }
 
+// newCache returns an empty cache.
 func newCache() *cache { return &cache{rows: map[string]cachedInForce{}} }
 
 // notice identifies an action in the cache and in notifications between replicas.
@@ -156,6 +161,7 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
 }
 
+// forget drops the cached contract of an action that this process has changed.
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
 
 // Forget drops the cached action of a notification, or everything if the name is empty.

@@ -18,11 +18,13 @@ import (
 // CreateVersion is the contract's PolicyVersionCreate. Nil fields are copied from the active version, or from the action if no
 // version is active yet.
 type CreateVersion struct {
+	// Requirements are resolved to their defaults before they are stored.
 	Requirements     policy.Requirements `json:"requirements"`
 	AllowedAudiences []string            `json:"allowed_audiences"`
 	AllowedCallers   []string            `json:"allowed_callers"`
 	ContextSchema    json.RawMessage     `json:"context_schema"`
-	ProofTTLSeconds  *int                `json:"proof_ttl_seconds"`
+	// ProofTTLSeconds is 30 to 900.
+	ProofTTLSeconds *int `json:"proof_ttl_seconds"`
 }
 
 // CreateVersion creates a draft.
@@ -80,6 +82,7 @@ func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a
 	if in.ProofTTLSeconds != nil {
 		v.ProofTTLSeconds = *in.ProofTTLSeconds
 	}
+	// The defaults are stored with the version: a later change of a default must not change its decisions or its hash.
 	requirements := in.Requirements.Resolve(policy.EnvironmentKind(p.Kind))
 	if v.Requirements, err = json.Marshal(requirements); err != nil {
 		return v, err
@@ -169,6 +172,7 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		if before.Status == models.PolicyActive {
 			return nil
 		}
+		// The UPDATE names the status draft, so that of two concurrent activations one finds no row.
 		moved, err := q.Actions().ActivatePolicyVersion(ctx, p.Store(), actionID, version, p.Actor(), now)
 		if err != nil {
 			return err

@@ -15,11 +15,13 @@ import (
 
 // Bounds of a context_schema. They keep compiling and validating cheap on the decision path.
 const (
+	// maxSchemaBytes and maxSchemaDepth limit the JSON text of a schema.
 	maxSchemaBytes = 16 << 10
 	maxSchemaDepth = 16
 	maxSubschemas  = 1000 // compilation is quadratic in them
 )
 
+// schemaURL is the base of a schema's own references.
 const schemaURL = "urn:countersign:context"
 
 // errLoad refuses every reference to another document: nothing is ever fetched.
@@ -28,6 +30,7 @@ var errLoad = errors.New("references to other documents are not followed")
 // noLoader is a loader that loads nothing.
 type noLoader struct{}
 
+// Load implements jsonschema.URLLoader. It refuses every URL.
 func (noLoader) Load(string) (any, error) { return nil, errLoad }
 
 // checkContextSchema checks that a context_schema is a JSON Schema 2020-12 of an object, within the bounds. An omitted one is {}.
@@ -81,6 +84,7 @@ func compileSchema(raw []byte) (contextSchema, error) {
 	if err != nil {
 		return contextSchema{}, err
 	}
+	// Count before compiling: the compiler itself is quadratic in the subschemas.
 	t := tally{anchors: map[string]int{}}
 	if t.count(doc); t.schemas > maxSubschemas {
 		return contextSchema{}, &complexError{fmt.Sprintf("it has %d subschemas, and %d are allowed", t.schemas, maxSubschemas)}
@@ -100,6 +104,7 @@ func compileSchema(raw []byte) (contextSchema, error) {
 	if err != nil {
 		return contextSchema{}, err
 	}
+	// The compiled schema is shared between requests, and with it the engine.
 	engine.sealed = true
 	g, err := newGraph(schema, t.anchors)
 	return contextSchema{schema: schema, graph: g}, err
@@ -122,6 +127,8 @@ type tally struct {
 	anchors map[string]int
 }
 
+// count adds a value and everything below it. Every object and boolean counts: which of them are subschemas is known only to
+// the compiler, whose cost is to be bounded.
 func (t *tally) count(v any) {
 	switch v := v.(type) {
 	case bool:

@@ -25,10 +25,13 @@ const (
 
 // Profile is the contract's AssuranceProfile.
 type Profile struct {
-	ID         string  `json:"id"`
-	Subject    string  `json:"subject"`
-	Session    *string `json:"session"`
-	AssessedAt string  `json:"assessed_at"`
+	ID string `json:"id"`
+	// Subject is the relying party's id.
+	Subject string `json:"subject"`
+	// Session is the assessed session; nil if the subject has none.
+	Session *string `json:"session"`
+	// AssessedAt is in RFC 3339, to the millisecond.
+	AssessedAt string `json:"assessed_at"`
 	scoring.Profile
 }
 

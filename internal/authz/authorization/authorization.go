@@ -42,16 +42,26 @@ func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assu
 
 // Request is AuthorizeRequest.
 type Request struct {
-	Subject        string          `json:"subject"`
-	Action         string          `json:"action"`
-	Resource       Resource        `json:"resource"`
-	Audience       string          `json:"audience"`
-	RequestedAt    int64           `json:"requested_at"` // Unix seconds (milliseconds from 1e11 on)
-	Nonce          string          `json:"nonce"`
-	IdempotencyKey string          `json:"idempotency_key"`
-	Actor          *Actor          `json:"actor"`
-	Context        json.RawMessage `json:"context"`
-	Session        *string         `json:"session"`
+	// Subject is the relying party's id of the subject.
+	Subject string `json:"subject"`
+	// Action is the key of the action.
+	Action   string   `json:"action"`
+	Resource Resource `json:"resource"`
+	// Audience is who will receive the proof; the contract of the action must allow it.
+	Audience string `json:"audience"`
+	// RequestedAt is when the relying party created the request, in Unix seconds; from 1e11 on it is read as milliseconds.
+	// It must be within maxAge of now.
+	RequestedAt int64 `json:"requested_at"`
+	// Nonce is fresh for every request and becomes part of the proof.
+	Nonce string `json:"nonce"`
+	// IdempotencyKey identifies the request: a repetition with the same body returns the stored response.
+	IdempotencyKey string `json:"idempotency_key"`
+	// Actor is recorded beside the subject; nil for the subject itself.
+	Actor *Actor `json:"actor"`
+	// Context is a JSON object that must match the context_schema of the action. It is stored as a digest only.
+	Context json.RawMessage `json:"context"`
+	// Session pins an observation session, also for follow-up decisions; nil uses the latest session of the subject.
+	Session *string `json:"session"`
 }
 
 // Resource identifies the target of the action.
@@ -67,40 +77,53 @@ type Actor struct {
 
 // Response is AuthorizeResponse.
 type Response struct {
-	ID            string               `json:"id"`
-	Decision      policy.Effect        `json:"decision"`
-	Mode          models.ActionMode    `json:"mode"`
-	Action        string               `json:"action"`
-	ActionHash    string               `json:"action_hash"`
-	Environment   string               `json:"environment"`
-	PolicyVersion int                  `json:"policy_version"`
+	ID string `json:"id"`
+	// Decision is the effect of the policy. In shadow mode it has no consequences.
+	Decision policy.Effect     `json:"decision"`
+	Mode     models.ActionMode `json:"mode"`
+	Action   string            `json:"action"`
+	// ActionHash binds the decision to the action, contract, subject, resource, audience, context and nonce
+	// (docs/action-hash.md).
+	ActionHash    string `json:"action_hash"`
+	Environment   string `json:"environment"`
+	PolicyVersion int    `json:"policy_version"`
+	// ReasonCodes are in order of precedence and never empty.
 	ReasonCodes   []string             `json:"reason_codes"`
 	HumanReadable policy.HumanReadable `json:"human_readable"`
 	Assurance     assurance.Profile    `json:"assurance"`
-	TraceID       string               `json:"trace_id"`
-	DecidedAt     string               `json:"decided_at"`
-	LatencyMS     int                  `json:"latency_ms"`
-	Challenge     *ChallengeDescriptor `json:"challenge"`
-	Proof         *string              `json:"proof"`
-	ProofID       *string              `json:"proof_id"`
+	// TraceID is the trace of the request that made the decision, also on a replay.
+	TraceID   string `json:"trace_id"`
+	DecidedAt string `json:"decided_at"`
+	// LatencyMS is the time from the arrival of the request to the decision, in milliseconds.
+	LatencyMS int `json:"latency_ms"`
+	// Challenge is nil unless the decision opened one.
+	Challenge *ChallengeDescriptor `json:"challenge"`
+	// Proof and ProofID are nil unless an action in mode enforce was allowed.
+	Proof   *string `json:"proof"`
+	ProofID *string `json:"proof_id"`
 }
 
 // ChallengeDescriptor identifies the challenge that the decision opened.
 type ChallengeDescriptor struct {
-	ID        string          `json:"id"`
-	Methods   []policy.Method `json:"methods"`
-	ExpiresAt string          `json:"expires_at"`
+	ID string `json:"id"`
+	// Methods are those that the policy permits and the subject can use now.
+	Methods []policy.Method `json:"methods"`
+	// ExpiresAt is in RFC 3339, to the millisecond.
+	ExpiresAt string `json:"expires_at"`
 }
 
 // Display is the text that the subject confirms. Its digest is part of what a passkey signs, so its JSON form must not change.
 type Display struct {
-	ActionKey             string `json:"action_key"`
-	Action                string `json:"action"`
-	Consequence           string `json:"consequence"`
-	ResourceType          string `json:"resource_type"`
-	ResourceDigest        string `json:"resource_digest"`
-	ContextDigest         string `json:"context_digest"`
-	Audience              string `json:"audience"`
+	ActionKey string `json:"action_key"`
+	// Action and Consequence are the texts of the action at the time of the decision.
+	Action       string `json:"action"`
+	Consequence  string `json:"consequence"`
+	ResourceType string `json:"resource_type"`
+	// ResourceDigest and ContextDigest bind what is approved without showing it.
+	ResourceDigest string `json:"resource_digest"`
+	ContextDigest  string `json:"context_digest"`
+	Audience       string `json:"audience"`
+	// RequestingApplication is the relying party's name in the settings of the environment.
 	RequestingApplication string `json:"requesting_application"`
 	// DetailsDigest commits to the details that are shown, which are stored sealed and apart (internal/authz/display). It is left
 	// out for an action that shows none.

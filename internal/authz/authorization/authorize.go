@@ -89,6 +89,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
 	}
+	// Replay before any check: a repetition must succeed even if the action or the policy has changed since.
 	if facts.Prior != nil {
 		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err

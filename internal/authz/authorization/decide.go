@@ -79,6 +79,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err != nil {
 		return d.row, nil, err
 	}
+	// The response is stored for replays, but the proof only once: encrypted, in its own row.
 	d.row.Authorization.Response = body
 	if d.row.Proof != nil {
 		d.row.Authorization.Response = proof.Remove(body)
@@ -233,6 +234,7 @@ func (s *Service) addChallenge(ctx context.Context, q *store.Q, d *decision) err
 	if c.DisplayDigest, err = canonical.Digest(display); err != nil {
 		return err
 	}
+	// The count includes this challenge, so that max_challenges bounds the whole chain of follow-up decisions.
 	a.ChallengesUsed++
 	d.row.Challenge = &c
 	d.start(topicChallenge, c.ID)

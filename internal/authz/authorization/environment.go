@@ -19,6 +19,7 @@ type environments struct {
 	changes int // number of invalidations; a row read before the latest one is not cached
 }
 
+// cachedEnvironment is a row with the time until which it may be used.
 type cachedEnvironment struct {
 	models.Environment
 	until time.Time

@@ -24,14 +24,19 @@ type Window struct {
 
 // Simulation is the contract's PolicySimulation.
 type Simulation struct {
-	Action      string                `json:"action"`
-	Version     int                   `json:"version"`
-	Decisions   int                   `json:"decisions"`
-	Changed     int                   `json:"changed"`
-	Before      map[policy.Effect]int `json:"before"`
-	After       map[policy.Effect]int `json:"after"`
-	Transitions []Transition          `json:"transitions"`
-	Reasons     []ReasonShift         `json:"reasons"`
+	Action  string `json:"action"`
+	Version int    `json:"version"`
+	// Decisions is how many stored decisions were decided again.
+	Decisions int `json:"decisions"`
+	// Changed is how many of them would have a different effect.
+	Changed int `json:"changed"`
+	// Before and After count the decisions by effect, as recorded and as they would be.
+	Before map[policy.Effect]int `json:"before"`
+	After  map[policy.Effect]int `json:"after"`
+	// Transitions are sorted by frequency.
+	Transitions []Transition `json:"transitions"`
+	// Reasons are sorted by code.
+	Reasons []ReasonShift `json:"reasons"`
 }
 
 // Transition counts decisions whose effect would have been different.

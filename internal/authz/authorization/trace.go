@@ -23,36 +23,47 @@ import (
 // Trace is AuthorizationTrace: a stored decision with its consequences. States are computed on read: a challenge, hold or proof
 // that is due is expired, however late its timer.
 type Trace struct {
-	ID                    string            `json:"id"`
-	Action                string            `json:"action"`
-	Subject               string            `json:"subject"`
-	Actor                 string            `json:"actor"`
-	ActorType             string            `json:"actor_type"`
-	ResourceType          string            `json:"resource_type"`
-	ResourceDigest        string            `json:"resource_digest"`
-	ContextDigest         string            `json:"context_digest"`
-	ActionHash            string            `json:"action_hash"`
-	Audience              string            `json:"audience"`
-	RequestedAt           string            `json:"requested_at"`
-	DecidedAt             string            `json:"decided_at"`
-	Mode                  models.ActionMode `json:"mode"`
-	Decision              policy.Effect     `json:"decision"`
-	ReasonCodes           []string          `json:"reason_codes"`
-	Assurance             json.RawMessage   `json:"assurance"`
-	LatencyMS             int               `json:"latency_ms"`
-	Challenge             *ChallengeTrace   `json:"challenge"`
-	Proof                 *ProofTrace       `json:"proof"`
-	ProofID               *string           `json:"proof_id"`
-	Parent                *string           `json:"parent"`
-	Outcome               *string           `json:"outcome"`
-	OutcomeReportedAt     *string           `json:"outcome_reported_at"`
-	ReviewAuthorizationID *string           `json:"review_authorization_id"`
-	ReviewStatus          *string           `json:"review_status"`
-	ReviewedAt            *string           `json:"reviewed_at"`
-	ReviewedBy            *string           `json:"reviewed_by"`
-	PolicyVersion         int               `json:"policy_version"`
-	Explanation           json.RawMessage   `json:"explanation"`
-	Display               *Shown            `json:"display"` // null for an action that shows no details, and once they are past their retention
+	ID      string `json:"id"`
+	Action  string `json:"action"`
+	Subject string `json:"subject"`
+	Actor   string `json:"actor"`
+	// ActorType is always human: the contract knows no other actors.
+	ActorType    string `json:"actor_type"`
+	ResourceType string `json:"resource_type"`
+	// ResourceDigest, ContextDigest and ActionHash are stored in place of the values themselves.
+	ResourceDigest string            `json:"resource_digest"`
+	ContextDigest  string            `json:"context_digest"`
+	ActionHash     string            `json:"action_hash"`
+	Audience       string            `json:"audience"`
+	RequestedAt    string            `json:"requested_at"`
+	DecidedAt      string            `json:"decided_at"`
+	Mode           models.ActionMode `json:"mode"`
+	// Decision is the effect of the policy at that time.
+	Decision    policy.Effect `json:"decision"`
+	ReasonCodes []string      `json:"reason_codes"`
+	// Assurance is the profile exactly as it was recorded.
+	Assurance json.RawMessage `json:"assurance"`
+	LatencyMS int             `json:"latency_ms"`
+	Challenge *ChallengeTrace `json:"challenge"`
+	// Proof is nil unless the decision issued one, whatever its status now.
+	Proof   *ProofTrace `json:"proof"`
+	ProofID *string     `json:"proof_id"`
+	// Parent is the decision that this follow-up decision follows; nil for a first decision.
+	Parent *string `json:"parent"`
+	// Outcome is what the relying party reported, or manually_rejected; nil until then.
+	Outcome           *string `json:"outcome"`
+	OutcomeReportedAt *string `json:"outcome_reported_at"`
+	// ReviewAuthorizationID is the follow-up decision of an approved hold.
+	ReviewAuthorizationID *string `json:"review_authorization_id"`
+	// ReviewStatus is nil unless the decision was held.
+	ReviewStatus *string `json:"review_status"`
+	ReviewedAt   *string `json:"reviewed_at"`
+	// ReviewedBy is the reviewer whose review resolved the hold.
+	ReviewedBy    *string `json:"reviewed_by"`
+	PolicyVersion int     `json:"policy_version"`
+	// Explanation lists the result of every requirement, in the order of checking.
+	Explanation json.RawMessage `json:"explanation"`
+	Display     *Shown          `json:"display"` // null for an action that shows no details, and once they are past their retention
 }
 
 // Shown are the details of the request that a person is shown.
@@ -143,6 +154,7 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	return out, nil
 }
 
+// challengeTrace returns the view of a challenge at a time.
 func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 	out := &ChallengeTrace{
 		ID: c.ID, Status: string(challenge.Effective(c, now)), ExpiresAt: apitime.Time(c.ExpiresAt), MethodUsed: c.MethodUsed, Strength: c.Strength,
@@ -153,6 +165,7 @@ func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 	return out
 }
 
+// proofTrace returns the view of a proof at a time. It decrypts the compact form of an active proof only.
 func (s *Service) proofTrace(p models.Proof, now time.Time) (*ProofTrace, error) {
 	status := signing.StatusOf(p, now)
 	out := &ProofTrace{ID: p.JTI, Status: string(status), ExpiresAt: apitime.OptionalTime(&p.ExpiresAt)}

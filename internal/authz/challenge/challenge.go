@@ -70,11 +70,13 @@ func New(d Deps) *Service {
 
 // View is the contract's ChallengePublicView.
 type View struct {
-	ID        string
-	Status    models.ChallengeStatus
+	ID     string
+	Status models.ChallengeStatus
+	// Methods are those that the challenge offers; a completion must use one of them.
 	Methods   []string
 	ExpiresAt time.Time
-	Display   json.RawMessage
+	// Display is the JSON that the user confirms. Its digest is part of what a passkey signs.
+	Display json.RawMessage
 }
 
 // Effective returns the status of a challenge at a time: an open one that is due is expired, however late its timer.

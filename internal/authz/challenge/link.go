@@ -27,6 +27,7 @@ const LinkPath = "/challenge/"
 
 // Link opens one challenge in a browser until it expires.
 type Link struct {
+	// URL contains the ticket and is a secret of the user: it must not be logged.
 	URL       string
 	ExpiresAt time.Time
 }
@@ -154,4 +155,5 @@ func AllowedReturn(env models.Environment, raw string) (*string, error) {
 // errReturn is the reason why a return URL is not allowed.
 type errReturn string
 
+// Error returns a sentence for the caller.
 func (e errReturn) Error() string { return string(e) }

@@ -15,6 +15,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// The states of a challenge and the moves between them:
+//
+//	open --- Complete (a verified request) ----------> completed, with a follow-up decision
+//	open --- Cancel ---------------------------------> cancelled
+//	open --- Expire (at ExpiresAt) ------------------> expired
+//	open --- PrepareCompletion (the fifth refusal) --> failed
+//
+// The last four states are final. A recovery cancels open challenges without the workflow, which is then signaled. An erasure
+// of the subject removes the row in any state (Gone).
+
 // Move is a request for one move of one challenge. Every move is safe to repeat.
 type Move struct {
 	ID         string
@@ -45,6 +55,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 		if err != nil {
 			return err
 		}
+		// The UPDATE names the status open and the time, so that exactly one of several moves succeeds.
 		moved, err := q.Challenges().Complete(ctx, m.ID, store.Completion{
 			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
 		})

@@ -18,11 +18,14 @@ import (
 
 // WorkflowInput is the input of the workflow of a challenge.
 type WorkflowInput struct {
-	Challenge     string
+	Challenge string
+	// Authorization is the decision that opened the challenge.
 	Authorization string
 	Environment   string
-	Action        string
-	ExpiresAt     time.Time
+	// Action is the action's key.
+	Action string
+	// ExpiresAt is in UTC.
+	ExpiresAt time.Time
 }
 
 // Prepared is a request that is ready for the workflow, or the receipt of the same request that completed the challenge.
@@ -35,10 +38,13 @@ type Prepared struct {
 // Receipt is the contract's ChallengeCompletionReceipt. It does not contain the follow-up decision, which is for the relying
 // party only.
 type Receipt struct {
-	Challenge     string `json:"challenge"`
-	Status        string `json:"status"`
+	Challenge string `json:"challenge"`
+	// Status is always completed.
+	Status string `json:"status"`
+	// Authorization is the id of the follow-up decision. The receipt does not say what was decided.
 	Authorization string `json:"authorization"`
-	Method        string `json:"method"`
+	// Method is the one that completed the challenge.
+	Method string `json:"method"`
 }
 
 // PrepareCompletion verifies the user's response and stores the verified request for the workflow. A refused assertion is
@@ -53,6 +59,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if err != nil {
 		return Prepared{}, err
 	}
+	// A repetition must return the receipt even though the assertion could not be verified a second time.
 	if r := receiptOf(c, digest); r != nil {
 		return Prepared{Receipt: r}, nil
 	}

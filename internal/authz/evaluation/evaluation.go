@@ -34,11 +34,13 @@ func DefaultCriteria() Criteria {
 
 // Create describes a new evaluation.
 type Create struct {
-	Name       string
+	Name string
+	// ActionKeys must be keys of actions of the environment, without repetition.
 	ActionKeys []string
 	StartsAt   *time.Time // nil: now
-	EndsAt     *time.Time // nil: open until it is closed
-	Criteria   Criteria
+	// EndsAt must be after StartsAt.
+	EndsAt   *time.Time // nil: open until it is closed
+	Criteria Criteria
 }
 
 // View is the contract's Evaluation.
@@ -47,10 +49,12 @@ type View struct {
 	Name       string   `json:"name"`
 	ActionKeys []string `json:"action_keys"`
 	Criteria   Criteria `json:"success_criteria"`
-	Status     string   `json:"status"`
-	StartsAt   string   `json:"starts_at"`
-	EndsAt     *string  `json:"ends_at"`
-	CreatedAt  string   `json:"created_at"`
+	// Status is open or closed, computed on read: an evaluation past its end is closed.
+	Status string `json:"status"`
+	// Times are in RFC 3339, to the millisecond. EndsAt is nil for an evaluation without an end.
+	StartsAt  string  `json:"starts_at"`
+	EndsAt    *string `json:"ends_at"`
+	CreatedAt string  `json:"created_at"`
 }
 
 // Service opens, reports and closes evaluations.
@@ -166,6 +170,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status models.Eva
 	return out, next, nil
 }
 
+// view returns the contract's view of an evaluation at the current time.
 func (s *Service) view(e models.Evaluation) (View, error) {
 	c, err := criteriaOf(e)
 	return View{

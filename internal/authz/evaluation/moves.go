@@ -110,6 +110,7 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	if err != nil {
 		return Outcome{}, err
 	}
+	// The UPDATE names the status open, so that exactly one of several closes stores its report.
 	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := q.Evaluations().Close(ctx, m.ID, report, m.At)

@@ -20,27 +20,38 @@ const (
 // Report is the contract's EvaluationReport.
 type Report struct {
 	View
-	Metrics Metrics         `json:"metrics"`
-	Checks  map[string]bool `json:"checks"`
-	Result  string          `json:"result"`
+	Metrics Metrics `json:"metrics"`
+	// Checks has one entry per criterion, true if it is met.
+	Checks map[string]bool `json:"checks"`
+	// Result is InProgress while the evaluation is open, then Passed or Failed.
+	Result string `json:"result"`
 }
 
 // Metrics is the contract's EvaluationMetrics. docs/evaluations.md defines each metric.
 type Metrics struct {
-	Decisions          int64             `json:"decisions"`
-	ByDecision         map[string]int64  `json:"by_decision"`
-	ByMode             map[string]int64  `json:"by_mode"`
-	Coverage           map[string]int64  `json:"coverage_distribution"`
-	Outcomes           map[string]int64  `json:"outcomes"`
-	OperatorChanges    int64             `json:"experimental_operator_change_indicators"`
-	Challenges         int64             `json:"challenges"`
-	OutcomeCoverage    float64           `json:"outcome_coverage"`
-	LatencyMS          map[string]*int64 `json:"decision_latency_ms"`
-	Note               string            `json:"note"`
-	AbstentionRate     *float64          `json:"abstention_rate"`
-	FalseChallengeRate *float64          `json:"false_challenge_proxy"`
+	// Decisions counts all decisions of the actions in the window, in every mode, including follow-up decisions.
+	Decisions int64 `json:"decisions"`
+	// ByDecision has a count for every effect, also if it is 0; ByMode and Coverage likewise.
+	ByDecision map[string]int64 `json:"by_decision"`
+	ByMode     map[string]int64 `json:"by_mode"`
+	Coverage   map[string]int64 `json:"coverage_distribution"`
+	// Outcomes counts the reported outcomes only.
+	Outcomes map[string]int64 `json:"outcomes"`
+	// OperatorChanges is experimental and part of no check.
+	OperatorChanges int64 `json:"experimental_operator_change_indicators"`
+	Challenges      int64 `json:"challenges"`
+	// OutcomeCoverage is 0 to 1: decisions with an outcome other than unknown, of all decisions.
+	OutcomeCoverage float64 `json:"outcome_coverage"`
+	// LatencyMS has the quantiles p50, p95 and p99 in milliseconds; nil without decisions.
+	LatencyMS map[string]*int64 `json:"decision_latency_ms"`
+	Note      string            `json:"note"`
+	// AbstentionRate is 0 to 1; nil without decisions.
+	AbstentionRate *float64 `json:"abstention_rate"`
+	// FalseChallengeRate is 0 to 1; nil unless a challenge decision has an outcome.
+	FalseChallengeRate *float64 `json:"false_challenge_proxy"`
 }
 
+// note is part of every report, so that a reader needs no documentation to know what was counted.
 const note = "Counts and distributions cover every decision of the actions in the window, new decisions after a challenge or a " +
 	"review included; min_shadow_decisions counts mode shadow alone. Rates are shares of all decisions, and " +
 	"false_challenge_proxy a share of the challenge decisions that have an outcome."
@@ -85,6 +96,7 @@ func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.T
 	if err != nil {
 		return m, err
 	}
+	// Decisions after the end do not count, even if the report is computed later.
 	until := now
 	if row.EndsAt != nil && row.EndsAt.Before(until) {
 		until = *row.EndsAt

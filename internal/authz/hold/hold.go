@@ -70,16 +70,20 @@ func Effective(h models.Hold, now time.Time) models.HoldStatus {
 
 // WorkflowInput is the input of the workflow of a hold.
 type WorkflowInput struct {
+	// Authorization is the held decision, which identifies the hold.
 	Authorization string
 	Environment   string
-	Action        string
-	RemindAt      time.Time
-	DueAt         time.Time
+	// Action is the action's key.
+	Action string
+	// RemindAt and DueAt are in UTC.
+	RemindAt time.Time
+	DueAt    time.Time
 }
 
 // Prepared is a review that is ready for the workflow, or the result of an earlier one: if Receipt or Pending is set, there is
 // nothing left to do.
 type Prepared struct {
+	// Workflow starts the workflow if the outbox relay has not started it yet.
 	Workflow   WorkflowInput
 	Request    string // hex digest of the whole request
 	Resolution string
@@ -89,10 +93,13 @@ type Prepared struct {
 
 // Pending is ReviewPending.
 type Pending struct {
-	Authorization string    `json:"authorization"`
-	Resolution    string    `json:"resolution"`
-	ReviewStatus  string    `json:"review_status"`
-	Approvals     Approvals `json:"approvals"`
+	Authorization string `json:"authorization"`
+	// Resolution is the one that was requested.
+	Resolution string `json:"resolution"`
+	// ReviewStatus is always pending.
+	ReviewStatus string `json:"review_status"`
+	// Approvals counts reviewers in good standing only.
+	Approvals Approvals `json:"approvals"`
 }
 
 // Approvals counts the distinct approvals of a hold.

@@ -16,6 +16,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// The states of a hold and the moves between them:
+//
+//	pending --- Review (approve, the last one required) ---> approved, with a follow-up decision
+//	pending --- Review (reject) ---------------------------> rejected, with the outcome manually_rejected
+//	pending --- Expire (at DueAt) -------------------------> expired
+//	pending --- Review (approve, more required), Remind ---> pending
+//
+// The last three states are final. An erasure of the subject removes the row in any state (Gone).
+
 // Move is a request for one move of one hold. Every move is safe to repeat.
 type Move struct {
 	ID         string // the held authorization
@@ -57,6 +66,7 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 		if err != nil {
 			return err
 		}
+		// The hold may be due although its timer has not fired, or resolved by an earlier attempt of this very move.
 		if status := Effective(c.Hold, m.At); status != models.HoldPending {
 			if err := refuseSettled(status, r.Move); err != nil {
 				return err
@@ -122,9 +132,11 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()},
 			events.Append(ctx, r.q, e)
 	}
+	// Resolve first: of concurrent approvals only one may go on to the follow-up decision.
 	if err := r.resolve(ctx, models.HoldApproved); err != nil {
 		return Outcome{}, err
 	}
+	// The event of the approval is written with the follow-up decision and precedes its events, which it causes.
 	followUp, response, err := r.decide(ctx, r.q, followup.Request{
 		Parent: r.held.Parent, HoldApproved: true, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {

@@ -182,6 +182,7 @@ func matched(listed, present []string) []string {
 	return out
 }
 
+// pick returns yes or no.
 func pick(condition bool, yes, no string) string {
 	if condition {
 		return yes
@@ -189,8 +190,10 @@ func pick(condition bool, yes, no string) string {
 	return no
 }
 
+// milliseconds formats a duration for an explanation.
 func milliseconds(ms int64) string { return strconv.FormatInt(ms, 10) + " ms" }
 
+// orNone joins items for an explanation.
 func orNone(items []string) string {
 	if len(items) == 0 {
 		return "none"
@@ -198,6 +201,7 @@ func orNone(items []string) string {
 	return strings.Join(items, ", ")
 }
 
+// joinMethods joins methods for an explanation.
 func joinMethods(methods []Method) string {
 	names := make([]string, len(methods))
 	for i, m := range methods {

@@ -2,6 +2,7 @@ package policy
 
 import "github.com/countersign-dev/countersign/internal/platform/reason"
 
+// statusWords are the headings of the effects.
 var statusWords = map[Effect]string{
 	Allow:     "Allowed",
 	Challenge: "Step-up required",

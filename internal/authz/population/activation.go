@@ -45,6 +45,8 @@ func (s *Service) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Start with the embedded backgrounds; an active row of the same modality replaces one. Retired backgrounds stay known, so
+	// that templates trained with them can be migrated.
 	inForce, known := map[features.Modality]*scoring.Background{}, []*scoring.Background{}
 	for _, m := range features.Modalities() {
 		if bg := scoring.Default().Background(m); bg != nil {
@@ -112,7 +114,8 @@ func (s *Service) Warn(ctx context.Context) error {
 
 // Order describes an activation.
 type Order struct {
-	Body       []byte // as scoring.Background.Marshal writes it
+	Body []byte // as scoring.Background.Marshal writes it
+	// Comparison is required, so that no model is activated without a measurement.
 	Comparison any    // with the background in force, as measured; stored as JSON
 	By         string // actor for the events
 	At         time.Time
@@ -142,6 +145,7 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		if err != nil {
 			return err
 		}
+		// A version identifies the content forever: templates refer to it.
 		for _, b := range before {
 			if b.Version == row.Version && b.Digest != row.Digest {
 				return ErrVersionTaken

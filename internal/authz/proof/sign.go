@@ -21,6 +21,7 @@ const (
 // below 4 KiB.
 const MaxSize = 8192
 
+// encoding is base64url without padding. Strict refuses stray bits in the last character.
 var encoding = base64.RawURLEncoding.Strict()
 
 // Signer signs proofs with one key. It is safe for concurrent use.

@@ -144,6 +144,7 @@ func checkHeader(raw []byte, typ string) (string, error) {
 // bytes received.
 var verifier = mustVerifier()
 
+// mustVerifier panics if jwx was built without ES256, which would be a defect of the build.
 func mustVerifier() jws.Verifier {
 	v, err := jws.NewVerifier(jwa.ES256)
 	if err != nil {
@@ -219,4 +220,5 @@ func checkTime(c Claims, now time.Time, leeway time.Duration) error {
 	return nil
 }
 
+// sortedKeys returns the key ids in a stable order.
 func sortedKeys(keys KeySet) []string { return slices.Sorted(maps.Keys(keys)) }

@@ -22,6 +22,7 @@ import (
 )
 
 const (
+	// keyPurpose names the keyring's subkey for private keys at rest.
 	keyPurpose = "signing-key"
 	// cacheFor is how long a replica may sign with a key after another replica rotated it. It is far below Overlap, so that the
 	// proofs it signs meanwhile verify.
@@ -49,6 +50,7 @@ type Service struct {
 	publishes singleflight.Group[publishedSet]
 }
 
+// cachedKeys are an environment's decrypted keys.
 type cachedKeys struct {
 	signer *proof.Signer // nil if no key can sign
 	public proof.KeySet
@@ -105,6 +107,7 @@ func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (c
 	return k, nil
 }
 
+// droppedSoFar returns the number of invalidations. A reader of keys compares it before it caches them.
 func (s *Service) droppedSoFar() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -67,6 +67,7 @@ func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement
 	if err != nil || !r.AtOnce {
 		return after, 0, err
 	}
+	// In batches: a key may have signed more open proofs than one transaction should lock.
 	for {
 		n, err := s.revokeSome(ctx, retired, r.Actor)
 		revoked += n

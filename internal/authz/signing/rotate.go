@@ -18,6 +18,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// The states of a signing key:
+//
+//	next --------> active          Rotate: the key signs from now on
+//	active ------> retiring        Rotate: it still verifies, for Overlap
+//	retiring ----> retired         Retire, when its last proof has expired: it verifies nothing
+//	next, active -> retiring       a key that does not work, or RetireKey
+//	any ----------> retired        RetireKey with AtOnce: its open proofs are revoked
+//
+// An environment has at most one next and one active key. Verifiers fetch a next key before it signs.
+
 // Establish creates the first active key and the next key of a new environment.
 func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
 	c := &change{Service: s, q: q, scope: scope, who: by{actor: actor}, now: s.clock.Now()}
@@ -36,6 +46,8 @@ func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models
 	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID})
 }
 
+// rotate changes the keys and returns the problem of a replaced next key after the commit: the replacement itself must not be
+// rolled back.
 func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]models.SigningKey, error) {
 	var replaced error
 	after, err := s.change(ctx, scope, who, func(c *change) error {

@@ -44,21 +44,26 @@ func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (St
 
 // Question is a verification request. Empty fields are not checked.
 type Question struct {
-	Proof        string
-	Audience     string
-	Action       string
+	// Proof is the compact JWS.
+	Proof    string
+	Audience string
+	Action   string
+	// ResourceType and ResourceID are checked together, against the digest in the proof.
 	ResourceType string
 	ResourceID   string
 	Nonce        string
-	Consume      bool
+	// Consume uses the proof up, if it is valid.
+	Consume bool
 }
 
 // Verification is the result of Verify. Claims are nil if the proof's signature is invalid or the proof is unknown.
 type Verification struct {
-	Valid       bool               `json:"valid"`
-	Status      models.ProofStatus `json:"status"`
-	ReasonCodes []string           `json:"reason_codes"`
-	Claims      *proof.Claims      `json:"claims"`
+	Valid bool `json:"valid"`
+	// Status is the stored status, or unknown.
+	Status models.ProofStatus `json:"status"`
+	// ReasonCodes say why the proof is not valid; empty if it is.
+	ReasonCodes []string      `json:"reason_codes"`
+	Claims      *proof.Claims `json:"claims"`
 }
 
 // Verify checks form, signature and claims, and then the stored status. With Consume, exactly one of any number of callers
