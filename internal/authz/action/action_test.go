@@ -58,7 +58,7 @@ func TestCreateAppliesTheDefaults(t *testing.T) {
 	require.Equal(t, "high", a.RiskClass)
 	require.Equal(t, "resource", a.ResourceType)
 	require.Equal(t, 300, a.ProofTTLSeconds)
-	require.Equal(t, models.ModeTest, a.Mode, "an action enforces nothing until it is told to")
+	require.Equal(t, models.ModeTest, a.Mode, "a new action enforces nothing")
 	require.Nil(t, a.ActivePolicyVersion)
 	_, err := b.Create(t.Context(), b.principal, action.Create{Key: "data.export"})
 	requireProblem(t, err, problem.ActionKeyExists)
