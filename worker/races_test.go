@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // outcome is the response to one caller of a race.
@@ -79,20 +79,22 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 	for range rounds {
 		b.Now = clock.System().Now()
 		h := b.Hold(time.Second, 1)
-		approve, reject := b.review(t, h, "crd_ann", hold.Approve), b.review(t, h, "crd_bob", hold.Reject)
-		require.NoError(t, b.runs.StartHold(t.Context(), approve.Workflow))
-		review := func(p hold.Prepared) func() (string, error) {
+		in, _, err := b.holds.WorkflowInput(t.Context(), h.AuthorizationID)
+		require.NoError(t, err)
+		require.NoError(t, b.runs.StartHold(t.Context(), in))
+		review := func(reviewer, resolution, status string) func() (string, error) {
 			return func() (string, error) {
-				out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
-				// Like the API, this returns the record's outcome.
-				if _, none := b.holds.Receipt(t.Context(), b.Scope, h.AuthorizationID, p.Resolution); err != nil && none == nil {
-					return map[string]string{hold.Approve: "approved", hold.Reject: "rejected"}[p.Resolution], nil
+				done, err := hold.NewReviewer(b.holds, b.runs).Review(t.Context(), b.Principal(reviewer), h.AuthorizationID, resolution, nil)
+				if err == nil && done.Pending != nil {
+					return "", problem.NewUnavailable("not finished in time", nil)
 				}
-				return string(out.Status), err
+				return status, err
 			}
 		}
 		b.waitForDeadline(t, "holds where authorization_id = $1 and due_at", h.AuthorizationID)
-		told := race(map[string]func() (string, error){"approved": review(approve), "rejected": review(reject)}, 2)
+		told := race(map[string]func() (string, error){
+			"approved": review("crd_ann", hold.Approve, "approved"), "rejected": review("crd_bob", hold.Reject, "rejected"),
+		}, 2)
 		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status <> 'pending'", h.AuthorizationID)
 		row, err := b.Store.Holds().Get(t.Context(), b.Scope, h.AuthorizationID)
 		require.NoError(t, err)
@@ -111,25 +113,22 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 	for range rounds {
 		b.Now = clock.System().Now()
 		c := b.Challenge(time.Second, "sandbox_confirm")
-		completion := b.confirm(t, c)
-		cancellation, err := b.challenges.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
+		in, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
 		require.NoError(t, err)
-		require.NoError(t, b.runs.StartChallenge(t.Context(), completion.Workflow))
+		require.NoError(t, b.runs.StartChallenge(t.Context(), in))
+		resolver := challenge.NewResolver(b.challenges, b.runs)
 		b.waitForDeadline(t, "challenges where id = $1 and expires_at", c.ID)
 		told := race(map[string]func() (string, error){
 			"completed": func() (string, error) {
-				out, err := b.runs.CompleteChallenge(t.Context(), completion.Workflow, completion.Request)
-				if r, _ := b.challenges.Receipt(t.Context(), b.Scope, c.ID, completion.Request); err != nil && r != nil {
-					return r.Status, nil
+				r, err := resolver.Complete(t.Context(), b.Principal("crd_1"), c.ID, challenge.MethodSandboxConfirm, nil)
+				if err != nil {
+					return "", err
 				}
-				return string(out.Status), err
+				return r.Status, nil
 			},
 			"cancelled": func() (string, error) {
-				out, err := b.runs.CancelChallenge(t.Context(), cancellation.Workflow, cancellation.Request)
-				if v, _ := b.challenges.Get(t.Context(), b.Scope, c.ID); err != nil && v.Status == models.ChallengeCancelled {
-					return string(v.Status), nil
-				}
-				return string(out.Status), err
+				status, err := resolver.Cancel(t.Context(), b.Principal("crd_2"), c.ID)
+				return string(status), err
 			},
 		}, 2)
 		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)
