@@ -35,7 +35,7 @@ func TestPeople(t *testing.T) {
 	require.Regexp(t, `sandbox:reviewer,live:auditor`, c.ok("person", "list", "--environment", env))
 	c.ok("person", "revoke", ann, "--environment", env)
 	require.Regexp(t, `Ann Example\s+revoked`, c.ok("person", "list", "--environment", env))
-	c.fails("access was ended", "person", "invite", "--environment", env, "--person", ann)
+	c.fails("access was revoked", "person", "invite", "--environment", env, "--person", ann)
 
 	c.fails("needs a role", "person", "invite", "--environment", env, "--name", "Bob")
 	c.fails(`no role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
