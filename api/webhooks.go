@@ -29,13 +29,14 @@ type endpointView struct {
 	Status         string   `json:"status"`
 	DisabledReason *string  `json:"disabled_reason"`
 	Secret         string   `json:"secret,omitempty"` // at creation and rotation only
+	IncludeDetails bool     `json:"include_details"`
 	CreatedAt      string   `json:"created_at"`
 	UpdatedAt      string   `json:"updated_at"`
 }
 
 func viewEndpoint(e models.WebhookEndpoint, secret string) endpointView {
 	v := endpointView{ID: e.ID, URL: e.URL, Events: append([]string{}, e.Events...), Status: e.Status, DisabledReason: e.DisabledReason,
-		Secret: secret, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
+		Secret: secret, IncludeDetails: e.IncludeDetails, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
 	if len(v.Events) == 0 {
 		v.Events = []string{"*"}
 	}
@@ -50,11 +51,14 @@ func (h *webhookHandlers) create(c *fiber.Ctx) error {
 		URL         string   `json:"url"`
 		Events      []string `json:"events"`
 		Description string   `json:"description"`
+		Details     bool     `json:"include_details"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	e, secret, err := h.Endpoints.Create(request.Context(c), principal(c), webhook.Draft{URL: body.URL, Events: body.Events, Description: body.Description})
+	e, secret, err := h.Endpoints.Create(request.Context(c), principal(c), webhook.Draft{
+		URL: body.URL, Events: body.Events, Description: body.Description, IncludeDetails: body.Details,
+	})
 	if err != nil {
 		return err
 	}
@@ -90,13 +94,16 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 		Events      *[]string      `json:"events"`
 		Description nullableString `json:"description"`
 		Status      *string        `json:"status"`
+		Details     *bool          `json:"include_details"`
 	}](c)
 	if err != nil {
 		return err
 	}
 	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
 		return h.Endpoints.Update(request.Context(c), principal(c), id,
-			webhook.Patch{URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status})
+			webhook.Patch{
+				URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status, IncludeDetails: body.Details,
+			})
 	})
 }
 

@@ -122,6 +122,21 @@ func TestHeldRequestShowsItsDetailsToReviewers(t *testing.T) {
 	require.Equal(t, shownPayment, toAny(w.Server.get(t, "/api/v1/authorizations/"+held).is(200).value("display.details")))
 }
 
+func TestWebhookOfAHoldIncludesDetailsByChoice(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	including, plain := newReceiver(t), newReceiver(t)
+	hook := w.subscribe(t, including, "hold.opened")
+	w.subscribe(t, plain, "hold.opened")
+	require.Equal(t, false, w.Admin.get(t, hook).is(200).value("include_details"))
+	require.Equal(t, true, w.Admin.patch(t, hook, object{"include_details": true}).is(200).value("include_details"))
+	w.Server.post(t, "/api/v1/authorize", payment(w.subject(t), w.showing(t, holding))).is(200)
+	for r, want := range map[*receiver]any{including: map[string]any{"details": shownPayment}, plain: nil} {
+		eventually(t, func() bool { return len(r.types()) == 1 }, "the hold is delivered")
+		require.Equal(t, want, r.first().Display)
+	}
+}
+
 func TestDetailsAreSealedExportedAndErased(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -178,6 +193,13 @@ func toAny(v any) any {
 		panic(err)
 	}
 	return out
+}
+
+// first returns the first message that came.
+func (r *receiver) first() delivered {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.got[0]
 }
 
 // events returns the data of the newest event of a type about an authorization.

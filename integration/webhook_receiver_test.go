@@ -26,6 +26,8 @@ type delivered struct {
 	ID   string
 	Type string         `json:"type"`
 	Data map[string]any `json:"data"`
+
+	Display any `json:"display"`
 }
 
 func newReceiver(t *testing.T) *receiver {

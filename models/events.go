@@ -53,6 +53,7 @@ type WebhookEndpoint struct {
 	DisabledReason *string
 	DisabledAt     *time.Time
 	FailingSince   *time.Time
+	IncludeDetails bool // events of holds carry the details of the request (internal/authz/display)
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time

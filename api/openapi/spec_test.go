@@ -174,12 +174,14 @@ func specRules() map[string][]rule {
 			is("url", "string", required, accepts("https://hooks.example.com/x"), refuses("", "hooks.example.com", "/x")),
 			patterns,
 			is("description", "string", upTo(500)),
+			is("include_details", "boolean"),
 		},
 		"updateWebhookEndpoint": {
 			is("url", "string", accepts("https://hooks.example.com/x"), refuses("", "hooks.example.com", "/x")),
 			patterns,
 			is("description", "string", orNull, upTo(500)),
 			is("status", "string", oneOf("enabled", "disabled")),
+			is("include_details", "boolean"),
 		},
 		"replayWebhookEndpoint": {
 			is("since", "string", instants...), is("until", "string", instants...),

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -117,6 +118,9 @@ func auditTrailCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := showDetails(cmd.Context(), c, env, &trail); err != nil {
+				return err
+			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), trail)
 			}
@@ -164,4 +168,25 @@ func printJSON(out io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// showDetails adds to each decision of the trail the details that a person was shown. Details that no longer open, for instance
+// after a master key was retired, are left out.
+func showDetails(ctx context.Context, c *core, env store.Scope, trail *audit.Trail) error {
+	vault := display.NewVault(c.Keys)
+	for i := range trail.Decisions {
+		d := &trail.Decisions[i]
+		sealed, err := c.Store.Decisions().Details(ctx, env, d.ID)
+		if err != nil {
+			return err
+		}
+		details, err := vault.Open(d.ID, sealed)
+		if err != nil {
+			continue
+		}
+		for _, shown := range details {
+			d.Details = append(d.Details, audit.ShownDetail{Label: shown.Label, Value: shown.Value})
+		}
+	}
+	return nil
 }

@@ -2055,6 +2055,8 @@ type WebhookEndpoint struct {
 	Events []string `json:"events"`
 	// Id of the endpoint.
 	ID string `json:"id"`
+	// Whether events of holds carry the details of the request.
+	IncludeDetails bool `json:"include_details,omitzero"`
 	// Whether it is told.
 	Status string `json:"status"`
 	// RFC 3339, UTC, with milliseconds.
@@ -2069,6 +2071,9 @@ type WebhookEndpointCreate struct {
 	Description string `json:"description,omitzero"`
 	// Types to be told of; all where left out.
 	Events []string `json:"events,omitzero"`
+	// Whether events of holds carry the details of the request that people are shown, which may be personal data. Off
+	// unless given.
+	IncludeDetails bool `json:"include_details,omitzero"`
 	// Where to post.
 	URL string `json:"url"`
 }
@@ -2079,6 +2084,8 @@ type WebhookEndpointUpdate struct {
 	Description string `json:"description,omitzero"`
 	// Types to be told of; all where empty.
 	Events []string `json:"events,omitzero"`
+	// Whether events of holds carry the details of the request.
+	IncludeDetails bool `json:"include_details,omitzero"`
 	// Whether it is told.
 	Status string `json:"status,omitzero"`
 	// Where to post.
@@ -2097,6 +2104,8 @@ type WebhookEndpointWithSecret struct {
 	Events []string `json:"events"`
 	// Id of the endpoint.
 	ID string `json:"id"`
+	// Whether events of holds carry the details of the request.
+	IncludeDetails bool `json:"include_details,omitzero"`
 	// The secret (`whsec_...`) of Standard Webhooks signatures; it is not shown again.
 	Secret string `json:"secret"`
 	// Whether it is told.

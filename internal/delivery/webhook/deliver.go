@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -216,7 +217,11 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		if begun == slots {
 			break
 		}
-		body, err := bodyOf(delivery.Event)
+		shown, err := r.display(ctx, delivery.Event)
+		if err != nil {
+			return 0, err
+		}
+		body, err := bodyOf(delivery.Event, shown)
 		if err != nil { // erased since: it can never be sent
 			if err := r.store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
 				return 0, err
@@ -247,9 +252,9 @@ func precedes(e, other models.Event) bool {
 	return related || e.TxID == other.TxID && e.Type != other.Type
 }
 
-// bodyOf returns the request body of an event, the same bytes for every attempt. It returns events.ErrErased for an event whose
-// content was erased.
-func bodyOf(e *models.Event) ([]byte, error) {
+// bodyOf returns the request body of an event, the same bytes for every attempt as long as the details of its request are stored. It
+// returns events.ErrErased for an event whose content was erased.
+func bodyOf(e *models.Event, shown any) ([]byte, error) {
 	if e == nil || e.ErasedAt != nil {
 		return nil, events.ErrErased
 	}
@@ -257,7 +262,24 @@ func bodyOf(e *models.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Display = shown
 	return json.Marshal(m)
+}
+
+// display returns the details of the request that an event of a hold is about, for an endpoint that includes them; nil otherwise.
+func (r *deliverState) display(ctx context.Context, e *models.Event) (any, error) {
+	if !r.endpoint.IncludeDetails || e == nil || e.AuthorizationID == nil || !events.ShowsDetails(events.Type(e.Type)) {
+		return nil, nil
+	}
+	sealed, err := r.store.Decisions().Details(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, *e.AuthorizationID)
+	if err != nil {
+		return nil, err
+	}
+	details, err := display.NewVault(r.keyring).Open(*e.AuthorizationID, sealed)
+	if err != nil || len(details) == 0 {
+		return nil, err
+	}
+	return map[string]any{"details": details}, nil
 }
 
 // send makes one attempt and passes its result to the loop.

@@ -60,6 +60,8 @@ type Draft struct {
 	URL         string
 	Events      []string // patterns of event types, such as "hold.*"; empty subscribes to every type
 	Description string
+	// IncludeDetails adds the details of the request to events of holds: they may be personal data, so that it is off by default.
+	IncludeDetails bool
 }
 
 // Create adds an endpoint and returns it with its signing secret, which cannot be read again.
@@ -72,7 +74,7 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 	}
 	now := s.clock.Now()
 	e := models.WebhookEndpoint{ID: ids.New(ids.WebhookEndpoint), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, URL: d.URL,
-		Description: d.Description, Events: d.Events, Status: Enabled, CreatedAt: now, UpdatedAt: now}
+		Description: d.Description, Events: d.Events, Status: Enabled, IncludeDetails: d.IncludeDetails, CreatedAt: now, UpdatedAt: now}
 	text, secret, err := newSecret(s.keyring, e.ID, now)
 	if err != nil {
 		return e, "", err
@@ -106,6 +108,8 @@ type Patch struct {
 	Events      *[]string
 	Description *string
 	Status      *string
+
+	IncludeDetails *bool
 }
 
 // Update changes an endpoint. Disabling discards its pending deliveries. Enabling by Update replays nothing, unlike Enable.
@@ -157,6 +161,9 @@ func (c Patch) apply(e models.WebhookEndpoint, now time.Time) models.WebhookEndp
 	}
 	if c.Status != nil {
 		e.Status = *c.Status
+	}
+	if c.IncludeDetails != nil {
+		e.IncludeDetails = *c.IncludeDetails
 	}
 	e.UpdatedAt = now
 	return e
@@ -256,7 +263,11 @@ func (s *Endpoints) record(ctx context.Context, q *store.Q, p identity.Principal
 		if e == nil {
 			return nil
 		}
-		return map[string]any{"url": e.URL, "events": []string(e.Events), "description": e.Description, "status": e.Status}
+		settings := map[string]any{"url": e.URL, "events": []string(e.Events), "description": e.Description, "status": e.Status}
+		if e.IncludeDetails { // left out otherwise: the digests of earlier entries stay comparable
+			settings["include_details"] = true
+		}
+		return settings
 	}
 	change, err := events.NewChange(shown(before), shown(after))
 	if err != nil {

@@ -89,6 +89,9 @@ func (p *printer) decision(n int, d Decision) {
 	p.line(1, "reasons: %s", list(d.ReasonCodes))
 	p.line(1, "resource: %s %s", d.ResourceType, d.ResourceDigest)
 	p.line(1, "context: %s", d.ContextDigest)
+	for _, shown := range d.Details {
+		p.line(1, "shown: %s: %s", shown.Label, shown.Value)
+	}
 	p.line(1, "action hash: %s", d.ActionHash)
 	p.evidence(d.Evidence)
 	p.line(1, "Policy version %d, %s", d.Policy.Version, d.Policy.ContentHash)

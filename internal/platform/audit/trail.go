@@ -48,8 +48,16 @@ type Decision struct {
 	Proof          *Proof          `json:"proof"`
 	Outcome        *string         `json:"outcome"`
 	OutcomeAt      *string         `json:"outcome_reported_at"`
+	// Details that a person was shown of the request. They are stored sealed, so the caller adds them.
+	Details []ShownDetail `json:"details,omitempty"`
 	// Differences between stored data and the log.
 	Contradictions []Finding `json:"contradictions"`
+}
+
+// ShownDetail is one value of the request as a person was shown it.
+type ShownDetail struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
 }
 
 // Evidence summarizes the assurance profile of a decision.

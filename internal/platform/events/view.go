@@ -1,6 +1,8 @@
 package events
 
 import (
+	"strings"
+
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -32,6 +34,8 @@ type Message struct {
 	Type      string         `json:"type"`
 	Timestamp string         `json:"timestamp"`
 	Data      map[string]any `json:"data"`
+	// Display has the details of the request that a hold is about, for endpoints that include them; otherwise it is left out.
+	Display any `json:"display,omitempty"`
 }
 
 // NewMessage returns the webhook body of an event.
@@ -42,9 +46,26 @@ func NewMessage(row models.Event) (Message, error) {
 
 // MessageSchema returns the JSON Schema (2020-12) of a type's webhook body.
 func (d Definition) MessageSchema() map[string]any {
+	properties := map[string]any{"type": map[string]any{"const": string(d.Type)}, "timestamp": timestamp, "data": d.Schema}
+	if ShowsDetails(d.Type) {
+		properties["display"] = detailsSchema
+	}
 	return map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-		"properties": map[string]any{"type": map[string]any{"const": string(d.Type)}, "timestamp": timestamp, "data": d.Schema},
-		"required":   []any{"type", "timestamp", "data"}, "additionalProperties": false}
+		"properties": properties, "required": []any{"type", "timestamp", "data"}, "additionalProperties": false}
+}
+
+// ShowsDetails reports whether the webhook body of a type may have the details of a request: those of holds, which people are
+// notified of.
+func ShowsDetails(t Type) bool { return strings.HasPrefix(string(t), "hold.") }
+
+// detailsSchema describes the display of a webhook body.
+var detailsSchema = map[string]any{
+	"description": "The details of the request that a person is shown, if the endpoint includes them (include_details).",
+	"type":        "object", "required": []any{"details"}, "additionalProperties": false,
+	"properties": map[string]any{"details": map[string]any{"type": "array", "items": map[string]any{
+		"type": "object", "required": []any{"label", "value"}, "additionalProperties": false,
+		"properties": map[string]any{"label": map[string]any{"type": "string"}, "value": map[string]any{"type": "string"}},
+	}}},
 }
 
 // MessageExample returns a webhook body that is valid under MessageSchema.

@@ -118,10 +118,10 @@ func (q Endpoints) List(ctx context.Context, s Scope, p Page) ([]models.WebhookE
 	return rows, next, nil
 }
 
-// Update stores the URL, event types and description of an endpoint.
+// Update stores the URL, event types, description and choice of details of an endpoint.
 func (q Endpoints) Update(ctx context.Context, e models.WebhookEndpoint) error {
-	_, err := q.exec(ctx, "update webhook_endpoints set url = $2, events = $3, description = $4, updated_at = $5 where id = $1",
-		e.ID, e.URL, e.Events, e.Description, e.UpdatedAt)
+	_, err := q.exec(ctx, `update webhook_endpoints set url = $2, events = $3, description = $4, updated_at = $5,
+		include_details = $6 where id = $1`, e.ID, e.URL, e.Events, e.Description, e.UpdatedAt, e.IncludeDetails)
 	return err
 }
 
