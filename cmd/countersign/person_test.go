@@ -37,11 +37,11 @@ func TestPeople(t *testing.T) {
 	require.Regexp(t, `Ann Example\s+revoked`, c.ok("person", "list", "--environment", env))
 	c.fails("access was revoked", "person", "invite", "--environment", env, "--person", ann)
 
-	c.fails("needs a role", "person", "invite", "--environment", env, "--name", "Bob")
-	c.fails(`no role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
+	c.fails("needs at least one role", "person", "invite", "--environment", env, "--name", "Bob")
+	c.fails(`Unknown role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
 	c.fails("1 to 120 characters", "person", "invite", "--environment", env, "--role", "reviewer")
 	c.fails("there is no environment", "person", "list", "--environment", "live")
-	c.fails("no such resource", "person", "revoke", "prs_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env)
+	c.fails("No such resource", "person", "revoke", "prs_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env)
 	t.Setenv("COUNTERSIGN_BASE_URL", "")
 	c.fails("COUNTERSIGN_BASE_URL is not set", "person", "invite", "--environment", env, "--role", "reviewer", "--name", "Bob")
 }

@@ -24,7 +24,8 @@ func parameters(files []string) (string, []finding, error) {
 			return "", nil, err
 		}
 		ast.Inspect(parsed, func(n ast.Node) bool {
-			name, typ := "func literal", (*ast.FuncType)(nil)
+			name := "func literal"
+			var typ *ast.FuncType
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				name, typ = n.Name.Name, n.Type
