@@ -15,24 +15,24 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// dist is what go generate made of assets/src; it is committed, so that building the binary needs no bundler.
+// dist is the output of go generate for assets/src. It is committed so that building the binary needs no bundler.
 //
 //go:embed assets/dist
 var dist embed.FS
 
-// assetPrefix is where assets are served.
+// assetPrefix is the path prefix of all assets.
 const assetPrefix = "/assets/"
 
-// worthPacking is the size in bytes below which compressing an asset gains nothing.
-const worthPacking = 1024
+// minCompressedSize is the size in bytes below which compression saves nothing.
+const minCompressedSize = 1024
 
-// asset is one file under the name that its content gives it: it never changes under that name, so it may be kept for ever.
+// asset is one file. Its URL contains a hash of its content, so a browser may cache it without limit.
 type asset struct {
 	url, contentType string
-	plain, packed    []byte // packed is nil where compressing gains nothing
+	plain, packed    []byte // packed is gzip; nil if compression saves nothing
 }
 
-// assets are all files, by the name of their source and by the name they are served under.
+// assets has all files, by source name and by the file name in the URL.
 type assets struct {
 	byName, byFile map[string]*asset
 }
@@ -61,14 +61,14 @@ func (a *assets) add(name string, content []byte) error {
 	}
 	made := &asset{url: assetPrefix + file, contentType: mime.TypeByExtension(extension), plain: content, packed: packed}
 	if made.contentType == "" {
-		return fmt.Errorf("asset %s: no content type is known for %q", name, extension)
+		return fmt.Errorf("asset %s: unknown content type for %q", name, extension)
 	}
 	a.byName[name], a.byFile[file] = made, made
 	return nil
 }
 
 func pack(content []byte) ([]byte, error) {
-	if len(content) < worthPacking {
+	if len(content) < minCompressedSize {
 		return nil, nil
 	}
 	var b bytes.Buffer
@@ -85,11 +85,11 @@ func pack(content []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// url is where the asset of that name is served; a name that there is none of is an error of the template.
+// url returns the path of the asset with that source name.
 func (a *assets) url(name string) (string, error) {
 	found, ok := a.byName[name]
 	if !ok {
-		return "", fmt.Errorf("there is no asset %q: go generate ./web", name)
+		return "", fmt.Errorf("asset %q does not exist; run go generate ./web", name)
 	}
 	return found.url, nil
 }

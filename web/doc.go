@@ -1,8 +1,8 @@
-// Package web is the shell of what people open in a browser: layout, style, scripts, headers, error pages. The pages
-// themselves are sections (Section), each mounted under a prefix of its own beside the API.
+// Package web serves the pages that people open in a browser. It has what all pages share: layout, styles, scripts, security
+// headers and error pages. The pages themselves are sections (Section), each mounted under a prefix beside the API.
 //
-// It may not decide anything, touch the database, or know a page's business; it imports no workflow. What it answers
-// carries no inline script or style, asks no other host for anything, and shows text from outside through Visible alone.
+// It may not decide anything, access the database, know what a page is for, or import api or workflows. Its responses contain
+// no inline script or style and load nothing from other hosts, and external text is rendered through Visible only.
 package web
 
 //go:generate go run -C ../tools/bundle . ../../web/assets/src ../../web/assets/dist

@@ -18,22 +18,22 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// SiteName stands in every window's title.
+// SiteName is the last part of every window title.
 const SiteName = "Countersign"
 
-// Page is one answer to a person.
+// Page describes one HTML response.
 type Page struct {
 	Template string // file of the section's templates, such as "challenge.html"
 	Title    string // of the window, without the site's name
 	Script   string // bundled script, such as "challenge.js"; empty for none
-	Style    string // bundled style sheet beside base.css, such as "console.css"; empty for none
-	Wide     bool   // for pages with tables: uses the whole width
-	Data     any    // what the template gets as .Data
-	// FrameAncestors are the origins that may show the page in a frame; none where empty.
+	Style    string // bundled style sheet in addition to base.css, such as "console.css"; empty for none
+	Wide     bool   // use the whole width, for pages with tables
+	Data     any    // .Data of the template
+	// FrameAncestors lists the origins that may embed the page in a frame; empty forbids it.
 	FrameAncestors []string
 }
 
-// layout is what the base layout gets.
+// layout is the data of the base layout.
 type layout struct {
 	Page
 	SiteName  string
@@ -41,7 +41,7 @@ type layout struct {
 	RequestID string
 }
 
-// section is a Section with its templates parsed.
+// section is a Section with parsed templates.
 type section struct {
 	declared Section
 	pages    map[string]*template.Template
@@ -55,7 +55,7 @@ func ownTemplates() fs.FS {
 	return own
 }
 
-// prepare parses the section's templates: the base layout, the section's partials (_*.html), the page.
+// prepare parses one template per page of the section: the base layout, the section's partials (_*.html), and the page.
 func (s *Site) prepare(declared Section) (*section, error) {
 	base, err := template.New("base.html").Funcs(s.functions()).Option("missingkey=error").ParseFS(ownTemplates(), "base.html")
 	if err != nil {
@@ -101,9 +101,9 @@ func (sec *section) parse(base *template.Template, files fs.FS, name string) err
 func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
 	page, ok := sec.pages[p.Template]
 	if !ok {
-		return errors.New("there is no template " + p.Template)
+		return errors.New("no template named " + p.Template)
 	}
-	var b bytes.Buffer // a template that fails half way must not have answered half a page
+	var b bytes.Buffer // a template that fails must not leave half a page in the response
 	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: request.ID(c)}
 	if err := page.ExecuteTemplate(&b, "base.html", data); err != nil {
 		return err
@@ -116,14 +116,14 @@ func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
 	return c.Status(status).Send(b.Bytes())
 }
 
-// failure is what the error page shows.
+// failure is the data of the error page.
 type failure struct {
 	Status          int
 	Heading, Detail string
 	RequestID       string
 }
 
-// fail answers the error page. What is no problem of the domain tells nothing but the request id.
+// fail renders the error page. The text of an error that is not a problem of the domain goes to the log only.
 func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
 	p := request.ProblemOf(err)
 	status := problem.Of(p.Code).Status
@@ -133,7 +133,7 @@ func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
 	request.SetProblemCode(c, p.Code)
 	f := failure{Status: status, Heading: heading(status), Detail: p.Detail, RequestID: request.ID(c)}
 	if status == http.StatusNotFound {
-		f.Detail = "There is nothing at this address. It may have been mistyped, or what was here is gone."
+		f.Detail = "This page does not exist. Check the address."
 	}
 	return s.render(c, sec, status, Page{Template: "error.html", Title: f.Heading, Data: f})
 }
@@ -145,10 +145,10 @@ func heading(status int) string {
 	case status == http.StatusForbidden:
 		return "Not allowed"
 	case status == http.StatusServiceUnavailable:
-		return "Not available just now"
+		return "Temporarily unavailable"
 	case status >= http.StatusInternalServerError:
-		return "Something went wrong on our side"
+		return "Internal error"
 	default:
-		return "That did not work"
+		return "Request refused"
 	}
 }

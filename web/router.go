@@ -11,22 +11,22 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// Router registers the routes of one section. Paths are Fiber's, from the root of the service. The name is what logs and
-// metrics show; they never show a path.
+// Router registers the routes of one section. Paths are Fiber patterns from the root of the service. Logs and metrics show
+// the name of a route and never its path.
 type Router struct {
 	site    *Site
 	section *section
 	app     *fiber.App
 }
 
-// Get registers a page, or what a page's script reads. An error that the handler returns becomes the error page where a
-// page was asked for, and the API's problem document where a script asked for JSON.
+// Get registers a page or a resource that a page's script reads. An error of the handler becomes the error page if the
+// client accepts HTML, and the API's problem document otherwise.
 func (r *Router) Get(path, name string, handler fiber.Handler) {
 	r.app.Get(path, r.site.handle(r.section, name, handler))
 }
 
-// Post registers what a page sends. A request from anywhere but a page of this very origin is refused (403) before the
-// handler runs.
+// Post registers a handler for requests that change something. Requests from pages of other origins are refused with 403
+// before the handler runs.
 func (r *Router) Post(path, name string, handler fiber.Handler) {
 	r.app.Post(path, r.site.handle(r.section, name, func(c *fiber.Ctx) error {
 		if err := sameOrigin(c); err != nil {
@@ -36,18 +36,18 @@ func (r *Router) Post(path, name string, handler fiber.Handler) {
 	}))
 }
 
-// Land registers what a page's own form sends to get the next page. It is for what does no harm from anywhere: older
-// browsers do not say where a form comes from.
+// Land registers a form POST that only displays a page and changes nothing. It does not check the origin, because older
+// browsers do not send one with forms.
 func (r *Router) Land(path, name string, handler fiber.Handler) {
 	r.app.Post(path, r.site.handle(r.section, name, handler))
 }
 
-// Render answers a page of the section's templates.
+// Render writes a page of the section.
 func (r *Router) Render(c *fiber.Ctx, status int, p Page) error {
 	return r.site.render(c, r.section, status, p)
 }
 
-// JSON answers a script.
+// JSON writes a JSON response for a page's script.
 func (r *Router) JSON(c *fiber.Ctx, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -57,24 +57,24 @@ func (r *Router) JSON(c *fiber.Ctx, status int, v any) error {
 	return c.Status(status).Send(body)
 }
 
-// Bind reads the JSON body of a script's POST. The type must be application/json and the size within limit bytes; unknown
-// fields are ignored, because pages and scripts of two versions may meet during a deployment.
+// Bind decodes the JSON body of a script's POST. The content type must be application/json and the size at most limit bytes.
+// Unknown fields are ignored: during a deployment a page may meet a service of a different version.
 func Bind[T any](c *fiber.Ctx, limit int) (T, error) {
 	var v T
 	switch {
 	case !c.Is("json"):
-		return v, problem.New(problem.BadRequest, "The body must be application/json.")
+		return v, problem.New(problem.BadRequest, "Content-Type must be application/json.")
 	case len(c.Body()) > limit:
-		return v, problem.New(problem.BodyTooLarge, "The body is larger than this page takes.")
+		return v, problem.New(problem.BodyTooLarge, "The body is larger than this page allows.")
 	}
 	if err := json.Unmarshal(c.Body(), &v); err != nil {
-		return v, problem.New(problem.BadRequest, "The body cannot be read.")
+		return v, problem.New(problem.BadRequest, "The body is not valid JSON.")
 	}
 	return v, nil
 }
 
-// SetCookie sets a cookie that scripts cannot read and that no other site's request carries: HttpOnly, SameSite=Strict, of
-// this host alone, and Secure where the service is https (with the __Host- prefix, so that no sibling host can set it).
+// SetCookie sets a cookie with HttpOnly and SameSite=Strict for this host only. If the service is https the cookie is Secure
+// and has the __Host- prefix, so that no sibling host can set it.
 func (r *Router) SetCookie(c *fiber.Ctx, name, value string, life time.Duration) {
 	c.Cookie(&fiber.Cookie{
 		Name: r.cookieName(name), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: r.site.secure,
@@ -82,10 +82,10 @@ func (r *Router) SetCookie(c *fiber.Ctx, name, value string, life time.Duration)
 	})
 }
 
-// Cookie is the value of a cookie set by SetCookie; empty where there is none.
+// Cookie returns the value of a cookie set by SetCookie; empty if there is none.
 func (r *Router) Cookie(c *fiber.Ctx, name string) string { return c.Cookies(r.cookieName(name)) }
 
-// DropCookie makes the browser forget the cookie.
+// DropCookie deletes a cookie set by SetCookie.
 func (r *Router) DropCookie(c *fiber.Ctx, name string) {
 	c.Cookie(&fiber.Cookie{
 		Name: r.cookieName(name), Path: "/", Expires: time.Unix(1, 0), Secure: r.site.secure, HTTPOnly: true,
@@ -100,10 +100,10 @@ func (r *Router) cookieName(name string) string {
 	return name
 }
 
-// AssetURL is the address of a bundled file, such as "try.js".
+// AssetURL returns the path of a bundled file, such as "try.js".
 func (r *Router) AssetURL(name string) (string, error) { return r.site.assets.url(name) }
 
-// handle puts the chain of a page's route together.
+// handle wraps a page's handler with its route name, security headers and error page.
 func (s *Site) handle(sec *section, name string, handler fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		request.SetRoute(c, name)
@@ -116,12 +116,12 @@ func (s *Site) handle(sec *section, name string, handler fiber.Handler) fiber.Ha
 	}
 }
 
-// wantsPage tells a person's visit from a script's request.
+// wantsPage reports whether the client prefers HTML to JSON: a navigation, not a script's request.
 func wantsPage(c *fiber.Ctx) bool {
 	return c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMETextHTML
 }
 
-// functions are what templates may call.
+// functions returns the functions that templates can call.
 func (s *Site) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":   s.assets.url,
@@ -132,7 +132,7 @@ func (s *Site) functions() template.FuncMap {
 	}
 }
 
-// toJSON is a value for a data attribute; html/template escapes it for where it stands.
+// toJSON encodes a value for a data attribute; html/template escapes it.
 func toJSON(v any) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err

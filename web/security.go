@@ -9,11 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// permissions are the powerful features of a browser that a page may use: passkeys, of its own origin, and nothing else.
+// permissions is the Permissions-Policy: pages may use passkeys of their own origin and no other powerful browser feature.
 const permissions = "publickey-credentials-get=(self), publickey-credentials-create=(self), accelerometer=(), autoplay=(), camera=(), " +
 	"display-capture=(), fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()"
 
-// harden sets the headers of everything a browser gets from a section.
+// harden sets the security headers of every response of a section.
 func (s *Site) harden(c *fiber.Ctx) {
 	c.Set(fiber.HeaderContentSecurityPolicy, s.policy(nil))
 	c.Set(fiber.HeaderXFrameOptions, "DENY")
@@ -27,14 +27,14 @@ func (s *Site) harden(c *fiber.Ctx) {
 	}
 }
 
-// allowFrames lets the listed origins show the page in a frame.
+// allowFrames allows the listed origins to embed the page in a frame.
 func (s *Site) allowFrames(c *fiber.Ctx, ancestors []string) {
 	c.Set(fiber.HeaderContentSecurityPolicy, s.policy(ancestors))
-	c.Response().Header.Del(fiber.HeaderXFrameOptions) // it knows no list; browsers that read it know frame-ancestors
+	c.Response().Header.Del(fiber.HeaderXFrameOptions) // it cannot list origins; every supported browser prefers frame-ancestors
 }
 
-// policy is the Content-Security-Policy: own scripts, own styles, own connections; no inline code, no string turned into
-// markup (Trusted Types), no frame but of the listed origins.
+// policy returns the Content-Security-Policy: scripts, styles and connections of this origin only, no inline code, no markup
+// from strings (Trusted Types), and no embedding except by the listed origins.
 func (s *Site) policy(ancestors []string) string {
 	frames := "'none'"
 	if len(ancestors) > 0 {
@@ -49,8 +49,8 @@ func (s *Site) policy(ancestors []string) string {
 	return policy
 }
 
-// sameOrigin refuses a request that another site's page had the browser send. Every browser tells where a POST comes from,
-// so one that does not tell is no page's. (Cookies of the pages are SameSite=Strict besides.)
+// sameOrigin refuses requests that a page of another site made the browser send (CSRF). Browsers always send Sec-Fetch-Site
+// or Origin with a POST; a request with neither does not come from a page. Cookies are SameSite=Strict as well.
 func sameOrigin(c *fiber.Ctx) error {
 	switch site := c.Get("Sec-Fetch-Site"); site {
 	case "same-origin":
@@ -61,5 +61,5 @@ func sameOrigin(c *fiber.Ctx) error {
 			return nil
 		}
 	}
-	return problem.New(problem.OriginNotAllowed, "The request does not come from a page of this service.")
+	return problem.New(problem.OriginNotAllowed, "The request must come from a page of this service.")
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// violationPath takes a browser's reports of what the content security policy stopped.
+// violationPath receives the browsers' reports of content security policy violations.
 const violationPath = "/assets/violations"
 
-// Config is what may be set of the site.
+// Config configures the site.
 type Config struct {
-	BaseURL string // what the world calls the service, no slash at the end; https switches HSTS and Secure cookies on
+	BaseURL string // public URL without a trailing slash; https enables HSTS and Secure cookies
 	Log     *slog.Logger
-	// OnViolation, where set, gets each report of a content security policy violation as the browser sent it; for tests.
+	// OnViolation receives each report of a content security policy violation as the browser sent it; nil disables
+	// reporting. It is meant for tests.
 	OnViolation func(report []byte)
 }
 
-// Site is the shell around all sections.
+// Site serves all sections and what they share.
 type Site struct {
 	config   Config
 	secure   bool
@@ -33,16 +34,16 @@ type Site struct {
 
 // Section is a part of the site.
 type Section struct {
-	// Prefix is where the section lives, such as /console; a path below it that it does not know answers the page 404.
+	// Prefix is the path prefix of the section, such as /console. Unknown paths below it get a 404 page.
 	Prefix string
-	// Templates holds *.html files in its root. Each defines "main" and may define what the base layout leaves open ("header",
-	// "footer"); files whose names begin with _ are parsed with every page of the section.
+	// Templates contains *.html files in its root. Each defines "main" and may override the blocks of the base layout
+	// ("header", "footer"). Files whose names begin with _ are parsed with every page of the section.
 	Templates fs.FS
 	// Routes registers the section's routes.
 	Routes func(r *Router)
 }
 
-// New makes the site of its sections. A template that does not parse is an error here, not at the first visit.
+// New builds the site and parses all templates. It returns an error if an asset is missing or a template does not parse.
 func New(config Config, sections ...Section) (*Site, error) {
 	files, err := fs.Sub(dist, "assets/dist")
 	if err != nil {
@@ -65,7 +66,7 @@ func New(config Config, sections ...Section) (*Site, error) {
 	return s, nil
 }
 
-// Mount registers the site with the application (api.Deps.Pages).
+// Mount registers the routes of all sections. It is the api.Pages of the application.
 func (s *Site) Mount(app *fiber.App) {
 	own := &Router{site: s, section: s.errors, app: app}
 	own.Get(assetPrefix+":file", "asset", s.assets.serve)
@@ -78,20 +79,20 @@ func (s *Site) Mount(app *fiber.App) {
 			sec.declared.Routes(&Router{site: s, section: sec, app: app})
 		}
 	}
-	s.absentBelow(app, strings.TrimSuffix(assetPrefix, "/"), s.errors)
+	s.notFoundBelow(app, strings.TrimSuffix(assetPrefix, "/"), s.errors)
 	for _, sec := range s.sections {
-		s.absentBelow(app, sec.declared.Prefix, sec)
+		s.notFoundBelow(app, sec.declared.Prefix, sec)
 	}
 }
 
-// absentBelow answers what no route below the prefix took.
-func (s *Site) absentBelow(app *fiber.App, prefix string, sec *section) {
-	absent := s.handle(sec, "page_unknown", func(*fiber.Ctx) error { return fiber.ErrNotFound })
+// notFoundBelow returns the 404 page for paths below the prefix that match no route. The API's own 404 is JSON.
+func (s *Site) notFoundBelow(app *fiber.App, prefix string, sec *section) {
+	notFound := s.handle(sec, "page_unknown", func(*fiber.Ctx) error { return fiber.ErrNotFound })
 	app.Use(prefix, func(c *fiber.Ctx) error {
 		if path := c.Path(); path != prefix && !strings.HasPrefix(path, prefix+"/") {
 			return c.Next()
 		}
-		return absent(c)
+		return notFound(c)
 	})
 }
 

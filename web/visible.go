@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// hidden are letters and marks that show nothing where they stand, though Unicode does not file them as format characters.
+// hidden lists letters and marks that render as nothing although Unicode does not classify them as format characters.
 var hidden = map[rune]bool{
 	0x034F: true, 0x115F: true, 0x1160: true, 0x17B4: true, 0x17B5: true, 0x180B: true, 0x180C: true, 0x180D: true, 0x180F: true,
 	0x2800: true, 0x3164: true, 0xFFA0: true, 0xFFFC: true, 0xFFFD: true,
 }
 
-// Part is a stretch of text from outside: either text that can be shown as it is, or the number of a character that would
-// change how the rest is read without being seen itself.
+// Part is a part of external text: either text that is safe to display, or the code point of an invisible character that
+// could change how the rest is read.
 type Part struct {
 	Text string `json:"text,omitempty"`
-	Mark string `json:"mark,omitempty"` // such as U+202E, or 0xFF for a byte that is no UTF-8
+	Mark string `json:"mark,omitempty"` // such as U+202E, or 0xFF for a byte that is not UTF-8
 }
 
-// Parts takes text from outside apart. Bidirectional controls, zero-width characters, control characters, private and
-// unassigned ones become marks. Visible and the pages' scripts show the parts.
+// Parts splits external text. Bidirectional controls, zero-width characters, control characters, and private or unassigned
+// code points become marks. Visible and the pages' scripts render the parts.
 func Parts(text string) []Part {
 	parts := []Part{}
 	var plain strings.Builder
@@ -52,23 +52,23 @@ func Parts(text string) []Part {
 	return parts
 }
 
-// Visible is text from outside as HTML: escaped, with its marks (Parts) as elements, so that no text can imitate them. The
-// whole stands in a bdi element, so that its direction does not leak into what surrounds it.
+// Visible renders external text as HTML. The text is escaped and its marks (Parts) are elements, which no text can imitate.
+// A bdi element around it keeps its direction from affecting the surrounding text.
 func Visible(text string) template.HTML {
 	var b strings.Builder
 	b.WriteString("<bdi>")
 	for _, p := range Parts(text) {
 		if p.Mark != "" {
-			b.WriteString(`<span class="mark" title="a character that cannot be seen">` + p.Mark + `</span>`)
+			b.WriteString(`<span class="mark" title="invisible character">` + p.Mark + `</span>`)
 		} else {
 			b.WriteString(html.EscapeString(p.Text))
 		}
 	}
 	b.WriteString("</bdi>")
-	return template.HTML(b.String()) //nolint:gosec // every character went through EscapeString or is a number
+	return template.HTML(b.String()) //nolint:gosec // every character is escaped or part of a code point
 }
 
-// Plain is text from outside where no markup can stand, such as a window's title: a mark is its number in brackets.
+// Plain renders external text for places without markup, such as the title of a window. Marks are in brackets.
 func Plain(text string) string {
 	var b strings.Builder
 	for _, p := range Parts(text) {

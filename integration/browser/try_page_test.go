@@ -122,7 +122,7 @@ func (v *visit) confirm() {
 	v.eval("document.querySelector('#decision a[target=_blank]').getAttribute('href')", &path)
 	other := v.newTab()
 	other.open(path)
-	other.see("Pretended money leaves a pretended account.")
+	other.see("Simulated money leaves a simulated account.")
 	other.click("[data-confirm]")
 	other.see("Your confirmation has gone")
 }

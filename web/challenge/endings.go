@@ -9,28 +9,28 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
-// The states that the page knows beyond those of a challenge.
+// The states of the page in addition to those of a challenge.
 const (
 	stateOpen      = string(models.ChallengeOpen)
-	stateNoPasskey = "no_passkey" // the one way to answer is a passkey, and the person has none
-	stateGone      = "gone"       // the link opens nothing (any more)
+	stateNoPasskey = "no_passkey" // only a passkey is accepted and the user has none
+	stateGone      = "gone"       // the link is unknown, used or expired
 )
 
-// ending is one way in which the page ends. The server shows the one that is; the script shows one when it comes about.
+// ending is one final panel of the page. All are rendered; the server and the script unhide the one that applies.
 type ending struct {
 	State, Tone   string
 	Heading, Text string
 }
 
-// endings are all of them, in words for the person. None tells the decision that follows from a completion.
+// endings returns all final panels. None reveals the follow-up decision of a completed challenge.
 func endings(by string) []ending {
 	return []ending{
-		{string(models.ChallengeCompleted), "good", "Confirmed", "Your confirmation has gone to " + by + ". You can close this page."},
-		{string(models.ChallengeCancelled), "neutral", "Cancelled", "Nothing was confirmed. If you did not ask for this, tell " + by + "."},
-		{string(models.ChallengeExpired), "warn", "Time ran out", "Nothing was confirmed. If you still want this, start again at " + by + "."},
-		{string(models.ChallengeFailed), "bad", "Stopped for your safety", "Too many attempts were refused, so this request is closed. Nothing was confirmed. Start again at " + by + "."},
-		{stateNoPasskey, "warn", "You have no passkey here", "This must be confirmed with a passkey, and none of yours is registered with " + by + ". Nothing was confirmed."},
-		{stateGone, "warn", "This link does not work any more", "Nothing was confirmed here. Ask " + by + " for a new link."},
+		{string(models.ChallengeCompleted), "good", "Confirmed", "You confirmed the request of " + by + ". You can close this page."},
+		{string(models.ChallengeCancelled), "neutral", "Cancelled", "Nothing was confirmed. If you did not make this request, contact " + by + "."},
+		{string(models.ChallengeExpired), "warn", "Time ran out", "Nothing was confirmed. To try again, start over at " + by + "."},
+		{string(models.ChallengeFailed), "bad", "Stopped for your safety", "Too many attempts failed and the request was closed. Nothing was confirmed. Start over at " + by + "."},
+		{stateNoPasskey, "warn", "You have no passkey here", "This request requires a passkey, and you have none registered with " + by + ". Nothing was confirmed."},
+		{stateGone, "warn", "This link no longer works", "Nothing was confirmed. Ask " + by + " for a new link."},
 	}
 }
 
@@ -53,20 +53,20 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// refusalText says in the person's words why an answer was not accepted.
+// refusalText returns the message for the user when a confirmation is refused.
 func refusalText(code problem.Code, by string) string {
 	switch code {
 	case problem.AssertionUnknownKey, problem.AssertionUserHandle:
-		return "That passkey is not one of yours with " + by + ". Choose another one."
+		return "This passkey is not registered to your account with " + by + ". Choose a different one."
 	case problem.AssertionUnverified:
-		return "Your device did not check that it is you, by fingerprint, face or PIN. Try again, or use another device."
+		return "Your device did not verify you by fingerprint, face or PIN. Try again, or use a different device."
 	case problem.AssertionCloned:
-		return "There may be a copy of that passkey, so it was not accepted. Use another one, and tell " + by + "."
+		return "This passkey may have been copied and was not accepted. Use a different one and contact " + by + "."
 	case problem.AssertionOrigin, problem.AssertionRPID:
-		return "This page may not use your passkeys with " + by + ". Tell them, please."
+		return "This page is not allowed to use your passkeys with " + by + ". Contact them."
 	case problem.MethodNotOffered:
-		return "This request cannot be confirmed that way."
+		return "This request does not accept this method."
 	default:
-		return "Your passkey was not accepted. Try again, or use another one."
+		return "Your passkey was not accepted. Try again, or use a different one."
 	}
 }

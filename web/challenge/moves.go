@@ -13,16 +13,16 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
-// sent is what the script sends.
-type sent struct {
+// scriptRequest is the body of every request of the script.
+type scriptRequest struct {
 	Ticket    string          `json:"ticket"`
 	Method    string          `json:"method"`
 	Assertion json.RawMessage `json:"assertion"`
 }
 
-// asked reads the request of the script and looks its ticket up.
-func (p *pages) asked(c *fiber.Ctx) (sent, challenge.Visit, error) {
-	in, err := web.Bind[sent](c, maxBody)
+// bind decodes the script's request and looks up its ticket.
+func (p *pages) bind(c *fiber.Ctx) (scriptRequest, challenge.Visit, error) {
+	in, err := web.Bind[scriptRequest](c, maxBody)
 	if err != nil {
 		return in, challenge.Visit{}, err
 	}
@@ -30,27 +30,27 @@ func (p *pages) asked(c *fiber.Ctx) (sent, challenge.Visit, error) {
 	return in, v, err
 }
 
-// standing is the answer to every request of the script: where the challenge stands, and why it moved no further. It is 200
-// also for a refusal, because a refusal is an ordinary part of the conversation; other statuses are faults.
+// standing is the response to every request of the script: the state of the challenge and, after a refusal, its reason. A
+// refusal that the user can act on has status 200; other statuses are faults.
 type standing struct {
 	State     string `json:"state"`
 	Now       string `json:"now,omitempty"`
 	ExpiresAt string `json:"expires_at,omitempty"`
-	Refusal   string `json:"refusal,omitempty"` // a problem's code
-	Message   string `json:"message,omitempty"` // the same in the person's words
+	Refusal   string `json:"refusal,omitempty"` // code of the problem
+	Message   string `json:"message,omitempty"` // its text for the user
 	Options   any    `json:"publicKey,omitempty"`
 }
 
 func (p *pages) standing(c *fiber.Ctx) error {
-	in, v, err := p.asked(c)
+	in, v, err := p.bind(c)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	return p.stands(c, v, standing{})
+	return p.sendStanding(c, v, standing{})
 }
 
 func (p *pages) options(c *fiber.Ctx) error {
-	in, v, err := p.asked(c)
+	in, v, err := p.bind(c)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -58,11 +58,11 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	return p.stands(c, v, standing{Options: options})
+	return p.sendStanding(c, v, standing{Options: options})
 }
 
 func (p *pages) complete(c *fiber.Ctx) error {
-	in, v, err := p.asked(c)
+	in, v, err := p.bind(c)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -74,7 +74,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 }
 
 func (p *pages) cancel(c *fiber.Ctx) error {
-	in, v, err := p.asked(c)
+	in, v, err := p.bind(c)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
@@ -85,19 +85,19 @@ func (p *pages) cancel(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, standing{State: string(status)})
 }
 
-// stands answers where the challenge stands.
-func (p *pages) stands(c *fiber.Ctx, v challenge.Visit, s standing) error {
+// sendStanding writes the state of the challenge.
+func (p *pages) sendStanding(c *fiber.Ctx, v challenge.Visit, s standing) error {
 	s.State, s.Now, s.ExpiresAt = state(v), apitime.Time(p.Clock.Now()), apitime.Time(v.ExpiresAt)
 	return p.router.JSON(c, http.StatusOK, s)
 }
 
-// refuse answers a refusal with where the challenge stands after it; what is no refusal stays an error.
-func (p *pages) refuse(c *fiber.Ctx, in sent, before challenge.Visit, err error) error {
+// refuse writes the state of the challenge after a refusal. It returns an error that the user cannot act on unchanged.
+func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, before challenge.Visit, err error) error {
 	refused := request.ProblemOf(err)
 	switch {
 	case before.ID == "" && refused.Code == problem.NotFound:
 		return p.router.JSON(c, http.StatusOK, standing{State: stateGone})
-	case before.ID == "", !ofThePerson(refused.Code):
+	case before.ID == "", !userCanAct(refused.Code):
 		return err
 	}
 	request.SetProblemCode(c, refused.Code)
@@ -109,13 +109,13 @@ func (p *pages) refuse(c *fiber.Ctx, in sent, before challenge.Visit, err error)
 	if err != nil {
 		return err
 	}
-	return p.stands(c, now, standing{
+	return p.sendStanding(c, now, standing{
 		Refusal: string(refused.Code), Message: refusalText(refused.Code, shown.Display.RequestingApplication),
 	})
 }
 
-// ofThePerson tells what the person can do something about from a fault of the page or of the service.
-func ofThePerson(code problem.Code) bool {
+// userCanAct reports whether the user can do something about the problem, as opposed to a fault of the page or the service.
+func userCanAct(code problem.Code) bool {
 	switch problem.Of(code).Status {
 	case http.StatusBadRequest, http.StatusConflict, http.StatusGone, http.StatusForbidden, http.StatusUnprocessableEntity:
 		return code != problem.BadRequest

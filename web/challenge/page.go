@@ -1,8 +1,8 @@
-// Package challenge is the hosted page on which a person answers one challenge, opened by a link's ticket.
+// Package challenge serves the hosted page on which a user confirms or cancels one challenge with the ticket of a link.
 //
-// It may not know more than the ticket opens, tell the decision, or settle anything itself: internal/authz/challenge shows and
-// verifies, and the workflow run makes the move. The ticket comes in the fragment of the address, which a browser sends to no
-// server, and from there in the bodies of the page's own requests; it is in no path, no query and no log.
+// The ticket is in the fragment of the link, which browsers do not send, and the page's script sends it in request bodies. It
+// must not appear in a path, a query or a log. The package may not verify or settle a challenge itself, which
+// internal/authz/challenge and the workflow do, and may not show the decision.
 package challenge
 
 import (
@@ -30,10 +30,10 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// maxBody is the cap in bytes of what the page's script sends: an assertion.
+// maxBody limits the body of the script's requests, in bytes. The largest contains an assertion.
 const maxBody = 64 << 10
 
-// ticketForm is what a ticket looks like; anything else is not looked up.
+// ticketForm matches tickets: 32 random bytes in base64url. Other values are not looked up.
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // Moves completes and cancels challenges (challenge.Resolver).
@@ -42,7 +42,7 @@ type Moves interface {
 	Cancel(ctx context.Context, p identity.Principal, id string) (models.ChallengeStatus, error)
 }
 
-// Deps are what the page works with. All are required.
+// Deps are the dependencies of the page. All are required.
 type Deps struct {
 	Challenges *challenge.Service
 	Moves      Moves
@@ -54,7 +54,7 @@ type pages struct {
 	router *web.Router
 }
 
-// Section is the part of the site under /challenge.
+// Section returns the section under /challenge.
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	return web.Section{Prefix: "/challenge", Templates: files, Routes: func(r *web.Router) {
@@ -68,7 +68,7 @@ func Section(d Deps) (web.Section, error) {
 	}}, err
 }
 
-// visit looks the ticket up, which must be the challenge's of the address; whatever is wrong with it, the answer is the same.
+// visit looks up the ticket, which must belong to the challenge in the path. Every invalid ticket is not found.
 func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 	if !ticketForm.MatchString(ticket) {
 		return challenge.Visit{}, problem.NewNotFound()
@@ -80,7 +80,7 @@ func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
 	return v, err
 }
 
-// principal is the visitor: whoever holds the ticket.
+// principal returns the visitor, identified by the ticket.
 func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 	return identity.Principal{
 		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "challenge",
@@ -88,24 +88,24 @@ func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 	}
 }
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	ID         string
-	Ticket     string // for the script, which sends it with all that it asks
+	Ticket     string // for the script, which sends it with every request
 	State      string
 	Display    display
 	Sandbox    bool
-	Passkey    bool // a passkey may answer
-	Confirm    bool // a click may answer, in a sandbox
-	Registered bool
+	Passkey    bool // a passkey is accepted
+	Confirm    bool // a click is accepted; sandbox only
+	Registered bool // the user has a passkey
 	ReturnURL  string
-	ReturnTo   string // its host
+	ReturnTo   string // host of ReturnURL
 	Now        time.Time
 	ExpiresAt  time.Time
 	Endings    []ending
 }
 
-// display is ChallengeDisplay, whose digest is part of what a passkey signs.
+// display is the contract's ChallengeDisplay. A passkey signs its digest.
 type display struct {
 	ActionKey             string `json:"action_key"`
 	Action                string `json:"action"`
@@ -124,7 +124,7 @@ type display struct {
 // Unshown reports whether the challenge has details that cannot be shown: then it cannot be confirmed either.
 func (d display) Unshown() bool { return d.DetailsDigest != "" && len(d.Details) == 0 }
 
-// open is the same page for everybody: it sends the ticket of the fragment and gets the page of the challenge (show).
+// open renders a page that is the same for every visitor. Its script posts the ticket of the fragment to show.
 func (p *pages) open(c *fiber.Ctx) error {
 	framers, err := p.Challenges.Framers(request.Context(c), c.Params("challenge"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// caseView is one decision with everything about it, ready to be shown.
+// caseView is one decision with its evidence, reviews and history, formatted for the templates.
 type caseView struct {
 	Case       reads.Case
 	Decided    *stamp
@@ -35,7 +35,7 @@ type caseView struct {
 	Proof      *proofView
 	Challenge  *challengeView
 	SubjectURL string
-	Self       string // address of the decision in the explorer; empty where the person may not go there
+	Self       string // URL of the decision page; empty without the right to see it
 	PolicyURL  string
 	Workflows  []link
 	Claims     []claimRow
@@ -88,7 +88,7 @@ type challengeView struct {
 	Failures int
 }
 
-// caseOf reads a decision and makes it ready to be shown.
+// caseOf reads a decision and formats it.
 func (c *console) caseOf(v *visit, id string) (caseView, error) {
 	seen, err := c.Reader.Case(v.ctx, v.scope(), id)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *console) caseOf(v *visit, id string) (caseView, error) {
 	for _, k := range seen.Account.Evidence.Claims {
 		view.Claims = append(view.Claims, claimRow{Name: k.Name, Coverage: k.Coverage, Status: tagOf(k.Status), ReasonCodes: k.ReasonCodes})
 	}
-	view.follow(now)
+	view.addConsequences(now)
 	c.links(v, &view)
 	return view, nil
 }
@@ -125,8 +125,8 @@ func reviewTone(resolution string) string {
 	return "bad"
 }
 
-// follow fills in what came of the decision.
-func (view *caseView) follow(now stamps) {
+// addConsequences adds the log, the proof and the challenge that followed from the decision.
+func (view *caseView) addConsequences(now stamps) {
 	seen, t := view.Case, view.Case.Trace
 	for _, l := range seen.Log {
 		view.Log = append(view.Log, logRow{At: now.text(l.At), Type: l.Type, Who: actorOf(l.Actor, seen.Names)})
@@ -153,7 +153,7 @@ func (view *caseView) follow(now stamps) {
 	}
 }
 
-// links leads on to what the person may see, and to the runs in the Temporal UI.
+// links adds the links that the user's rights allow, and those to workflow runs in the Temporal UI.
 func (c *console) links(v *visit, view *caseView) {
 	now, t := stamps{c.Clock.Now()}, view.Case.Trace
 	explore := v.may(Explore)
@@ -177,10 +177,10 @@ func (c *console) links(v *visit, view *caseView) {
 		return
 	}
 	if t.Challenge != nil {
-		view.Workflows = append(view.Workflows, link{"Run of the challenge", c.TemporalUI + "/workflows/" + url.PathEscape("challenge/"+t.Challenge.ID)})
+		view.Workflows = append(view.Workflows, link{"Workflow run of the challenge", c.TemporalUI + "/workflows/" + url.PathEscape("challenge/"+t.Challenge.ID)})
 	}
 	if view.Case.Hold != nil {
-		view.Workflows = append(view.Workflows, link{"Run of the hold", c.TemporalUI + "/workflows/" + url.PathEscape("hold/"+t.ID)})
+		view.Workflows = append(view.Workflows, link{"Workflow run of the hold", c.TemporalUI + "/workflows/" + url.PathEscape("hold/"+t.ID)})
 	}
 }
 
@@ -192,7 +192,7 @@ func (c *console) decision(v *visit) error {
 	return v.page(fiber.StatusOK, "decision.html", "Decision", "decisions", view)
 }
 
-// searchForm is what a person looks for.
+// searchForm is the search form of the decisions.
 type searchForm struct {
 	Q, Action, Decision, Mode, Review, Since, Until string
 }
@@ -202,7 +202,7 @@ type searchView struct {
 	Form      searchForm
 	Rows      []decisionRow
 	Next      string
-	Absent    bool // an authorization was asked for by its id, and there is none
+	Absent    bool // the search was for an authorization id that does not exist
 	Decisions []string
 	Modes     []string
 	Reviews   []string
@@ -260,7 +260,7 @@ func (f searchForm) values(cursor string) string {
 		"since": f.Since, "until": f.Until, "cursor": cursor})
 }
 
-// query is what of the values is not empty, for an address.
+// query encodes the values that are not empty as a query string.
 func query(values map[string]string) string {
 	q := url.Values{}
 	for name, value := range values {
@@ -271,7 +271,7 @@ func query(values map[string]string) string {
 	return q.Encode()
 }
 
-// window reads two times as a browser's field gives them, in UTC. A fault is a sentence for the person.
+// window parses two times of datetime-local fields as UTC. A fault is a message for the user.
 func window(since, until string) (from, to *time.Time, fault string) {
 	read := func(name, text string) *time.Time {
 		if text == "" {
@@ -282,7 +282,7 @@ func window(since, until string) (from, to *time.Time, fault string) {
 				return &t
 			}
 		}
-		fault = name + " must be a date, or a date and a time."
+		fault = name + " must be a date, or a date with a time."
 		return nil
 	}
 	return read("From", since), read("Until", until), fault
@@ -306,5 +306,5 @@ func (c *console) decisionRow(v *visit, t authorization.Trace) decisionRow {
 	return row
 }
 
-// errVersion is the answer to a version that is no number.
+// errVersion is the error for a version that is not a number.
 func errVersion() error { return problem.NewNotFound() }

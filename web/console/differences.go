@@ -8,15 +8,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// difference is one field of a policy in two versions.
+// difference compares one field of a policy in two versions.
 type difference struct {
 	Field, Before, After string
 	Changed              bool
-	Added, Removed       []string // of a list
+	Added, Removed       []string // if List
 	List                 bool
 }
 
-// fieldOrder is how a policy reads; what is not named comes after, by name.
+// fieldOrder is the display order of a policy's fields. Other fields follow by name.
 var fieldOrder = []string{
 	"coverage_min", "freshness_max_ms", "insufficient_evidence", "claims", "explicit_approval_required", "challenge_methods",
 	"challenge_compensates", "max_challenges", "deny_on", "hold_on", "approvals_required", "self_review",
@@ -73,7 +73,7 @@ func ordered(names map[string]bool) []string {
 	return out
 }
 
-// missing are the words of a that b lacks.
+// missing returns the words of a that are not in b.
 func missing(a, b []string) []string {
 	var out []string
 	for _, w := range a {
@@ -84,7 +84,7 @@ func missing(a, b []string) []string {
 	return out
 }
 
-// fields are what a version says, by name: a string, or a list of words.
+// fields returns the settings of a version by name. Values are a string or a []string.
 func fields(p models.PolicyVersion) (map[string]any, error) {
 	var raw map[string]any
 	if err := json.Unmarshal(p.Requirements, &raw); err != nil {
@@ -108,7 +108,7 @@ func fields(p models.PolicyVersion) (map[string]any, error) {
 		}
 	}
 	if p.ContentHash == "" {
-		return out, nil // compared with nothing
+		return out, nil // the empty version that stands for "no version to compare with"
 	}
 	out["allowed audiences"], out["allowed callers"] = []string(p.AllowedAudiences), []string(p.AllowedCallers)
 	out["proof lifetime (seconds)"] = itoa(p.ProofTTLSeconds)

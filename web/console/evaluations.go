@@ -42,7 +42,7 @@ func (c *console) evaluations(v *visit) error {
 	return v.page(fiber.StatusOK, "evaluations.html", "Evaluations", "evaluations", view)
 }
 
-// chart is counts as bars, with their share of the whole.
+// chart is a bar chart of counts with their share of the total.
 type chart struct {
 	Title   string
 	Bars    []bar
@@ -57,7 +57,7 @@ type bar struct {
 	Y, Width, LabelX          int
 }
 
-// barStep is the height of a bar with its gap; barSpace the width that the longest may have.
+// barStep is the height of a bar with its gap, barSpace the width of the longest bar, in SVG units.
 const barStep, barSpace = 30, 300
 
 func newChart(title, empty string, counts map[string]int64, order ...string) chart {
@@ -96,7 +96,7 @@ func newChart(title, empty string, counts map[string]int64, order ...string) cha
 	return c
 }
 
-// latency is a chart of milliseconds: quantiles have no whole to be a share of.
+// latency is a chart of milliseconds. Quantiles have no total, so the bars show no share.
 func latency(quantiles map[string]*int64) chart {
 	counts := map[string]int64{}
 	for k, ms := range quantiles {
@@ -104,7 +104,7 @@ func latency(quantiles map[string]*int64) chart {
 			counts[k] = *ms
 		}
 	}
-	c := newChart("Decision latency (ms)", "No decision yet.", counts, "p50", "p95", "p99")
+	c := newChart("Decision latency (ms)", "No decisions yet.", counts, "p50", "p95", "p99")
 	for i := range c.Bars {
 		c.Bars[i].Share, c.Bars[i].Tone = "ms", "accent"
 	}
@@ -139,10 +139,10 @@ func (c *console) evaluation(v *visit) error {
 		{"Decisions with an outcome", "at least " + percent(&want.MinOutcomeCoverage), percent(&m.OutcomeCoverage), report.Checks["min_outcome_coverage"]},
 		{"Decisions on too little evidence", "at most " + percent(&want.MaxAbstentionRate), percent(m.AbstentionRate), report.Checks["max_abstention_rate"]},
 	}
-	none := "No decision yet."
+	none := "No decisions yet."
 	view.Charts = []chart{
 		newChart("Decisions", none, m.ByDecision, "allow", "challenge", "hold", "deny"),
-		newChart("Outcomes", "No outcome was reported.", m.Outcomes),
+		newChart("Outcomes", "No outcomes reported.", m.Outcomes),
 		newChart("Coverage of the evidence", none, m.Coverage, "sufficient", "partial", "sparse", "none"),
 		latency(m.LatencyMS),
 		newChart("Mode", none, m.ByMode, "enforce", "shadow", "test"),
@@ -150,7 +150,7 @@ func (c *console) evaluation(v *visit) error {
 	return v.page(fiber.StatusOK, "evaluation.html", report.Name, "evaluations", view)
 }
 
-// percent is a share as a person reads it; a dash where there is none.
+// percent formats a share; a dash if there is none.
 func percent(share *float64) string {
 	if share == nil {
 		return "–"

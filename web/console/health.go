@@ -13,7 +13,7 @@ type Check struct {
 	Name, State string
 }
 
-// Worker is a process that polls for workflow tasks.
+// Worker is a process that polls for Temporal tasks.
 type Worker struct {
 	Identity string
 	Kind     string // workflow or activity
@@ -33,19 +33,19 @@ type workerRow struct {
 }
 
 type healthView struct {
-	Checks  []tag
-	Names   []string
-	Queues  []queueRow
-	Workers []workerRow
-	Known   bool // whether Temporal could be asked for workers
-	Away    string
-	Links   int64
-	Now     stamp
-	// Granted is whether the environment requires that enrolling is granted by name.
+	Checks       []tag
+	Names        []string
+	Queues       []queueRow
+	Workers      []workerRow
+	Known        bool   // Temporal returned the workers
+	WorkersFault string // why the workers are unknown; empty if they are known
+	Links        int64
+	Now          stamp
+	// Granted is enrollment_grant_required of the environment.
 	Granted bool
 }
 
-// late is from how long on a queue's oldest entry is worth a look.
+// late is the age from which the oldest entry of a queue is shown as delayed.
 const late = time.Minute
 
 func (c *console) health(v *visit) error {
@@ -75,10 +75,10 @@ func (c *console) health(v *visit) error {
 		}
 	}
 	view.Queues = append(view.Queues,
-		queue(now, "Webhook deliveries", "owed to endpoints, retries included", owed, oldest, time.Hour),
-		queue(now, "Audit chain", "entries not sealed yet", q.Chain.Unsealed, q.Chain.Oldest, late),
-		queue(now, "Holds", "decisions that wait for a reviewer", q.Holds.Pending, q.Holds.OldestOpenedAt, 24*time.Hour),
-		queue(now, "Challenges", "open ones; they end by themselves", q.Challenges, nil, late),
+		queue(now, "Webhook deliveries", "pending deliveries, including retries", owed, oldest, time.Hour),
+		queue(now, "Audit chain", "entries that are not sealed yet", q.Chain.Unsealed, q.Chain.Oldest, late),
+		queue(now, "Holds", "decisions waiting for a reviewer", q.Holds.Pending, q.Holds.OldestOpenedAt, 24*time.Hour),
+		queue(now, "Challenges", "open challenges; they expire", q.Challenges, nil, late),
 	)
 	c.workers(v, &view, now)
 	return v.page(fiber.StatusOK, "health.html", "Health", "health", view)
@@ -101,7 +101,7 @@ func (c *console) workers(v *visit, view *healthView, now stamps) {
 	}
 	found, err := c.Workers(v.ctx)
 	if err != nil {
-		view.Away = "Temporal does not answer, so the workers cannot be told. Decisions are made all the same; what a person resolves waits."
+		view.WorkersFault = "Temporal is unavailable, so the workers cannot be listed. Decisions continue; challenges and reviews wait."
 		return
 	}
 	view.Known = true

@@ -16,11 +16,11 @@ import (
 
 const (
 	cookieName = "console_session"
-	// maxCeremony bounds what a browser sends of a passkey, in bytes.
+	// maxCeremony limits the body of a passkey ceremony, in bytes.
 	maxCeremony = 32 << 10
 )
 
-// home leads to the first environment that the person has a role in.
+// home redirects to the first environment in which the user has a role.
 func (c *console) home(v *visit) error {
 	if len(v.session.Grants) == 0 {
 		return problem.New(problem.Forbidden, "You have no role in any environment.")
@@ -28,7 +28,7 @@ func (c *console) home(v *visit) error {
 	return v.Redirect(Prefix+"/"+v.session.Grants[0].Environment.ID, fiber.StatusSeeOther)
 }
 
-// start leads to the first page that the person may see.
+// start redirects to the first section that the user may see.
 func (c *console) start(v *visit) error {
 	for _, k := range sections {
 		if v.may(k.right) {
@@ -56,7 +56,7 @@ func (c *console) signInOptions(v *visit) error {
 	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"publicKey": options})
 }
 
-// ceremony is what a script sends of a passkey.
+// ceremony is the body of the script's passkey requests.
 type ceremony struct {
 	Token      string          `json:"token"` // of an invitation
 	Credential json.RawMessage `json:"credential"`
@@ -75,13 +75,13 @@ func (c *console) signIn(v *visit) error {
 	return c.enter(v, opened, next(in.Next))
 }
 
-// enter gives the browser its cookie and tells the script where to go.
+// enter sets the session cookie and returns the next page to the script.
 func (c *console) enter(v *visit, opened staff.Opened, to string) error {
 	c.router.SetCookie(v.Ctx, cookieName, opened.Cookie, staff.SessionLife)
 	return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]string{"next": to})
 }
 
-// signOut ends the session, where there still is one, and forgets the cookie in any case.
+// signOut ends the session if there is one and deletes the cookie in any case.
 func (c *console) signOut(v *visit) error {
 	session, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.FromPerson)
 	switch {
@@ -96,14 +96,14 @@ func (c *console) signOut(v *visit) error {
 	return v.Redirect(Prefix+"/sign-in", fiber.StatusSeeOther)
 }
 
-// invitationPage is the same for everybody: the token is behind the # of the address, and only the page's script sees it.
+// invitationPage is the same for every visitor: the token is in the fragment, which only the page's script reads.
 func (c *console) invitationPage(v *visit) error {
 	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
 		Template: "invitation.html", Title: "Join the console", Script: "console.js", Style: "console.css",
 	})
 }
 
-// invited is what the script of the page is told of an invitation.
+// invited describes an invitation to the page's script.
 type invited struct {
 	Name      string        `json:"name"`
 	ExpiresAt string        `json:"expires_at"`
@@ -155,9 +155,9 @@ func (c *console) join(v *visit) error {
 	return c.enter(v, opened, Prefix)
 }
 
-// confirmOptions says whether the passkey has to be used again before a change, and how.
+// confirmOptions returns the WebAuthn options if the passkey must be used again before a change.
 func (c *console) confirmOptions(v *visit) error {
-	// A minute is left for the change itself to arrive.
+	// The last minute is reserved for the change to arrive.
 	if c.Clock.Now().Sub(v.session.ConfirmedAt) < staff.ConfirmationLife-time.Minute {
 		return c.router.JSON(v.Ctx, fiber.StatusOK, map[string]any{"fresh": true})
 	}

@@ -13,7 +13,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// listPage bounds lists that the console shows whole.
+// listPage is the page size of lists that the console shows without a filter.
 const listPage = 200
 
 // actionRow is one action with its policy.
@@ -45,7 +45,7 @@ func (c *console) policies(v *visit) error {
 	view := struct {
 		Rows           []actionRow
 		Next           string
-		BarsSelfReview bool // for all policies
+		BarsSelfReview bool // the environment's setting, which overrides policies
 	}{BarsSelfReview: v.grant.Environment.BarSelfReview}
 	for _, a := range rows {
 		view.Rows = append(view.Rows, c.actionRow(v, a))
@@ -115,7 +115,7 @@ func (c *console) versionNames(v *visit, versions ...models.PolicyVersion) (map[
 	return c.Reader.Names(v.ctx, v.grant.Environment.TenantID, actors)
 }
 
-// versionView is one version, beside another.
+// versionView is one version, compared with a different one.
 type versionView struct {
 	Action     actionRow
 	Version    versionRow
@@ -123,13 +123,13 @@ type versionView struct {
 	Others     []item
 	Changed    []difference
 	Same       []difference
-	Activate   string // address; empty where it cannot be activated by this person
+	Activate   string // URL; empty if the user cannot activate the version
 	Simulation *simulationView
 	Last       int
 	URL        string
 }
 
-// simulationView is what recent decisions would have been.
+// simulationView is the result of a simulation.
 type simulationView struct {
 	authorization.Simulation
 	Rows    []simulationRow
@@ -186,7 +186,7 @@ func (c *console) policyVersion(v *visit) error {
 	return v.page(fiber.StatusOK, "version.html", "Version "+itoa(number)+" of "+a.Key, "policies", view)
 }
 
-// compare sets the version beside another: the one that was asked for, or the active one, or the one before.
+// compare fills in the differences from a version: the requested one, else the active one, else the previous one.
 func (c *console) compare(v *visit, view *versionView, a models.Action, p models.PolicyVersion) error {
 	view.Against = against(v.query("against"), a, p)
 	before := models.PolicyVersion{Requirements: models.JSON("{}"), ContextSchema: models.JSON("{}")}
@@ -229,7 +229,7 @@ func against(asked string, a models.Action, p models.PolicyVersion) int {
 	return p.Version - 1
 }
 
-// simulate decides recent decisions again under the version, where the person asked for that. It changes nothing.
+// simulate re-evaluates recent decisions under the version if the request asks for it. It changes nothing.
 func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) error {
 	asked := v.query("last")
 	if asked == "" {

@@ -9,10 +9,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Right is what a page or a change asks of the person. A new route must name one; there is no default.
+// Right is the permission that a route requires. Every route must name one; there is no default.
 type Right string
 
-// The rights. Open asks for no session; SignedIn for a session and no role.
+// The rights. Open requires no session; SignedIn requires a session but no role.
 const (
 	Open           Right = "open"
 	SignedIn       Right = "signed in"
@@ -29,7 +29,8 @@ const (
 	SeeAudit       Right = "see the audit log"
 )
 
-// holders says which roles have a right. An auditor sees everything and changes nothing; nobody has a right by another.
+// holders lists the roles that have a right. An auditor sees everything and changes nothing. No role inherits the
+// rights of a different role.
 var holders = map[Right][]models.Role{
 	AnyRole:        {models.RoleReviewer, models.RoleOperator, models.RoleAuditor},
 	SeeReviews:     {models.RoleReviewer, models.RoleAuditor},
@@ -51,7 +52,7 @@ func Permits(r Right, roles []models.Role) bool {
 
 func permits(r Right, g staff.Grant) bool { return Permits(r, g.Roles) }
 
-// Route is one line of the console's route table.
+// Route is one entry of the console's route table.
 type Route struct {
 	Method string
 	Path   string
@@ -59,8 +60,8 @@ type Route struct {
 	Right  Right
 }
 
-// line is a route with its handler. Fresh asks for a recent use of the passkey; what is unattended is asked for by the page's
-// script, and keeps no session alive.
+// line is a route with its handler. A fresh route requires a recent use of the passkey. An unattended route is requested by
+// the page's script and does not extend the session.
 type line struct {
 	Route
 	fresh, unattended bool
@@ -72,7 +73,7 @@ const (
 	post = fiber.MethodPost
 )
 
-// table is every route of the console. A test walks it with every role, with none, and from another tenant.
+// table returns all routes of the console. A test calls each with every role, with none, and from a different tenant.
 func (c *console) table() []line {
 	see := func(path, name string, r Right, h func(*visit) error) line {
 		return line{Route: Route{get, Prefix + path, "console_" + name, r}, handler: h}
@@ -125,7 +126,7 @@ func (c *console) table() []line {
 	}
 }
 
-// Routes is the route table, for tests.
+// Routes returns the route table, for tests.
 func Routes() []Route {
 	lines := (&console{}).table()
 	out := make([]Route, len(lines))

@@ -13,18 +13,18 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// subjectView is a subject over time.
+// subjectView is a subject with its history.
 type subjectView struct {
 	Subject  models.Subject
 	Status   tag
 	Enrolled tag
 	Passkeys int
 	Created  stamp
-	Plot     *plot // nil where there is nothing to plot
+	Plot     *plot // nil without decisions
 	Rows     []decisionRow
 	Sessions []sessionRow
 	Entries  []entryRow
-	More     string // the search for the rest
+	More     string // URL of the search for all decisions
 }
 
 type sessionRow struct {
@@ -43,7 +43,7 @@ type entryRow struct {
 	Type   string
 	Facts  string
 	URL    string
-	Weight string // what kind of entry it is, for its mark
+	Weight string // first part of the event type, for its CSS class
 }
 
 func (c *console) subject(v *visit) error {
@@ -81,7 +81,7 @@ func enrollmentTone(e models.EnrollmentState) string {
 	return "warn"
 }
 
-// facts are what of an entry's data a line of the timeline shows, in this order.
+// facts are the fields of an event's data that the timeline shows, in this order.
 var facts = []string{"decision", "method", "strength", "outcome", "from", "to", "claim", "status", "resolved_by", "child_decision", "reason", "result"}
 
 func entryOf(v *visit, e models.Event, now stamps) entryRow {
@@ -106,7 +106,7 @@ func entryOf(v *visit, e models.Event, now stamps) entryRow {
 	return row
 }
 
-// profile is what the plot reads of a decision's assurance profile.
+// profile is the part of a decision's assurance profile that the plot uses.
 type profile struct {
 	Coverage string `json:"coverage"`
 	Claims   []struct {
@@ -117,7 +117,7 @@ type profile struct {
 
 func profileOf(t authorization.Trace) profile {
 	var p profile
-	_ = json.Unmarshal(t.Assurance, &p) // a profile written by another version is shown as far as it is understood
+	_ = json.Unmarshal(t.Assurance, &p) // fields that a different version wrote may be missing
 	return p
 }
 
@@ -132,20 +132,20 @@ func (p profile) continuity() string {
 	return "insufficient_evidence"
 }
 
-// The levels of operator continuity from the bottom of the plot up, and those of coverage.
+// The levels of operator continuity and of coverage, lowest first.
 var (
 	continuityLevels = []string{"insufficient_evidence", "not_confirmed", "uncertain", "likely", "confirmed"}
 	coverageLevels   = []string{"none", "sparse", "partial", "sufficient"}
 )
 
-// plot is a subject's continuity and coverage over time, in the coordinates of its picture.
+// plot is a subject's continuity and coverage over time, in SVG coordinates.
 type plot struct {
 	Levels   []plotLevel
 	Points   []plotPoint
-	Trust    string // of a polyline; empty for none
+	Trust    string // points of the trust score's polyline; empty for none
 	Sessions []plotSpan
 	Ticks    []plotTick
-	Summary  string // what the picture shows, in words
+	Summary  string // text alternative
 	From, To stamp
 }
 
@@ -166,14 +166,14 @@ type plotTick struct {
 	Label, Anchor string
 }
 
-// The picture's measures.
+// The dimensions of the plot, in SVG units.
 const (
 	plotLeft, plotRight  = 150, 985
 	plotTop, plotBottom  = 20, 170
 	coverTop, coverFloor = 195, 235
 )
 
-// plotOf draws a subject; nil where there was no decision.
+// plotOf draws the plot of a subject; nil without decisions.
 func plotOf(v *visit, s reads.Subject, now stamps) *plot {
 	if len(s.Decisions) == 0 {
 		return nil
@@ -233,7 +233,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// extent is the time that the picture covers: the decisions, with a margin.
+// extent returns the time range of the plot: from the first to the last decision, with a margin.
 func extent(s reads.Subject, now stamps) (from, to time.Time) {
 	from, to = now.now, time.Time{}
 	for _, t := range s.Decisions {
@@ -245,7 +245,7 @@ func extent(s reads.Subject, now stamps) (from, to time.Time) {
 	return from.Add(-margin), to.Add(margin)
 }
 
-// trust is the line of the trust score, where sessions told it.
+// trust adds the line of the trust score for the sessions that have one.
 func (p *plot) trust(points []reads.TrustPoint, x func(time.Time) int, from, to time.Time) {
 	var line []string
 	for _, t := range points {

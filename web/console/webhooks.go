@@ -14,7 +14,7 @@ import (
 
 type endpointRow struct {
 	models.WebhookEndpoint
-	Address string // URL of its page
+	Address string // URL of the endpoint's page in the console
 	Status  tag
 	Failing *stamp
 	Created stamp
@@ -81,7 +81,7 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 	view := endpointView{Endpoint: c.endpointRow(v, e, waiting), Change: v.may(ChangeWebhooks), Notice: n}
 	if replayed := v.query("replayed"); n == nil && replayed != "" {
 		if count, err := strconv.Atoi(replayed); err == nil {
-			view.Notice = &notice{"good", itoa(count) + " deliveries were queued again."}
+			view.Notice = &notice{"good", itoa(count) + " deliveries were scheduled again."}
 		}
 	}
 	for _, s := range []string{"", "pending", "succeeded", "failed"} {
@@ -110,7 +110,7 @@ func (c *console) testWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	n := &notice{"good", "The endpoint answered " + itoa(done.StatusCode) + " to a test after " + itoa(int(done.Latency/time.Millisecond)) + " ms."}
+	n := &notice{"good", "The endpoint returned " + itoa(done.StatusCode) + " to the test after " + itoa(int(done.Latency/time.Millisecond)) + " ms."}
 	if !done.Succeeded {
 		n = &notice{"bad", "The test failed: " + plain(done.Error) + "."}
 	}
@@ -120,7 +120,7 @@ func (c *console) testWebhook(v *visit) error {
 func (c *console) replayWebhook(v *visit) error {
 	status := v.form("status")
 	if status != "failed" && status != "all" && status != "succeeded" {
-		return problem.New(problem.BadRequest, "What to replay is failed, succeeded or all.")
+		return problem.New(problem.BadRequest, "status must be failed, succeeded or all.")
 	}
 	r := webhook.Replay{Status: status}
 	var fault string

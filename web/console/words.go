@@ -10,19 +10,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// stamp is a time as a page shows it: in words beside what the page was made at, and exactly on a closer look.
+// stamp is a time that a page shows relative to the time of rendering, with the exact time as its title.
 type stamp struct {
 	time.Time
 	now time.Time
 }
 
-// ISO is the time for the datetime attribute.
+// ISO returns the time for the datetime attribute.
 func (s stamp) ISO() string { return apitime.Time(s.Time) }
 
-// Exact is the time in full.
+// Exact returns the full time in UTC.
 func (s stamp) Exact() string { return s.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Words is how far away the time is. The page's script says it anew as time passes, in the same words.
+// Words returns the time relative to the time of rendering. The page's script keeps it up to date in the same format.
 func (s stamp) Words() string {
 	d := s.Sub(s.now)
 	if d < 0 {
@@ -31,7 +31,7 @@ func (s stamp) Words() string {
 	return "in " + span(d)
 }
 
-// span is a duration in its largest unit, and the next one where that still matters.
+// span formats a duration in its largest unit; below ten hours with minutes.
 func span(d time.Duration) string {
 	day := 24 * time.Hour
 	switch {
@@ -48,12 +48,12 @@ func span(d time.Duration) string {
 	}
 }
 
-// stamps makes stamps that share one present.
+// stamps creates stamps with the same time of rendering.
 type stamps struct{ now time.Time }
 
 func (s stamps) at(t time.Time) stamp { return stamp{t, s.now} }
 
-// maybe is nil for no time.
+// maybe returns nil for nil.
 func (s stamps) maybe(t *time.Time) *stamp {
 	if t == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s stamps) maybe(t *time.Time) *stamp {
 	return &out
 }
 
-// read is a time as the services write it; nil where there is none.
+// read parses an optional time of a service's view; nil if there is none.
 func (s stamps) read(text *string) *stamp {
 	if text == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s stamps) text(text string) *stamp {
 	return &out
 }
 
-// actor is who did something, as the log names them, for a person to read.
+// actor is the actor of an event, formatted for the user.
 type actor struct {
 	Kind string // person, API key, workflow, command, other
 	Name string
@@ -107,7 +107,7 @@ func actorOf(raw string, names map[string]string) actor {
 	}
 }
 
-// code is a reason code with what it means.
+// code is a reason code with its description and remedy.
 type code struct {
 	Code, Meaning, Remedy string
 }
@@ -123,12 +123,12 @@ func codes(list []string) []code {
 	return out
 }
 
-// plain is a word of the contract as a person reads it.
+// plain replaces the separators of a contract's identifier by spaces.
 func plain(word string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(word, "_", " "), ".", ": ")
 }
 
-// tone is the colour of a word: good, warn, bad, or none.
+// tone returns the CSS class of a status: good, warn, bad, or none.
 func tone(word string) string {
 	switch word {
 	case "allow", "confirmed", "active", "enabled", "approved", "completed", "succeeded", "passed", "ok", "executed", "sufficient", "STABLE",
@@ -145,14 +145,14 @@ func tone(word string) string {
 	}
 }
 
-// tag is a word with its colour.
+// tag is a word with its tone.
 type tag struct {
 	Text, Tone string
 }
 
 func tagOf(word string) tag { return tag{plain(word), tone(word)} }
 
-// short is an id for a narrow column: its prefix and its last characters, which differ.
+// short abbreviates an id to its prefix and its last characters, which are random.
 func short(id string) string {
 	prefix, rest, ok := strings.Cut(id, "_")
 	if !ok || len(rest) < 10 {
@@ -161,7 +161,7 @@ func short(id string) string {
 	return prefix + "_…" + rest[len(rest)-8:]
 }
 
-// indented is JSON for reading.
+// indented formats JSON with line breaks; it returns invalid JSON unchanged.
 func indented(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -1,6 +1,7 @@
-// Package reference shows the contract to people: the operations to read and to try, the error codes, the types of events.
-// Everything comes from this binary, so that it works offline and tells no other host who reads it. It decides nothing and
-// reads no record: what it shows is the same for everybody.
+// Package reference serves the documentation of the API under /docs: the operations, the error codes and the event types.
+//
+// It may not read stored data or load anything from other hosts: all pages come from this binary and are the same for every
+// visitor.
 package reference
 
 import (
@@ -22,15 +23,15 @@ import (
 //go:embed all:templates static
 var files embed.FS
 
-// policy is the Content-Security-Policy of the reference page alone. RapiDoc writes styles into its markup, which the shell's
-// policy stops; scripts are the service's own, and so is every address that is asked.
+// policy is the Content-Security-Policy of the reference page only. RapiDoc uses inline styles, which the policy of other
+// pages blocks. Scripts and connections are limited to this origin.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; " +
 	"font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// section answers the pages under /docs.
+// section has the handlers of the pages under /docs.
 type section struct{ router *web.Router }
 
-// Section is the pages under /docs.
+// Section returns the section under /docs.
 func Section() (web.Section, error) {
 	templates, err := fs.Sub(files, "templates")
 	s := &section{}
@@ -75,7 +76,7 @@ func static(name, contentType string) fiber.Handler {
 	}
 }
 
-// cached answers with an entity tag; a browser asks again and is told that nothing has changed.
+// cached writes the body with an entity tag, or 304 if the browser's copy is current.
 func cached(c *fiber.Ctx, tag string, body []byte) error {
 	c.Set(fiber.HeaderCacheControl, "public, no-cache")
 	c.Set(fiber.HeaderETag, tag)

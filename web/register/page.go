@@ -1,7 +1,7 @@
-// Package register is the hosted page on which a person registers a passkey, opened by a registration grant.
+// Package register serves the hosted page on which a user registers a passkey with a registration grant.
 //
-// The grant comes in the fragment of the address, which a browser sends to nobody, and from there in the bodies of the
-// page's own requests; it is in no path, no query and no log. The package registers nothing itself: internal/subject/passkey does.
+// The grant is in the fragment of the link, which browsers do not send, and the page's script sends it in request bodies. It
+// must not appear in a path, a query or a log. The package may not register anything itself: internal/subject/passkey does.
 package register
 
 import (
@@ -26,17 +26,17 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// maxBody is the cap in bytes of what the page's script sends: a credential with its attestation.
+// maxBody limits the body of the script's requests, in bytes. The largest is a credential with its attestation.
 const maxBody = 128 << 10
 
 // The states of the page.
 const (
 	stateOpen       = "open"
 	stateRegistered = "registered"
-	stateGone       = "gone" // the grant is unknown, used or over
+	stateGone       = "gone" // the grant is unknown, used or expired
 )
 
-// Deps are what the page works with. All are required.
+// Deps are the dependencies of the page. All are required.
 type Deps struct {
 	Passkeys *passkey.Service
 	Clock    clock.Clock
@@ -47,7 +47,7 @@ type pages struct {
 	router *web.Router
 }
 
-// Section is the part of the site under /register.
+// Section returns the section under /register.
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	return web.Section{Prefix: "/register", Templates: files, Routes: func(r *web.Router) {
@@ -59,7 +59,7 @@ func Section(d Deps) (web.Section, error) {
 	}}, err
 }
 
-// show is the same page for everybody: who it is for, only the script learns.
+// show renders the page. It is the same for every visitor; the script loads the account with the grant.
 func (p *pages) show(c *fiber.Ctx) error {
 	return p.router.Render(c, http.StatusOK, web.Page{
 		Template: "register.html", Title: "Add a passkey", Script: "register.js", Style: "challenge.css",
@@ -73,21 +73,21 @@ type scriptRequest struct {
 	Credential json.RawMessage `json:"credential"`
 }
 
-// standing is the answer to every request of the script; a refusal is 200 too, because it is part of the conversation.
+// standing is the response to every request of the script. A refusal that the user can act on has status 200.
 type standing struct {
 	State     string     `json:"state"`
 	By        []web.Part `json:"by,omitempty"`
 	Account   []web.Part `json:"account,omitempty"`
-	Passkeys  int        `json:"passkeys"` // that the account has already
+	Passkeys  int        `json:"passkeys"` // number of passkeys that the account has
 	Sandbox   bool       `json:"sandbox,omitempty"`
 	ExpiresIn int64      `json:"expires_in_ms,omitempty"`
-	ReturnURL string     `json:"return_url,omitempty"` // the one asked for, if it is allowed
+	ReturnURL string     `json:"return_url,omitempty"` // the requested one, if the environment allows it
 	Refusal   string     `json:"refusal,omitempty"`
 	Message   string     `json:"message,omitempty"`
 	Options   any        `json:"publicKey,omitempty"`
 }
 
-// visit reads the request and looks its grant up. A grant that opens nothing is answered here.
+// visit decodes the request and looks up its grant.
 func (p *pages) visit(c *fiber.Ctx) (scriptRequest, passkey.GrantInfo, error) {
 	in, err := web.Bind[scriptRequest](c, maxBody)
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 	}{standing{State: stateRegistered}, apitime.Time(row.CreatedAt)})
 }
 
-// principal is the visitor: whoever holds the grant.
+// principal returns the visitor, identified by the grant.
 func principal(c *fiber.Ctx, v passkey.GrantInfo) identity.Principal {
 	return identity.Principal{
 		TenantID: v.Environment.TenantID, EnvironmentID: v.Environment.ID, Kind: v.Environment.Kind, Page: "register",
@@ -150,7 +150,7 @@ func principal(c *fiber.Ctx, v passkey.GrantInfo) identity.Principal {
 	}
 }
 
-// refuse answers what the person can do something about; what is no refusal stays an error.
+// refuse writes a refusal that the user can act on and returns every other error unchanged.
 func (p *pages) refuse(c *fiber.Ctx, err error) error {
 	refused := request.ProblemOf(err)
 	out := standing{State: stateOpen, Refusal: string(refused.Code)}
@@ -158,11 +158,11 @@ func (p *pages) refuse(c *fiber.Ctx, err error) error {
 	case problem.GrantInvalid, problem.SubjectRevoked, problem.NotFound:
 		out.State = stateGone
 	case problem.PasskeyExists:
-		out.Message = "This passkey is registered already. Make another one, or close this page."
+		out.Message = "This passkey is already registered. Create a different one, or close this page."
 	case problem.RegistrationRefused:
-		out.Message = "The passkey was not accepted: the device must check that it is you, by fingerprint, face or PIN. Try again, or use another device."
+		out.Message = "The passkey was not accepted. The device must verify you by fingerprint, face or PIN. Try again, or use a different device."
 	case problem.Conflict:
-		out.Message = "This account has as many passkeys as it can have. Remove one first."
+		out.Message = "This account has reached its limit of passkeys. Remove one first."
 	default:
 		return err
 	}

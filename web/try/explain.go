@@ -5,7 +5,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// explain puts the codes of a profile into words, for whom no catalogue is at hand.
+// explain returns the descriptions of the reason codes in a profile.
 func explain(p assurance.Profile) map[string]string {
 	words := map[string]string{}
 	note := func(codes []string) {

@@ -15,13 +15,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// strangerKeys is how much a made-up typist types at a time: enough to be judged by.
+// strangerKeys is the number of keys in a frame of the simulated typist: enough to be assessed.
 const strangerKeys = 48
 
-// most is how many frames a made-up typist types in all.
-const most = 12
+// maxStrangerFrames limits the frames of one simulated typist.
+const maxStrangerFrames = 12
 
-// session ends the visitor's session before and opens another.
+// session ends the visitor's previous session and starts a new one.
 func (p *Page) session(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Previous string `json:"previous"`
@@ -50,7 +50,7 @@ func (p *Page) session(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusCreated, map[string]string{"session": made.Session.ID})
 }
 
-// state is what the service knows and thinks of the visitor now.
+// state returns the visitor's enrollment, session and current assessment.
 func (p *Page) state(c *fiber.Ctx) error {
 	v, err := p.visit(c)
 	if err != nil {
@@ -73,8 +73,7 @@ func (p *Page) state(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, out)
 }
 
-// enroll trains the visitor's template from what was typed so far. Where that takes longer than a request may, the answer is
-// pending, and the page asks again.
+// enroll trains the visitor's template. If that takes longer than a request may, it returns pending and the page retries.
 func (p *Page) enroll(c *fiber.Ctx) error {
 	v, session, err := p.inSession(c)
 	if err != nil {
@@ -96,8 +95,8 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	})
 }
 
-// stranger lets a made-up typist go on in the visitor's session: the nth frame of the one that the seed names. What it tells
-// of the next frame is how long typing it takes.
+// stranger continues the visitor's session with frame n of the simulated typist with that seed. It also returns how many
+// milliseconds typing the next frame takes.
 func (p *Page) stranger(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Session string `json:"session"`
@@ -107,8 +106,8 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if in.N < 0 || in.N >= most {
-		return problem.New(problem.BadRequest, fmt.Sprintf("n must be 0 to %d.", most-1))
+	if in.N < 0 || in.N >= maxStrangerFrames {
+		return problem.New(problem.BadRequest, fmt.Sprintf("n must be from 0 to %d.", maxStrangerFrames-1))
 	}
 	ctx := request.Context(c)
 	if _, err := p.own(ctx, v, in.Session); err != nil {

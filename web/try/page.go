@@ -1,8 +1,8 @@
-// Package try is the page on which a newcomer meets the service: enrolls by typing, is recognised, hands the keyboard over,
-// and pays with pretended money. It lives in a sandbox on a development machine and nowhere else.
+// Package try serves the page for trying the service: enroll by typing, be recognised, hand over the keyboard, and make a
+// simulated payment. It runs in a sandbox environment on a development machine only.
 //
-// It may not do what a relying party could not do over the API: it asks the same services, in the name of a server key that
-// never leaves the process. A visitor reaches nothing but the subject that was made for them, which is erased after a day.
+// It may not do anything that a relying party cannot do over the API: it calls the same services with a server key that never
+// leaves the process. A visitor has access only to a subject created for the visit, which is erased after a day.
 package try
 
 import (
@@ -38,14 +38,14 @@ var templates embed.FS
 
 const (
 	cookie    = "try"
-	maxBody   = 16 << 10 // bytes of what the page's script sends
+	maxBody   = 16 << 10 // limit of the script's requests, in bytes
 	tokenLife = 15 * time.Minute
-	// Requests an hour from one address. Evidence is counted apart, by its client token.
+	// Requests an hour from one IP address. Evidence has the quota of its client token.
 	visitsAnHour = 60
 	movesAnHour  = 2000
 )
 
-// Deps are what the page works with. All are required.
+// Deps are the dependencies of the page. All are required.
 type Deps struct {
 	// Key is a server key of a sandbox environment.
 	Key            string
@@ -62,7 +62,7 @@ type Deps struct {
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Proofs         *signing.Service
-	// Await waits until the run of an enrollment has ended.
+	// Await waits until the workflow run of an enrollment has ended.
 	Await func(ctx context.Context, r enrollment.WorkflowInput) error
 }
 
@@ -71,17 +71,17 @@ type Subjects interface {
 	Get(ctx context.Context, s store.Scope, id string) (models.Subject, error)
 }
 
-// Page is the page and what it does for its visitors.
+// Page is the page with the endpoints of its script.
 type Page struct {
 	Deps
 	router   *web.Router
-	offering sync.Mutex // one at a time makes the action that visitors pay under
+	offering sync.Mutex // serialises the creation of the action
 }
 
-// New makes the page.
+// New returns the page.
 func New(d Deps) *Page { return &Page{Deps: d} }
 
-// Section is the part of the site under /try.
+// Section returns the section under /try.
 func (p *Page) Section() (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	return web.Section{Prefix: "/try", Templates: files, Routes: func(r *web.Router) {
@@ -101,7 +101,7 @@ func (p *Page) Section() (web.Section, error) {
 	}}, err
 }
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	Passages []string
 	Figures  []figure
@@ -116,26 +116,26 @@ func (p *Page) show(c *fiber.Ctx) error {
 	})
 }
 
-// principal is the server key that the page asks by.
+// principal authenticates the page's server key.
 func (p *Page) principal(c *fiber.Ctx) (identity.Principal, error) {
 	who, err := p.Identity.Authenticate(request.Context(c), p.Key)
 	if err != nil {
 		return who, err
 	}
 	if who.Kind != models.Sandbox {
-		return who, problem.New(problem.SandboxOnly, "This page is for sandboxes.")
+		return who, problem.New(problem.SandboxOnly, "This page requires a sandbox environment.")
 	}
 	who.Page, who.RequestID, who.TraceID = "try", request.ID(c), request.TraceID(c)
 	return who, nil
 }
 
-// take counts a request against the quota of the address it comes from.
+// take counts a request against the quota of its IP address.
 func (p *Page) take(c *fiber.Ctx, what string, limit int) error {
 	d, err := p.Limiter.Take(request.Context(c), "try:"+what+":"+c.IP(), limit)
 	if err != nil || d.Allowed {
-		return nil //nolint:nilerr // a limiter that is away refuses nobody
+		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}
-	e := problem.New(problem.RateLimited, "That is a lot of trying from one address. Come back in a while.")
+	e := problem.New(problem.RateLimited, "Too many requests from your IP address. Try again later.")
 	e.RetryAfter = d.Reset
 	return e
 }

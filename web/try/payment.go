@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// The pretended payment. Nobody is behind the audience.
+// The simulated payment. The audience does not exist.
 const (
 	actionKey  = "try.payment"
 	audience   = "try-bank"
@@ -28,13 +28,13 @@ const (
 	resourceID = "DE02-1203-0000-0000-2020-51"
 )
 
-// contextSchema says how the payment is shown to the person who confirms it.
+// contextSchema defines how the payment is displayed to the user who confirms it.
 const contextSchema = `{"type": "object", "properties": {
 	"amount": {"type": "number", "x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
 	"currency": {"type": "string"},
 	"payee": {"type": "string", "x-countersign-display": {"label": "Payee", "format": "text"}}}}`
 
-// requirements are the policy that visitors pay under.
+// requirements is the policy of the payment.
 var requirements = policy.Requirements{
 	Claims:      map[string]policy.Status{"operator_continuity": policy.Likely, "automation": policy.NotDetected},
 	CoverageMin: policy.CoveragePartial, FreshnessMaxMS: 120_000, InsufficientEvidence: policy.Challenge,
@@ -49,7 +49,7 @@ func policyText() string {
 	return string(text)
 }
 
-// offer makes the action with its policy, the first time somebody pays.
+// offer creates the action with its policy if it does not exist.
 func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 	p.offering.Lock()
 	defer p.offering.Unlock()
@@ -60,7 +60,7 @@ func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 	}
 	kind := resource
 	a, err := p.Actions.Create(ctx, who, action.Create{
-		Key: actionKey, Name: "Send a pretended payment", Consequence: "Pretended money leaves a pretended account.",
+		Key: actionKey, Name: "Send a simulated payment", Consequence: "Simulated money leaves a simulated account.",
 		AllowedAudiences: []string{audience}, ResourceType: &kind, RiskClass: "elevated", ContextSchema: json.RawMessage(contextSchema),
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 	return err
 }
 
-// pay asks for a decision as a relying party would.
+// pay requests a decision like a relying party.
 func (p *Page) pay(c *fiber.Ctx) error {
 	v, session, err := p.inSession(c)
 	if err != nil {
@@ -94,18 +94,18 @@ func (p *Page) pay(c *fiber.Ctx) error {
 		RequestedAt: now.Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: &session,
 		Context: json.RawMessage(`{"amount":250,"currency":"EUR","payee":"Jürgen Groß"}`),
 	}
-	answer, err := p.Authorizations.Authorize(ctx, v.Principal, asked, now)
+	decided, err := p.Authorizations.Authorize(ctx, v.Principal, asked, now)
 	if err != nil {
 		return err
 	}
 	var made struct{ ID string }
-	if err := json.Unmarshal(answer.Body, &made); err != nil {
+	if err := json.Unmarshal(decided.Body, &made); err != nil {
 		return err
 	}
-	return p.answer(c, v, made.ID, asked)
+	return p.sendDecision(c, v, made.ID, asked)
 }
 
-// decision answers a decision of the visitor, or the one that followed from it.
+// decision returns a decision of the visitor, or its follow-up decision if there is one.
 func (p *Page) decision(c *fiber.Ctx) error {
 	v, err := p.visit(c)
 	if err != nil {
@@ -119,13 +119,13 @@ func (p *Page) decision(c *fiber.Ctx) error {
 	}
 	for _, t := range list {
 		if t.Parent != nil && *t.Parent == id {
-			return p.answer(c, v, t.ID, nil)
+			return p.sendDecision(c, v, t.ID, nil)
 		}
 	}
-	return p.answer(c, v, id, nil)
+	return p.sendDecision(c, v, id, nil)
 }
 
-func (p *Page) answer(c *fiber.Ctx, v visitor, id string, asked any) error {
+func (p *Page) sendDecision(c *fiber.Ctx, v visitor, id string, asked any) error {
 	trace, err := p.Authorizations.Get(request.Context(c), v.Store(), id)
 	if err == nil && trace.Subject != v.subject.ExternalID {
 		err = problem.NewNotFound()
@@ -136,7 +136,7 @@ func (p *Page) answer(c *fiber.Ctx, v visitor, id string, asked any) error {
 	return p.router.JSON(c, http.StatusOK, map[string]any{"trace": trace, "request": asked})
 }
 
-// confirm opens the hosted page of a challenge of the visitor.
+// confirm creates a link to the hosted page of the visitor's challenge.
 func (p *Page) confirm(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Authorization string `json:"authorization"`
@@ -159,7 +159,7 @@ func (p *Page) confirm(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusCreated, map[string]string{"url": link.URL})
 }
 
-// verify uses a proof up, as a relying party does before it acts.
+// verify consumes a proof, as a relying party does before it acts.
 func (p *Page) verify(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Proof string `json:"proof"`
@@ -174,7 +174,7 @@ func (p *Page) verify(c *fiber.Ctx) error {
 		return err
 	}
 	if verified.Claims == nil || verified.Claims.Subject != v.subject.ExternalID {
-		return problem.NewNotFound() // another visitor's proof is not used up here
+		return problem.NewNotFound() // a visitor cannot consume a different visitor's proof
 	}
 	if question.Consume = verified.Valid; question.Consume {
 		if verified, err = p.Proofs.Verify(ctx, v.Principal, question); err != nil {

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// prefix begins the ids of visitors' subjects: the sweep erases what begins with it.
+	// prefix is the prefix of the ids of visitors' subjects. Sweep erases subjects that have it.
 	prefix = "try-"
-	// kept is how long a visitor's subject lives.
-	kept       = 24 * time.Hour
+	// lifetime is how long a visitor's subject exists.
+	lifetime   = 24 * time.Hour
 	macPurpose = "try-visitor"
 	pageSize   = 200
 )
 
-// visitor is somebody with a cookie of this page, and the key that the page asks by.
+// visitor is the subject that the page's cookie names, with the principal of the page's key.
 type visitor struct {
 	identity.Principal
 	subject models.Subject
 }
 
-// visit reads the cookie; without a good one, or once the subject is erased, there is nothing to go on with.
+// visit returns the visitor of the cookie. It fails if the cookie is missing or invalid, or if the subject is erased.
 func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	who, err := p.principal(c)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	id, mac, _ := strings.Cut(p.router.Cookie(c, cookie), ".")
 	given, err := base64.RawURLEncoding.DecodeString(mac)
 	if err != nil || !p.Keys.VerifyMAC(macPurpose, given, []byte(id)) {
-		return visitor{}, problem.New(problem.Unauthenticated, "Begin first.")
+		return visitor{}, problem.New(problem.Unauthenticated, "This visit has ended. Reload the page to start a new one.")
 	}
 	row, err := subject.RequireActive(p.Store.Get(request.Context(c), who.Store(), id))
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	return visitor{who, row}, nil
 }
 
-// visited is visit and the body of the request.
+// visited returns the visitor and the decoded body of the request.
 func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
 	var body T
 	v, err := p.visit(c)
@@ -66,7 +66,7 @@ func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
 	return v, body, err
 }
 
-// own answers a session only to the visitor it belongs to.
+// own returns a session if it belongs to the visitor.
 func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSession, error) {
 	s, err := p.Sessions.Get(ctx, v.Store(), id)
 	if err == nil && s.Subject.UID != v.subject.UID {
@@ -75,7 +75,7 @@ func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSess
 	return s, err
 }
 
-// inSession is visit and the session that the request names, which is the visitor's own.
+// inSession returns the visitor and the id of the visitor's session in the request.
 func (p *Page) inSession(c *fiber.Ctx) (visitor, string, error) {
 	v, in, err := visited[struct {
 		Session string `json:"session"`
@@ -86,7 +86,7 @@ func (p *Page) inSession(c *fiber.Ctx) (visitor, string, error) {
 	return v, in.Session, err
 }
 
-// begin makes a subject for a newcomer; whoever has one goes on with it.
+// begin creates a subject for a new visitor and returns the existing one otherwise.
 func (p *Page) begin(c *fiber.Ctx) error {
 	if v, err := p.visit(c); err == nil {
 		return p.router.JSON(c, http.StatusOK, map[string]any{"subject": v.subject.ExternalID, "enrollment": v.subject.Enrollment, "new": false})
@@ -104,11 +104,11 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	}
 	id := made.ExternalID
 	mac := base64.RawURLEncoding.EncodeToString(p.Keys.MAC(macPurpose, []byte(id)))
-	p.router.SetCookie(c, cookie, id+"."+mac, kept)
+	p.router.SetCookie(c, cookie, id+"."+mac, lifetime)
 	return p.router.JSON(c, http.StatusCreated, map[string]any{"subject": id, "enrollment": made.Enrollment, "new": true})
 }
 
-// forget erases the visitor's subject with everything that was collected of it.
+// forget erases the visitor's subject and all of its data.
 func (p *Page) forget(c *fiber.Ctx) error {
 	v, err := p.visit(c)
 	if err != nil {
@@ -122,8 +122,7 @@ func (p *Page) forget(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusOK, map[string]string{"erasure": receipt.Erasure, "status": receipt.Status})
 }
 
-// token gives the collector a client token for the one session that it observes, the one purpose that it observes for, and this
-// page's origin.
+// token issues a client token for one session, one purpose and the page's own origin.
 func (p *Page) token(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Session string `json:"session"`
@@ -133,11 +132,11 @@ func (p *Page) token(c *fiber.Ctx) error {
 		return err
 	}
 	if in.Session == "" || in.Purpose != identity.PurposeScore && in.Purpose != identity.PurposeEnroll {
-		return problem.New(problem.BadRequest, "The session or the purpose is missing.")
+		return problem.New(problem.BadRequest, "session and purpose (score or enroll) are required.")
 	}
 	origin := c.Get(fiber.HeaderOrigin)
 	if origin == "" {
-		return problem.New(problem.BadRequest, "The request has no Origin.")
+		return problem.New(problem.BadRequest, "The Origin header is required.")
 	}
 	key, t, err := p.Identity.ClientToken(request.Context(c), v.Principal, identity.TokenRequest{
 		Subject: v.subject, Origin: origin, TTL: tokenLife, Session: in.Session, Purposes: []string{in.Purpose},
@@ -148,14 +147,14 @@ func (p *Page) token(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusCreated, map[string]any{"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000})
 }
 
-// Sweep erases the subjects of visitors who came a day ago and more.
+// Sweep erases visitors' subjects that are older than a day.
 func (p *Page) Sweep(ctx context.Context) error {
 	who, err := p.Identity.Authenticate(ctx, p.Key)
 	if err != nil {
 		return err
 	}
 	who.Page = "try"
-	before := p.Clock.Now().Add(-kept)
+	before := p.Clock.Now().Add(-lifetime)
 	var failed error
 	for page := (store.Page{Limit: pageSize}); ; {
 		list, next, err := p.Subjects.List(ctx, who.Store(), store.SubjectFilter{}, page)

@@ -1,12 +1,11 @@
-// The page on which a person answers a challenge: asks for the passkey, sends the answer once, and follows what becomes of
-// the challenge here or anywhere else. Its ticket comes in the address's fragment, which no request carries: the page takes it
-// out of the address at once, sends it in the bodies of its requests, and keeps it in this tab's history entry, so that a
-// reload still works.
+// The page on which a user confirms or cancels a challenge. It runs the passkey ceremony, sends the result, and polls the
+// challenge, which may be settled elsewhere. The ticket is in the fragment of the link, which browsers do not send. The page
+// removes it from the address at once, sends it in request bodies, and stores it in the tab's history entry for a reload.
 import { Countdown } from "./challenge/countdown";
-import { pointBack, showEnding } from "./challenge/endings";
-import { framed, told } from "./lib/ceremony";
+import { showEnding, updateReturnLinks } from "./challenge/endings";
+import { ceremonyMessage, framed } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
-import { deliver, post, Problem } from "./lib/http";
+import { post, postWithRetry, Problem } from "./lib/http";
 import { assertion, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -17,23 +16,23 @@ interface Standing {
   publicKey?: PublicKeyCredentialRequestOptionsJSON;
 }
 
-const pollEvery = 3_000;
+const pollInterval = 3_000; // ms
 
-/** The ticket of the fragment, or of a visit of this tab before. */
+/** Returns the ticket of the fragment, or the one stored by an earlier visit in this tab. */
 function ticketOf(): string {
   const fragment = window.location.hash.slice(1);
   return fragment === "" ? ((history.state as { ticket?: string } | null)?.ticket ?? "") : fragment;
 }
 
-/** Keeps the ticket out of the address, and a reload from sending a form again. */
-function keep(ticket: string): void {
+/** Stores the ticket in the history entry, which removes it from the address and keeps a reload from sending the form again. */
+function storeTicket(ticket: string): void {
   history.replaceState({ ticket }, "", window.location.pathname);
 }
 
-/** Sends the ticket as a form would, which answers with the page of its challenge. */
+/** Posts the ticket as a form. The response is the page of its challenge. */
 function open(form: HTMLFormElement): void {
   const ticket = ticketOf();
-  keep(ticket);
+  storeTicket(ticket);
   find<HTMLInputElement>("input", form).value = ticket;
   form.submit();
 }
@@ -48,89 +47,89 @@ class Page {
   private readonly by = find("[data-request] .eyebrow bdi", this.root).textContent ?? "";
   private ceremony = new AbortController();
   private busy = false;
-  private unsent: unknown; // an answer of which it is not known whether it arrived
+  private unsent: unknown; // a request that may not have arrived
   private poll: number | undefined;
   private readonly countdown: Countdown;
 
   constructor() {
     const now = data(this.root, "now");
     const expires = data(this.root, "expires");
-    const whole = Date.parse(expires) - Date.parse(now);
-    this.countdown = new Countdown(this.root, Date.parse(expires), whole, () => this.end("expired"));
-    keep(this.ticket);
-    pointBack(this.root);
+    const total = Date.parse(expires) - Date.parse(now);
+    this.countdown = new Countdown(this.root, Date.parse(expires), total, () => this.end("expired"));
+    storeTicket(this.ticket);
+    updateReturnLinks(this.root);
     if (data(this.root, "state") !== "open") return;
     this.countdown.sync(now, expires);
     this.listen();
-    this.refuseFrame();
+    this.replaceButtonInFrame();
     this.enable(true);
-    this.watch();
+    this.schedulePoll();
   }
 
   private listen(): void {
     this.on("[data-passkey]", () => this.confirmByPasskey());
     this.on("[data-confirm]", () => this.send("complete", { method: "sandbox_confirm" }));
     this.on("[data-cancel]", () => this.send("cancel", {}));
-    document.addEventListener("visibilitychange", () => this.watch());
-    window.addEventListener("pageshow", () => this.watch());
-    window.addEventListener("online", () => this.watch());
+    document.addEventListener("visibilitychange", () => this.schedulePoll());
+    window.addEventListener("pageshow", () => this.schedulePoll());
+    window.addEventListener("online", () => this.schedulePoll());
   }
 
   private on(selector: string, act: () => Promise<void>): void {
     this.root.querySelector(selector)?.addEventListener("click", () => void this.once(act));
   }
 
-  /** One thing at a time: a second click while the first is under way does nothing. */
+  /** Runs one action at a time: clicks are ignored while an action is running. */
   private async once(act: () => Promise<void>): Promise<void> {
     if (this.busy || !this.open()) return;
     this.busy = true;
     const focused = document.activeElement;
     this.enable(false);
-    this.say(this.problem, "");
+    this.show(this.problem, "");
     try {
       await act();
     } catch (error) {
       this.failed(error);
     } finally {
       this.busy = false;
-      this.say(this.progress, "");
+      this.show(this.progress, "");
       this.enable(true);
-      if (this.open() && focused instanceof HTMLElement && focused.isConnected) focused.focus(); // a disabled button loses it
+      if (this.open() && focused instanceof HTMLElement && focused.isConnected) focused.focus(); // a disabled button loses the focus
     }
   }
 
   private async confirmByPasskey(): Promise<void> {
-    if (!supported()) return this.say(this.problem, "This browser cannot use passkeys. Open the link on another device.");
-    const answer = await post<Standing>(`${this.path}/options`, { ticket: this.ticket });
-    this.take(answer);
-    if (!answer.publicKey) return;
-    this.say(this.progress, "Your browser asks for your passkey now.");
+    if (!supported()) return this.show(this.problem, "This browser does not support passkeys. Open the link on a different device.");
+    const standing = await post<Standing>(`${this.path}/options`, { ticket: this.ticket });
+    this.apply(standing);
+    if (!standing.publicKey) return;
+    this.show(this.progress, "Your browser asks for your passkey now.");
     this.ceremony = new AbortController();
-    const signed = await assertion(answer.publicKey, this.ceremony.signal);
+    const signed = await assertion(standing.publicKey, this.ceremony.signal);
     await this.send("complete", { method: "passkey", assertion: signed });
   }
 
-  /** Sends the answer. The same again does no harm, so what may have been lost on the way is sent again as it was. */
+  /** Sends the confirmation or cancellation. Both are idempotent, so a request that may be lost is sent again unchanged. */
   private async send(move: "complete" | "cancel", body: object): Promise<void> {
-    this.say(this.progress, move === "cancel" ? "Cancelling." : "Sending your confirmation.");
+    this.show(this.progress, move === "cancel" ? "Cancelling." : "Sending your confirmation.");
     this.unsent = { move, body };
-    const answer = await deliver<Standing>(`${this.path}/${move}`, { ...body, ticket: this.ticket }, () => {
-      this.say(this.progress, "The service is busy. Trying again.");
+    const standing = await postWithRetry<Standing>(`${this.path}/${move}`, { ...body, ticket: this.ticket }, () => {
+      this.show(this.progress, "The service is busy. Trying again.");
     });
     this.unsent = undefined;
-    this.take(answer);
+    this.apply(standing);
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.say(this.problem, told(error, this.by) ?? "");
+    if (error instanceof DOMException) return this.show(this.problem, ceremonyMessage(error, this.by) ?? "");
     if (error instanceof Problem) {
-      const reference = error.requestID ? ` If you ask for help, quote ${error.requestID}.` : "";
-      return this.say(this.problem, `The service could not take that just now; nothing is lost. Try again.${reference}`, this.retry());
+      const reference = error.requestID ? ` If you contact support, quote ${error.requestID}.` : "";
+      return this.show(this.problem, `The service is unavailable. Try again.${reference}`, this.retry());
     }
-    this.say(this.problem, "The connection is lost. Nothing is lost with it: try again when you are back online.", this.retry());
+    this.show(this.problem, "You are offline. Try again when you are back online.", this.retry());
   }
 
-  /** A button that sends what may not have arrived; nothing where there is nothing to send. */
+  /** Returns a button that sends the unsent request again; undefined if there is none. */
   private retry(): HTMLButtonElement | undefined {
     if (!this.unsent) return undefined;
     const { move, body } = this.unsent as { move: "complete" | "cancel"; body: object };
@@ -139,18 +138,18 @@ class Page {
     return button;
   }
 
-  /** Takes the server's word for where the challenge stands. */
-  private take(answer: Standing): void {
-    if (answer.state !== "open") return this.end(answer.state);
-    if (answer.now && answer.expires_at) this.countdown.sync(answer.now, answer.expires_at);
-    if (answer.message) this.say(this.problem, answer.message);
+  /** Shows the state that the server returned. */
+  private apply(standing: Standing): void {
+    if (standing.state !== "open") return this.end(standing.state);
+    if (standing.now && standing.expires_at) this.countdown.sync(standing.now, standing.expires_at);
+    if (standing.message) this.show(this.problem, standing.message);
   }
 
   private end(state: string): void {
     this.countdown.stop();
     window.clearTimeout(this.poll);
     this.ceremony.abort();
-    // A link ends with its challenge, so a challenge that is gone after its time has run out.
+    // A link ends with its challenge, so a challenge that is gone after its expiry has expired.
     const over = Date.now() >= Date.parse(data(this.root, "expires"));
     showEnding(this.root, state === "gone" && over ? "expired" : state);
   }
@@ -159,23 +158,24 @@ class Page {
     return data(this.root, "state") === "open";
   }
 
-  /** Follows the challenge while the page is looked at: another tab or the relying party may settle it. */
-  private watch(): void {
+  /** Polls the challenge while the page is visible: a different tab or the relying party may settle it. */
+  private schedulePoll(): void {
     window.clearTimeout(this.poll);
     if (!this.open() || document.visibilityState === "hidden") return;
-    this.poll = window.setTimeout(() => void this.look(), pollEvery);
+    this.poll = window.setTimeout(() => void this.pollOnce(), pollInterval);
   }
 
-  private async look(): Promise<void> {
+  private async pollOnce(): Promise<void> {
     try {
-      if (navigator.onLine) this.take(await post<Standing>(`${this.path}/standing`, { ticket: this.ticket }));
+      if (navigator.onLine) this.apply(await post<Standing>(`${this.path}/standing`, { ticket: this.ticket }));
     } catch {
-      // The next look may succeed; whoever acts meanwhile is told.
+      // The next poll may succeed; the user's own actions report errors.
     }
-    this.watch();
+    this.schedulePoll();
   }
 
-  private refuseFrame(): void {
+  /** Browsers refuse passkeys in a frame of a different origin, so the button becomes a link to a new tab. */
+  private replaceButtonInFrame(): void {
     const button = this.root.querySelector("[data-passkey]");
     if (!button || !framed()) return;
     const link = make("a", { class: "button primary", href: `${this.path}#${this.ticket}`, target: "_blank", rel: "noopener noreferrer" });
@@ -187,21 +187,21 @@ class Page {
     for (const button of this.buttons) button.disabled = !on;
   }
 
-  private say(where: HTMLElement, text: string, action?: HTMLElement): void {
+  private show(where: HTMLElement, text: string, action?: HTMLElement): void {
     where.replaceChildren(text, ...(action ? [" ", action] : []));
     where.hidden = text === "";
   }
 }
 
-/** Another link, pasted into this tab, opens its own request; a jump within the page keeps the ticket that it has. */
-function moved(): void {
+/** Reloads for a new link pasted into this tab; a jump within the page only restores the ticket. */
+function fragmentChanged(): void {
   const fragment = window.location.hash.slice(1);
   if (fragment !== "" && !document.getElementById(fragment)) return window.location.reload();
-  keep(document.querySelector<HTMLElement>("#challenge")?.dataset["ticket"] ?? "");
+  storeTicket(document.querySelector<HTMLElement>("#challenge")?.dataset["ticket"] ?? "");
 }
 
-window.addEventListener("hashchange", moved);
+window.addEventListener("hashchange", fragmentChanged);
 const form = document.querySelector<HTMLFormElement>("form[data-open]");
 if (form) open(form);
 else if (document.querySelector("#challenge")) new Page();
-else keep("");
+else storeTicket("");

@@ -1,5 +1,4 @@
-// The console. Every page works without this script but for the passkey; it adds the keyboard, live lists and times that
-// keep true.
+// The console. Pages work without this script, except for passkeys. It adds keyboard shortcuts, live lists and relative times.
 
 import { data } from "./lib/dom";
 import { keyboard } from "./console/keys";
@@ -20,7 +19,7 @@ if (shell) {
   watchSession(shell);
   const confirm = data(shell, "confirm");
   for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]")) confirmForm(form, confirm);
-  // The review form is replaced when the hold changes: a new one is wired as it comes.
+  // Live updates may replace the review form: attach to the new one as well.
   new MutationObserver(() => {
     for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]:not([data-wired])")) {
       form.setAttribute("data-wired", "");

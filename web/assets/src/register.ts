@@ -1,6 +1,6 @@
-// The page on which a person registers a passkey. Its grant comes in the address's fragment, which no request carries; the
-// page takes it out of the address at once and keeps it in this tab's history entry, so that a reload still works.
-import { told } from "./lib/ceremony";
+// The page on which a user registers a passkey. The grant is in the fragment of the link, which browsers do not send. The page
+// removes it from the address at once and stores it in the tab's history entry for a reload.
+import { ceremonyMessage } from "./lib/ceremony";
 import { find, type Part, visible } from "./lib/dom";
 import { post, Problem } from "./lib/http";
 import { registration, supported } from "./lib/webauthn";
@@ -22,7 +22,7 @@ interface Grant {
   return_url: string;
 }
 
-/** The grant of the fragment (#grant=...&return=..., or the token alone), or of a visit of this tab before. */
+/** Returns the grant of the fragment (#grant=...&return=..., or the token alone), or the one stored by an earlier visit in this tab. */
 function grantOf(): Grant | undefined {
   const fragment = window.location.hash.slice(1);
   if (fragment === "") return (history.state as Grant | null) ?? undefined;
@@ -39,15 +39,15 @@ class Page {
   private readonly progress = find("[data-progress]", this.root);
   private readonly grant = grantOf();
   private by = "";
-  private made: unknown; // a credential of which it is not known whether it arrived
+  private made: unknown; // a credential that may not have arrived
   private busy = false;
 
   async start(): Promise<void> {
     if (!this.grant) return this.show("gone");
     this.create.addEventListener("click", () => void this.once());
-    window.addEventListener("hashchange", () => window.location.reload()); // another link, pasted into this tab
+    window.addEventListener("hashchange", () => window.location.reload()); // a new link pasted into this tab
     try {
-      this.take(await post<Standing>("/register/open", this.grant));
+      this.apply(await post<Standing>("/register/open", this.grant));
     } catch {
       find("[data-opening]", this.root).textContent = "The service cannot be reached. Reload this page when you are back online.";
     }
@@ -56,55 +56,55 @@ class Page {
   private async once(): Promise<void> {
     if (this.busy) return;
     this.busy = this.create.disabled = true;
-    this.say(this.problem, "");
+    this.setText(this.problem, "");
     try {
       await this.register();
     } catch (error) {
       this.failed(error);
     } finally {
       this.busy = this.create.disabled = false;
-      this.say(this.progress, "");
+      this.setText(this.progress, "");
       if (this.root.dataset["state"] === "open") this.create.focus(); // a disabled button loses the focus
     }
   }
 
   private async register(): Promise<void> {
-    if (!supported()) return this.say(this.problem, "This browser cannot use passkeys. Open the link on another device.");
+    if (!supported()) return this.setText(this.problem, "This browser does not support passkeys. Open the link on a different device.");
     if (!this.made) {
-      const answer = await post<Standing>("/register/options", this.grant);
-      this.take(answer);
-      if (!answer.publicKey) return;
-      this.say(this.progress, "Your browser makes the passkey now.");
-      this.made = await registration(answer.publicKey, new AbortController().signal);
+      const standing = await post<Standing>("/register/options", this.grant);
+      this.apply(standing);
+      if (!standing.publicKey) return;
+      this.setText(this.progress, "Your browser creates the passkey now.");
+      this.made = await registration(standing.publicKey, new AbortController().signal);
     }
-    this.say(this.progress, "Registering your passkey.");
-    const answer = await post<Standing>("/register/complete", { ...this.grant, credential: this.made });
+    this.setText(this.progress, "Registering your passkey.");
+    const standing = await post<Standing>("/register/complete", { ...this.grant, credential: this.made });
     this.made = undefined;
-    this.take(answer);
+    this.apply(standing);
   }
 
-  private take(answer: Standing): void {
-    if (answer.by) this.fill(answer);
-    if (answer.message) this.say(this.problem, answer.message);
-    this.show(answer.state);
+  private apply(standing: Standing): void {
+    if (standing.by) this.fill(standing);
+    if (standing.message) this.setText(this.problem, standing.message);
+    this.show(standing.state);
   }
 
-  private fill(answer: Standing): void {
-    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(visible(answer.by ?? []));
+  private fill(standing: Standing): void {
+    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(visible(standing.by ?? []));
     this.by = find("[data-by]", this.root).textContent ?? "";
-    find("[data-account]", this.root).replaceChildren(visible(answer.account ?? []));
-    find("[data-passkeys]", this.root).textContent = answer.passkeys ? String(answer.passkeys) : "none";
-    find("[data-sandbox]").hidden = !answer.sandbox;
-    if (answer.expires_in_ms) window.setTimeout(() => this.over(), answer.expires_in_ms);
-    if (!answer.return_url) return;
+    find("[data-account]", this.root).replaceChildren(visible(standing.account ?? []));
+    find("[data-passkeys]", this.root).textContent = standing.passkeys ? String(standing.passkeys) : "none";
+    find("[data-sandbox]").hidden = !standing.sandbox;
+    if (standing.expires_in_ms) window.setTimeout(() => this.expire(), standing.expires_in_ms);
+    if (!standing.return_url) return;
     const back = find<HTMLAnchorElement>("[data-back]", this.root);
-    back.href = answer.return_url;
+    back.href = standing.return_url;
     back.textContent = `Go back to ${back.host}`;
     find("[data-back-row]", this.root).hidden = false;
   }
 
-  /** The grant's time is up; a registration that is under way is told so by the service. */
-  private over(): void {
+  /** Ends the page when the grant expires; the service refuses a registration that is under way. */
+  private expire(): void {
     if (!this.busy && this.root.dataset["state"] === "open") this.show("gone");
   }
 
@@ -121,15 +121,15 @@ class Page {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.say(this.problem, told(error, this.by) ?? "");
+    if (error instanceof DOMException) return this.setText(this.problem, ceremonyMessage(error, this.by) ?? "");
     if (error instanceof Problem) {
-      const reference = error.requestID ? ` If you ask for help, quote ${error.requestID}.` : "";
-      return this.say(this.problem, `The service could not take that just now. Try again.${reference}`);
+      const reference = error.requestID ? ` If you contact support, quote ${error.requestID}.` : "";
+      return this.setText(this.problem, `The service is unavailable. Try again.${reference}`);
     }
-    this.say(this.problem, "The connection is lost. Try again when you are back online.");
+    this.setText(this.problem, "You are offline. Try again when you are back online.");
   }
 
-  private say(where: HTMLElement, text: string): void {
+  private setText(where: HTMLElement, text: string): void {
     where.textContent = text;
     where.hidden = text === "";
   }

@@ -1,4 +1,4 @@
-// The page on which a newcomer meets the service.
+// The page for trying the service: enroll, be recognised, hand over the keyboard, pay.
 import { createCollector, type Ack, type Collector, type Frame } from "../../../sdk/js/src/collector/index";
 import { data, find } from "./lib/dom";
 import { get, post, Problem } from "./lib/http";
@@ -14,12 +14,12 @@ const frameKeys = 50;
 const strangerFrames = 3;
 const learningTries = 40;
 const learningPause = 1_500;
-const firstWait = 9_000; // about what typing the first frame takes
+const firstWait = 9_000; // ms, about the time to type the first frame
 
 const troubles: Record<string, string> = {
-  network: "The service cannot be reached just now. What you typed is kept and sent as soon as it can be.",
-  service: "The service is busy. What you typed is kept and sent in a moment.",
-  token: "This visit is over, perhaps in another tab. Load the page again to begin another.",
+  network: "The service cannot be reached. Your frames are stored and sent when it is back.",
+  service: "The service is busy. Your frames are stored and sent soon.",
+  token: "This visit has ended. Reload the page to start a new one.",
 };
 
 class Try {
@@ -38,7 +38,7 @@ class Try {
   private passage = 0;
   private keys = 0; // since the last frame, or since the passage began
   private handed = false;
-  private readonly handedFrames = new Set<string>(); // made after the keyboard was handed over
+  private readonly handedFrames = new Set<string>(); // typed after the keyboard was handed over
   private sinceHanded = 0;
   private noticed = false;
   private recognised = false;
@@ -56,7 +56,7 @@ class Try {
     }
   }
 
-  /** A button that does one thing at a time, however often it is clicked. */
+  /** Runs one click handler at a time: the button is disabled meanwhile. */
   private on(selector: string, work: () => Promise<void>): void {
     const button = find<HTMLButtonElement>(selector);
     button.addEventListener("click", async () => {
@@ -66,12 +66,12 @@ class Try {
     });
   }
 
-  /** Shows what goes wrong where the person looks. */
+  /** Shows an error in the visible panel. */
   private async guard(work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
-      this.status(error instanceof Problem ? error.detail : "The service cannot be reached. Try again in a moment.", true);
+      this.status(error instanceof Problem ? error.detail : "The service cannot be reached. Try again.", true);
     }
   }
 
@@ -99,7 +99,7 @@ class Try {
     else await this.showPassage();
   }
 
-  /** Opens a session and observes it; the one before has ended. */
+  /** Ends the current session and starts a new one with a collector. */
   private async observe(purpose: "enroll" | "score"): Promise<void> {
     await this.collector?.stop();
     const device = matchMedia("(pointer: coarse)").matches ? "mobile" : "desktop";
@@ -113,7 +113,7 @@ class Try {
       onFrame: (frame) => this.frame(frame),
       onAck: (ack, frame) => void this.acked(ack, frame),
       onState: (state, reason) => {
-        if (state === "ended" && reason !== "stopped" && reason !== "consent_withdrawn") this.status("This session is over. Load the page again to begin another.", true);
+        if (state === "ended" && reason !== "stopped" && reason !== "consent_withdrawn") this.status("This session has ended. Reload the page to start a new one.", true);
       },
       onError: (error) => this.status(troubles[error.kind] ?? error.detail, true),
     });
@@ -138,7 +138,7 @@ class Try {
   }
 
   private async acked(ack: Ack, frame: Frame): Promise<void> {
-    this.frames.answered(ack, frame);
+    this.frames.acknowledged(ack, frame);
     if (frame.purpose === "score") await this.guard(this.judge(this.handedFrames.has(frame.frame_id)));
   }
 
@@ -170,22 +170,22 @@ class Try {
     if (done.status === "pending") {
       this.next.disabled = false;
       this.passage--;
-      this.status("Learning takes unusually long. Try again in a moment.", true);
+      this.status("Learning takes longer than usual. Try again.", true);
       return;
     }
     if (done.status === "failed") {
       await this.showPassage();
-      this.status("That was not enough yet: some keys were lost. One more passage, please.");
+      this.status("That was not enough. Type one more passage.");
       return;
     }
     await this.free();
   }
 
-  /** Waits for the template. Asking again asks for the same enrollment. */
+  /** Waits for the template. Repeated requests are for the same enrollment. */
   private async learned(): Promise<{ status: string }> {
     for (let tries = 0; ; tries++) {
-      const answer = await post<{ status: string }>("/try/enroll", { session: this.session });
-      if (answer.status !== "pending" || tries === learningTries) return answer;
+      const enrollment = await post<{ status: string }>("/try/enroll", { session: this.session });
+      if (enrollment.status !== "pending" || tries === learningTries) return enrollment;
       await new Promise((resolve) => window.setTimeout(resolve, learningPause));
     }
   }
@@ -201,7 +201,7 @@ class Try {
     this.freeText.focus();
   }
 
-  /** Asks what the service thinks, after a frame. */
+  /** Shows the assessment after a frame. */
   private async judge(handed: boolean): Promise<void> {
     const state = await get<StateAnswer>(`/try/state?session=${encodeURIComponent(this.session)}`);
     if (!state.assessment) return;
@@ -211,15 +211,15 @@ class Try {
     this.timeline.add({ status: claim.status, handed });
     this.handOver.disabled = this.handed;
     this.strangerButton.disabled = this.handed;
-    this.tell(claim, handed);
+    this.comment(claim, handed);
   }
 
-  private tell(claim: Claim, handed: boolean): void {
+  private comment(claim: Claim, handed: boolean): void {
     const known = ["confirmed", "likely"].includes(claim.status);
     if (!handed) {
-      if (this.handed) return; // the last of the person before
-      if (known && !this.recognised) this.status("There you are. The service takes you for the person who enrolled.");
-      else if (!known) this.status("Not sure yet. Another frame will help; if it keeps doubting, it may be wrong about you.");
+      if (this.handed) return; // the last frame before the handover
+      if (known && !this.recognised) this.status("Recognised: the service takes you for the person who enrolled.");
+      else if (!known) this.status("Not sure yet. Keep typing. If this does not change, the service may be wrong about you.");
       this.recognised ||= known;
       return;
     }
@@ -228,39 +228,39 @@ class Try {
     this.noticed = claim.status === "not_confirmed";
     const frames = `${this.sinceHanded} ${this.sinceHanded === 1 ? "frame" : "frames"}`;
     if (this.noticed) this.status(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
-    else if (!known) this.status(`After ${frames} the service is no longer sure. A payment now would want a step-up.`);
-    else if (this.sinceHanded < strangerFrames) this.status(`After ${frames} it still believes in you. Keep typing.`);
-    else this.status(`After ${frames} it has not noticed: a false match. See below how often that happens.`);
+    else if (!known) this.status(`After ${frames} the service is no longer sure. A payment now would require a step-up.`);
+    else if (this.sinceHanded < strangerFrames) this.status(`After ${frames} the service still takes you for the person who enrolled. Keep typing.`);
+    else this.status(`After ${frames} the service has not noticed: a false match. See below how often that happens.`);
   }
 
   private hand(): void {
-    void this.collector?.flush(); // what was typed so far is still the person's own
+    void this.collector?.flush(); // the keys typed so far belong to the enrolled person
     this.handed = true;
     this.handOver.disabled = true;
     this.strangerButton.disabled = true;
     this.step("handed");
-    find("#free-heading").textContent = "Somebody else types now";
-    find("#free-lead").textContent = "The session is the same, and nobody tells the service. About a hundred keys should do.";
+    find("#free-heading").textContent = "A different person is typing";
+    find("#free-lead").textContent = "The session is the same, and the service is not informed. About a hundred keys are enough.";
     this.keys = 0;
     this.status("Waiting for your colleague's first fifty keys.");
     this.freeText.value = "";
     this.freeText.focus();
   }
 
-  /** A made-up typist sits down: its frames come from the service's own simulator and are judged like any other. */
+  /** Continues the session with a simulated typist, whose frames are assessed like any other. */
   private async stranger(): Promise<void> {
     this.hand();
-    find("#free-lead").textContent = "Nobody knows this typist: it was drawn by chance a moment ago. What it would have typed is made up, its timing is not yours.";
+    find("#free-lead").textContent = "This typist is simulated and was chosen at random. Its timing differs from yours.";
     await this.collector?.flush();
     const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
     let wait = firstWait;
     for (let n = 0; n < strangerFrames; n++) {
-      this.status(`A made-up typist is at your keyboard: frame ${n + 1} of ${strangerFrames}…`);
+      this.status(`A simulated typist is typing: frame ${n + 1} of ${strangerFrames}…`);
       await new Promise((resolve) => window.setTimeout(resolve, wait));
-      const answer = await post<{ ack: Ack; frame: Frame; next_ms: number }>("/try/stranger", { session: this.session, seed, n });
-      this.frames.sent(answer.frame, "a made-up typist");
-      this.frames.answered(answer.ack, answer.frame);
-      wait = answer.next_ms;
+      const typed = await post<{ ack: Ack; frame: Frame; next_ms: number }>("/try/stranger", { session: this.session, seed, n });
+      this.frames.sent(typed.frame, "a simulated typist");
+      this.frames.acknowledged(typed.ack, typed.frame);
+      wait = typed.next_ms;
       await this.judge(true);
     }
   }

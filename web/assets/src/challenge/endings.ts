@@ -1,7 +1,7 @@
-// Shows where a challenge has ended. The server rendered every ending; this unhides one.
+// Shows the final panel of a challenge. The server renders all of them; this unhides one.
 import { data, find } from "../lib/dom";
 
-/** Shows the ending of that state instead of the request, moves the focus to it and names the window after it. */
+/** Shows the panel of the state in place of the request, focuses it and sets the window title. */
 export function showEnding(root: HTMLElement, state: string): void {
   const ending = root.querySelector<HTMLElement>(`[data-ending="${CSS.escape(state)}"]`);
   if (!ending || data(root, "state") === state) return;
@@ -10,11 +10,11 @@ export function showEnding(root: HTMLElement, state: string): void {
   const heading = find("h1", ending);
   document.title = `${heading.textContent ?? ""} – ${document.title.split(" – ").pop() ?? ""}`;
   heading.focus();
-  pointBack(root);
+  updateReturnLinks(root);
 }
 
-/** Adds what has become of the challenge to the way back. It is a hint for the page there; its backend asks the API. */
-export function pointBack(root: HTMLElement): void {
+/** Adds id and status of the challenge to the return links. They are hints for that page; its backend must ask the API. */
+export function updateReturnLinks(root: HTMLElement): void {
   const base = data(root, "return");
   if (base === "") return;
   for (const link of root.querySelectorAll<HTMLAnchorElement>("[data-back]")) {

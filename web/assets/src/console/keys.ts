@@ -1,5 +1,5 @@
-// The keyboard. Letters do nothing while somebody writes, and none of them changes anything: they lead to the button that
-// does.
+// Keyboard shortcuts. They are off while the user types in a field, and none of them changes anything: they move the focus to
+// the button that does.
 
 function writing(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
@@ -9,7 +9,7 @@ function rows(): HTMLElement[] {
   return [...document.querySelectorAll<HTMLElement>("[data-list] [data-row]")];
 }
 
-/** Moves the mark through a list and the focus with it. */
+/** Moves the mark and the focus to a neighbouring row of the list. */
 function move(step: number): void {
   const list = rows();
   if (list.length === 0) return;
@@ -38,7 +38,7 @@ function focus(selector: string): boolean {
   return true;
 }
 
-/** What a single letter does; true where it did something. */
+/** Runs the shortcut of a key. Returns false if there is none. */
 function act(letter: string): boolean {
   const inCase = document.querySelector("[data-case]") !== null;
   switch (letter) {
@@ -75,7 +75,7 @@ function help(): void {
   else dialog.showModal();
 }
 
-/** Listens. */
+/** Enables the shortcuts. */
 export function keyboard(): void {
   let going = false;
   document.addEventListener("keydown", (event) => {

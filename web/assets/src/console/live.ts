@@ -1,21 +1,21 @@
-// Keeps what the page shows true: on an event of the stream the page is asked for again, and the parts that are marked
-// data-live are put in the place of the old ones. What the person is in the middle of (a note, a focus) stays.
+// Live updates. On an event of the stream the page is fetched again and its data-live parts replace the old ones. A note that
+// the user is writing and the focus are preserved.
 
 import { announce } from "../lib/dom";
-import { visitAgain } from "./visit";
+import { reopenPage } from "./visit";
 
-/** Asks for this very page as a document. Unlike a parser of strings, this makes no markup out of text in the page. */
-function again(): Promise<Document> {
+/** Fetches this page as a document. Trusted Types would block parsing a string. */
+function fetchPage(): Promise<Document> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("GET", location.href);
     request.responseType = "document";
     request.setRequestHeader("Accept", "text/html");
-    request.setRequestHeader("X-Console-Refresh", "1"); // nobody may be there: this keeps no session alive
+    request.setRequestHeader("X-Console-Refresh", "1"); // a refresh does not extend the session, for the user may be gone
     request.timeout = 20_000;
     request.onload = () => {
       const signedOut = new URL(request.responseURL, location.href).pathname.endsWith("/sign-in");
-      if (signedOut) visitAgain();
+      if (signedOut) reopenPage();
       else if (request.status === 200 && request.responseXML) resolve(request.responseXML);
       else reject(new Error(String(request.status)));
     };
@@ -33,7 +33,7 @@ function key(row: Element): string {
   return row.getAttribute("data-id") ?? row.querySelector("a")?.getAttribute("href") ?? "";
 }
 
-/** Puts the new part in the place of the old one and keeps the mark and the focus on what they were on. */
+/** Replaces a part, keeps the mark and the focus on their rows, and returns the number of new rows. */
 function replace(old: Element, fresh: Element): number {
   const had = new Set([...old.querySelectorAll("[data-row]")].map(key));
   const marked = old.querySelector("[data-row].marked");
@@ -53,7 +53,7 @@ function replace(old: Element, fresh: Element): number {
 }
 
 async function refresh(): Promise<void> {
-  const fresh = await again();
+  const fresh = await fetchPage();
   let arrived = 0;
   for (const old of document.querySelectorAll("[data-live]")) {
     const name = old.getAttribute("data-live");
@@ -67,30 +67,30 @@ async function refresh(): Promise<void> {
     if (name === "queue") arrived += n;
   }
   const region = document.querySelector<HTMLElement>("[data-announce]");
-  if (region && arrived > 0) announce(region, arrived === 1 ? "A new hold waits." : `${arrived} new holds wait.`);
+  if (region && arrived > 0) announce(region, arrived === 1 ? "1 new hold." : `${arrived} new holds.`);
 }
 
-/** Tells a reviewer in the middle of a note that the hold was settled meanwhile, without taking the note away. */
+/** Warns a reviewer who is writing a note that the hold was settled, and leaves the note in place. */
 function warn(old: Element, part: Element): void {
   if (part.querySelector("form[data-review]") || old.querySelector("[data-settled]")) return;
   const text = document.createElement("p");
   text.className = "note warn";
   text.setAttribute("role", "alert");
   text.setAttribute("data-settled", "");
-  text.textContent = "Somebody settled this hold meanwhile. Reload the page to see how.";
+  text.textContent = "This hold was settled in the meantime. Reload the page to see the result.";
   old.prepend(text);
 }
 
-/** Looks, when the session would end unused, whether it has; if so the page goes, with whatever it shows. */
+/** Checks the session when its idle timeout is due, and leaves the page if it has ended: it must not stay visible. */
 export function watchSession(shell: HTMLElement): void {
   const wait = () => {
     const left = Date.parse(shell.dataset["idle"] ?? "") - Date.now();
     if (!Number.isFinite(left)) return;
     setTimeout(
       () => {
-        again()
+        fetchPage()
           .then((fresh) => {
-            // The person used the console elsewhere meanwhile.
+            // The session was used in a different tab.
             shell.dataset["idle"] = fresh.querySelector<HTMLElement>("[data-console]")?.dataset["idle"] ?? "";
             wait();
           })
@@ -102,7 +102,7 @@ export function watchSession(shell: HTMLElement): void {
   wait();
 }
 
-/** Follows the stream for as long as the page is open. */
+/** Follows the event stream while the page is open. */
 export function follow(address: string): void {
   const lost = document.querySelector<HTMLElement>("[data-lost]");
   let pending: ReturnType<typeof setTimeout> | undefined;
@@ -119,12 +119,12 @@ export function follow(address: string): void {
   source.onopen = () => {
     document.documentElement.dataset["stream"] = "open";
     if (lost) lost.hidden = true;
-    if (opened) soon(); // something may have happened while the connection was lost
+    if (opened) soon(); // events may have been missed
     opened = true;
   };
   source.onerror = () => {
     document.documentElement.dataset["stream"] = "lost";
-    if (source.readyState === EventSource.CLOSED) soon(); // refused: the session may be over
+    if (source.readyState === EventSource.CLOSED) soon(); // refused: the session may have ended
     if (lost) lost.hidden = false;
   };
   for (const type of ["opened", "reviewed", "reminder", "approved", "rejected", "expired"]) {
@@ -132,5 +132,5 @@ export function follow(address: string): void {
   }
   source.addEventListener("resync", soon);
   window.addEventListener("pagehide", () => source.close());
-  document.querySelector("[data-reload]")?.addEventListener("click", () => visitAgain());
+  document.querySelector("[data-reload]")?.addEventListener("click", () => reopenPage());
 }

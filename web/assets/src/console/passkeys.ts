@@ -3,9 +3,9 @@
 import { announce, data, find, make } from "../lib/dom";
 import { post, Problem, Unreachable } from "../lib/http";
 import { assertion, registration, supported } from "../lib/webauthn";
-import { visitAgain } from "./visit";
+import { reopenPage } from "./visit";
 
-/** What went wrong, for the person. Empty where they themselves stopped. */
+/** Returns the message for an error of a ceremony or a request. */
 export function explain(cause: unknown): string {
   if (cause instanceof Problem) return cause.detail;
   if (cause instanceof Unreachable) return "The service cannot be reached. Check your connection and try again.";
@@ -15,21 +15,21 @@ export function explain(cause: unknown): string {
       case "AbortError":
         return "No passkey was used. Try again when you are ready.";
       case "InvalidStateError":
-        return "This device has a passkey for you already. Use another device, or sign in.";
+        return "This device already has a passkey for you. Use a different device, or sign in.";
       case "SecurityError":
-        return "Passkeys cannot be used at this address.";
+        return "Passkeys are not available at this address.";
     }
   }
-  return "That did not work. Try again.";
+  return "The request failed. Try again.";
 }
 
-/** Wires a box with a button that begins a ceremony and leads on. */
+/** Makes the start button of a panel run a ceremony and open the page that it returns. */
 function box(root: HTMLElement, waiting: string, ceremony: (signal: AbortSignal) => Promise<string>): void {
   const start = find<HTMLButtonElement>("[data-start]", root);
   const problem = find("[data-problem]", root);
   const said = find("[data-said]", root);
   if (!supported()) {
-    problem.textContent = "This browser cannot use passkeys here.";
+    problem.textContent = "This browser does not support passkeys here.";
     problem.hidden = false;
     return;
   }
@@ -69,7 +69,7 @@ interface Invited {
   roles: { where: string; roles: string[] }[];
 }
 
-/** The token of the address, which is taken out of it at once; a reload still finds it. */
+/** Returns the token of the fragment and moves it from the address to the history entry, where a reload finds it. */
 function tokenOfAddress(): string {
   const given = decodeURIComponent(location.hash.slice(1));
   if (given !== "") {
@@ -84,7 +84,7 @@ export function invitation(root: HTMLElement): void {
   const token = tokenOfAddress();
   const said = find("[data-said]", root);
   const problem = find("[data-problem]", root);
-  announce(said, "Looking at your invitation.");
+  announce(said, "Loading your invitation.");
   post<Invited>("/console/invitation/look", { token })
     .then((invited) => {
       find("h1", root).textContent = `Welcome, ${invited.name}`;
@@ -103,7 +103,7 @@ export function invitation(root: HTMLElement): void {
     .catch((cause: unknown) => {
       announce(said, "");
       if (cause instanceof Problem && cause.code === "grant_invalid") {
-        find("h1", root).textContent = "This invitation is over";
+        find("h1", root).textContent = "This invitation is not valid";
         find("[data-over]", root).hidden = false;
         return;
       }
@@ -117,7 +117,7 @@ interface Confirmation {
   publicKey?: PublicKeyCredentialRequestOptionsJSON;
 }
 
-/** Has the passkey used again where that was long ago. */
+/** Asks for the passkey if it was not used recently. */
 async function confirmed(base: string): Promise<void> {
   const asked = await post<Confirmation>(`${base}/options`);
   if (asked.fresh || !asked.publicKey) return;
@@ -125,7 +125,7 @@ async function confirmed(base: string): Promise<void> {
   await post(base, { credential });
 }
 
-/** Holds a form back until the person is confirmed; then it is sent as if nothing had been. Sent once, however often clicked. */
+/** Makes a form ask for the passkey before it is submitted. It is submitted once, whatever the number of clicks. */
 export function confirmForm(form: HTMLFormElement, base: string): void {
   let state: "idle" | "asking" | "sent" = "idle";
   const said = form.querySelector<HTMLElement>("[data-said]");
@@ -145,14 +145,14 @@ export function confirmForm(form: HTMLFormElement, base: string): void {
       .catch((cause: unknown) => {
         state = "idle";
         if (cause instanceof Problem && cause.status === 401) {
-          visitAgain();
+          reopenPage();
           return;
         }
         if (said) announce(said, explain(cause));
       });
   });
-  // The page comes back from the browser's cache as it was left: let it be used again.
+  // The back-forward cache restores the page with its buttons disabled: load it again.
   window.addEventListener("pageshow", (event) => {
-    if (event.persisted) visitAgain();
+    if (event.persisted) reopenPage();
   });
 }

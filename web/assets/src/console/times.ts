@@ -1,10 +1,10 @@
-// Says times anew as they pass, in the words that the server uses (words.go).
+// Keeps relative times up to date, in the format of the server (words.go).
 
 const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A number of seconds in its largest unit. */
+/** Formats seconds in their largest unit. */
 export function span(seconds: number): string {
   if (seconds < minute) return `${Math.floor(seconds)} s`;
   if (seconds < hour) return `${Math.floor(seconds / minute)} min`;
@@ -15,16 +15,16 @@ export function span(seconds: number): string {
   return `${Math.floor(seconds / day)} days`;
 }
 
-function say(): void {
+function update(): void {
   for (const element of document.querySelectorAll<HTMLTimeElement>("time[data-time]")) {
-    const away = (Date.parse(element.dateTime) - Date.now()) / 1000;
-    if (!Number.isFinite(away)) continue;
-    const words = away < 0 ? `${span(-away)} ago` : `in ${span(away)}`;
+    const left = (Date.parse(element.dateTime) - Date.now()) / 1000;
+    if (!Number.isFinite(left)) continue;
+    const words = left < 0 ? `${span(-left)} ago` : `in ${span(left)}`;
     if (element.textContent !== words) element.textContent = words;
   }
 }
 
-/** Keeps the page's times true. */
+/** Updates the page's relative times every ten seconds. */
 export function keepTimes(): void {
-  setInterval(say, 10_000);
+  setInterval(update, 10_000);
 }

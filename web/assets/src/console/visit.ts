@@ -1,4 +1,4 @@
-/** Opens this page anew. Unlike a reload this never sends a form again, where the page is the answer to one. */
-export function visitAgain(): void {
+/** Opens this page again with GET. Unlike a reload it never sends a form again. */
+export function reopenPage(): void {
   location.assign(location.pathname + location.search);
 }

@@ -1,25 +1,25 @@
-// What a person is told when the browser's part of a passkey ceremony fails.
+// Messages for the browser's part of a passkey ceremony.
 
-/** Words for an error of navigator.credentials; nothing where the page itself ended the ceremony. */
-export function told(error: unknown, by: string): string | undefined {
+/** Returns the message for an error of navigator.credentials; undefined if the page itself ended the ceremony. */
+export function ceremonyMessage(error: unknown, by: string): string | undefined {
   const name = error instanceof DOMException ? error.name : "";
   switch (name) {
     case "AbortError":
       return undefined;
     case "NotAllowedError":
-      return "No passkey was used. You can try again; if your passkey is on another device, have it at hand.";
+      return "No passkey was used. Try again. If your passkey is on a different device, have that device ready.";
     case "InvalidStateError":
-      return "This device has a passkey for this account already. Use another device, or close this page.";
+      return "This device already has a passkey for this account. Use a different device, or close this page.";
     case "SecurityError":
-      return `Your browser does not let this page use passkeys of ${by}. Nothing was confirmed.`;
+      return `Your browser does not allow this page to use passkeys of ${by}. Nothing was confirmed.`;
     case "NotSupportedError":
-      return "This device cannot make the kind of passkey that is needed. Use another device.";
+      return "This device cannot create the required kind of passkey. Use a different device.";
     default:
-      return "Your browser could not use a passkey. Try again, or use another device.";
+      return "Your browser could not use a passkey. Try again, or use a different device.";
   }
 }
 
-/** Whether this page stands in another site's frame, where a passkey ceremony would be refused. */
+/** Reports whether this page is in a frame of a different origin, where browsers refuse passkeys. */
 export function framed(): boolean {
   try {
     return window.top !== null && window.top.location.origin !== window.location.origin;

@@ -1,18 +1,18 @@
-// Finding and changing what the server rendered. Nothing here makes markup out of text: Trusted Types would stop it.
+// Helpers to find and change elements. None creates markup from text: Trusted Types would block it.
 
-/** The one element that the selector finds; a page without it is a fault of the page. */
+/** Returns the first element that matches; throws if there is none, which is a bug of the page. */
 export function find<T extends Element = HTMLElement>(selector: string, within: ParentNode = document): T {
   const found = within.querySelector<T>(selector);
   if (!found) throw new Error(`the page has no ${selector}`);
   return found;
 }
 
-/** A data attribute of the element, e.g. data(main, "challenge") for data-challenge. */
+/** Returns a data attribute, e.g. data(main, "challenge") for data-challenge; "" if it is missing. */
 export function data(element: HTMLElement, name: string): string {
   return element.dataset[name] ?? "";
 }
 
-/** Makes an element with text or children. */
+/** Creates an element with attributes and children. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string> = {},
@@ -24,20 +24,20 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Says something to screen readers without moving the focus: the element must be a live region. */
+/** Announces a text to screen readers without moving the focus. The element must be a live region. */
 export function announce(region: HTMLElement, text: string): void {
   if (region.textContent !== text) region.textContent = text;
 }
 
-/** A stretch of text from outside as the service takes it apart (web.Parts). */
+/** A part of external text, as web.Parts splits it. */
 export interface Part {
   text?: string;
   mark?: string;
 }
 
-/** Shows text from outside, with a mark for each character that cannot be seen. */
+/** Renders external text, with a mark for each invisible character. */
 export function visible(parts: Part[]): HTMLElement {
   return make("bdi", {}, ...parts.map((p) =>
-    p.mark ? make("span", { class: "mark", title: "a character that cannot be seen" }, p.mark) : (p.text ?? ""),
+    p.mark ? make("span", { class: "mark", title: "invisible character" }, p.mark) : (p.text ?? ""),
   ));
 }

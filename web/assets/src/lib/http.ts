@@ -1,6 +1,6 @@
-// Requests of a page to its own service.
+// HTTP requests of a page to its own service.
 
-/** A refusal in the service's words (problem+json). */
+/** A problem document (RFC 9457) that the service returned. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -12,44 +12,41 @@ export class Problem extends Error {
   }
 }
 
-/** The service could not be reached, or did not answer in time. */
+/** The service could not be reached or did not respond in time. */
 export class Unreachable extends Error {}
 
-const patience = 20_000;
+const timeout = 20_000; // ms
 
-/** POSTs JSON and answers JSON. Throws Problem or Unreachable. */
+/** POSTs JSON and returns the JSON response. Throws Problem or Unreachable. */
 export function post<T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
   const headers = { "Content-Type": "application/json", Accept: "application/json" };
-  return ask<T>(path, { method: "POST", headers, body: JSON.stringify(body) }, signal);
+  return send<T>(path, { method: "POST", headers, body: JSON.stringify(body) }, signal);
 }
 
-/** How long to wait before each further try of a request that found the service busy, in ms. */
-const pauses = [1_000, 2_500];
+/** Delays in ms before the retries of a request that got a 503. */
+const retryDelays = [1_000, 2_500];
 
-/**
- * POSTs what does no harm when it is sent again as it was, and does send it again where the service answers that it is not
- * available just now (503). Calls again() before each further try.
- */
-export async function deliver<T>(path: string, body: unknown, again: () => void): Promise<T> {
-  for (const pause of pauses) {
+/** POSTs an idempotent request and retries it after a 503. Calls onRetry() before each retry. */
+export async function postWithRetry<T>(path: string, body: unknown, onRetry: () => void): Promise<T> {
+  for (const delay of retryDelays) {
     try {
       return await post<T>(path, body);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 503) throw error;
     }
-    again();
-    await new Promise((resume) => window.setTimeout(resume, pause));
+    onRetry();
+    await new Promise((resume) => window.setTimeout(resume, delay));
   }
   return post<T>(path, body);
 }
 
-/** GETs JSON. Throws Problem or Unreachable. */
+/** GETs a JSON response. Throws Problem or Unreachable. */
 export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return ask<T>(path, { method: "GET", headers: { Accept: "application/json" } }, signal);
+  return send<T>(path, { method: "GET", headers: { Accept: "application/json" } }, signal);
 }
 
-async function ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
-  const late = AbortSignal.timeout(patience);
+async function send<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
+  const late = AbortSignal.timeout(timeout);
   let response: Response;
   let text: string;
   try {
@@ -65,9 +62,9 @@ async function ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Pr
     if (signal?.aborted) throw cause;
     throw new Unreachable("The service cannot be reached.", { cause });
   }
-  const answer = parse(text);
-  if (response.ok) return answer as T;
-  const p = (answer ?? {}) as { code?: string; detail?: unknown; request_id?: string };
+  const parsed = parse(text);
+  if (response.ok) return parsed as T;
+  const p = (parsed ?? {}) as { code?: string; detail?: unknown; request_id?: string };
   const detail = typeof p.detail === "string" ? p.detail : "The request was refused.";
   throw new Problem(response.status, p.code ?? "unknown", detail, p.request_id ?? response.headers.get("X-Request-Id") ?? "");
 }

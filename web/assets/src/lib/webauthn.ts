@@ -1,5 +1,5 @@
-// The browser's two passkey ceremonies on the JSON forms of WebAuthn Level 3. Browsers that lack the JSON helpers get the
-// conversion here.
+// The two passkey ceremonies with the JSON types of WebAuthn Level 3. The conversion is done here because not all supported
+// browsers have parseRequestOptionsFromJSON and toJSON.
 
 function bytes(text: string): ArrayBuffer {
   const plain = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
@@ -12,7 +12,7 @@ function text(buffer: ArrayBuffer): string {
   return btoa(plain).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
-/** Whether this browser can do a ceremony at all; a page that is no secure context cannot. */
+/** Reports whether this browser supports passkeys here; only secure contexts do. */
 export function supported(): boolean {
   return window.isSecureContext && typeof PublicKeyCredential === "function";
 }
@@ -25,7 +25,7 @@ function descriptors(list: PublicKeyCredentialDescriptorJSON[] = []): PublicKeyC
   }));
 }
 
-/** Asks the person for one of their passkeys and answers the signed assertion (AuthenticationResponseJSON). */
+/** Asks the user for a passkey and returns the assertion (AuthenticationResponseJSON). */
 export async function assertion(options: PublicKeyCredentialRequestOptionsJSON, signal: AbortSignal): Promise<unknown> {
   const { challenge, allowCredentials, extensions: _, ...rest } = options;
   const publicKey = { ...rest, challenge: bytes(challenge), allowCredentials: descriptors(allowCredentials) };
@@ -43,7 +43,7 @@ export async function assertion(options: PublicKeyCredentialRequestOptionsJSON, 
   };
 }
 
-/** Makes a passkey on a device of the person's choice and answers it (RegistrationResponseJSON). */
+/** Creates a passkey on a device of the user's choice and returns it (RegistrationResponseJSON). */
 export async function registration(options: PublicKeyCredentialCreationOptionsJSON, signal: AbortSignal): Promise<unknown> {
   const { challenge, user, excludeCredentials, extensions: _, ...rest } = options;
   const publicKey = {

@@ -1,8 +1,8 @@
-// What was sent, exactly, and what was answered.
+// Lists the frames exactly as they were sent, with their acknowledgements.
 import { make } from "../lib/dom";
 import type { Ack, Frame } from "../../../../sdk/js/src/collector/options";
 
-const kept = 20;
+const maxListed = 20;
 
 export class Frames {
   private count = 0;
@@ -25,11 +25,11 @@ export class Frames {
     const title = `Frame ${this.count}: ${keys} keys, ${cells} averages, ${(text.length / 1024).toFixed(1)} KiB${by === "you" ? "" : `, by ${by}`} `;
     const body = make("details", {}, make("summary", {}, title, note), make("pre", { tabindex: "0" }, JSON.stringify(frame, null, 1)));
     this.list.prepend(make("li", {}, body));
-    while (this.list.children.length > kept) this.list.lastElementChild?.remove();
+    while (this.list.children.length > maxListed) this.list.lastElementChild?.remove();
     this.summary.textContent = `${this.count} ${this.count === 1 ? "frame" : "frames"}, ${(this.bytes / 1024).toFixed(1)} KiB in all. Open one to see every number; your browser's network tools show the same.`;
   }
 
-  answered(ack: Ack, frame: Frame): void {
+  acknowledged(ack: Ack, frame: Frame): void {
     const codes = ack.reason_codes.length > 0 ? ` (${ack.reason_codes.join(", ")})` : "";
     const note = this.notes.get(frame.frame_id);
     if (note) note.textContent = ack.status + codes;

@@ -1,4 +1,4 @@
-// A pretended payment: the decision, why, its proof, and what becomes of the proof when it is used twice.
+// A simulated payment: the decision, its explanation, its proof, and the refusal when the proof is used twice.
 import { make } from "../lib/dom";
 import { get, post, Problem } from "../lib/http";
 import { plain, tone, type DecisionAnswer, type Requirement, type Trace } from "./types";
@@ -6,8 +6,8 @@ import { plain, tone, type DecisionAnswer, type Requirement, type Trace } from "
 const pollEvery = 1500;
 const verdicts: Record<string, string> = {
   allow: "The bank may send it.",
-  challenge: "The bank asks you to confirm first. With real money that would be your passkey, which a stranger at your keyboard does not have; in this sandbox it is a click.",
-  hold: "A person at the bank has to look at it first.",
+  challenge: "The bank asks you to confirm first. In production you would use your passkey, which a stranger at your keyboard does not have. In this sandbox it is a click.",
+  hold: "A reviewer at the bank has to approve it first.",
   deny: "The bank does not send it.",
 };
 
@@ -50,17 +50,17 @@ export class Payment {
     const { url } = await post<{ url: string }>("/try/confirm", { authorization: trace.id });
     const link = make("a", { class: "button", href: new URL(url).pathname + new URL(url).hash, target: "_blank", rel: "noopener" }, "Confirm on the hosted page");
     this.wait(trace.id);
-    return make("div", { class: "buttons" }, link, make("span", { class: "fine" }, "This page notices when you are done."));
+    return make("div", { class: "buttons" }, link, make("span", { class: "fine" }, "This page updates when you are done."));
   }
 
-  /** Follows a challenge until there is a decision behind it, or it has ended. */
+  /** Polls a challenge until it has a follow-up decision or has ended. */
   private wait(id: string): void {
     this.poll = window.setTimeout(async () => {
       try {
-        const answer = await get<DecisionAnswer>(`/try/decision?id=${encodeURIComponent(id)}`);
-        // A completed challenge has a follow-up decision, which may have come between the two reads of the answer.
-        if (answer.trace.id === id && ["open", "completed"].includes(answer.trace.challenge?.status ?? "")) this.wait(id);
-        else await this.show(answer);
+        const latest = await get<DecisionAnswer>(`/try/decision?id=${encodeURIComponent(id)}`);
+        // The follow-up decision of a completed challenge may have been written between the two reads of the server.
+        if (latest.trace.id === id && ["open", "completed"].includes(latest.trace.challenge?.status ?? "")) this.wait(id);
+        else await this.show(latest);
       } catch {
         this.wait(id);
       }
@@ -79,10 +79,10 @@ export class Payment {
   private async use(compact: string, button: HTMLButtonElement, said: HTMLElement): Promise<void> {
     button.disabled = true;
     try {
-      const answer = await post<{ valid: boolean; reason_codes: string[] }>("/try/verify", { proof: compact });
-      said.textContent = answer.valid
-        ? "Valid, and now used up: the bank sends the money. Use it again and see."
-        : `Refused: ${answer.reason_codes.map(plain).join(", ")}. A proof is good for one payment.`;
+      const result = await post<{ valid: boolean; reason_codes: string[] }>("/try/verify", { proof: compact });
+      said.textContent = result.valid
+        ? "Valid and consumed: the bank sends the money. Try to use it again."
+        : `Refused: ${result.reason_codes.map(plain).join(", ")}. A proof is valid for one payment.`;
     } catch (error) {
       said.textContent = error instanceof Problem ? error.detail : "The service cannot be reached.";
     } finally {
@@ -103,7 +103,7 @@ function explanation(trace: Trace): HTMLElement {
     make("tr", {}, make("th", { scope: "row" }, plain(r.requirement)), make("td", {}, plain(r.wanted) || "–"), make("td", {}, plain(r.found) || "–"),
       make("td", {}, make("span", { class: `tag ${r.passed ? "good" : tone(r.effect)}` }, r.passed ? (r.compensated_by ? `met by ${plain(r.compensated_by)}` : "met") : r.effect)));
   const table = make("table", {},
-    make("thead", {}, make("tr", {}, ...["Requirement", "Wanted", "Found", "Result"].map((h) => make("th", { scope: "col" }, h)))),
+    make("thead", {}, make("tr", {}, ...["Requirement", "Required", "Found", "Result"].map((h) => make("th", { scope: "col" }, h)))),
     make("tbody", {}, ...trace.explanation.map(cells)));
   const took = make("p", { class: "fine" }, `Decided in ${trace.latency_ms} ms as ${trace.id}. Reasons: ${trace.reason_codes.map(plain).join(", ") || "none"}.`);
   return make("div", {}, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Why" }, table), took);

@@ -1,5 +1,5 @@
-// The rhythm as the collector notices it: a bar for each key while it is held, on lanes by hand. Which key it was is not
-// kept.
+// The typing rhythm as the collector measures it: a bar for each key while it is held, in lanes by hand. The key itself is not
+// stored.
 import { keyOf } from "../../../../sdk/js/src/features/keys";
 
 const svgNS = "http://www.w3.org/2000/svg";

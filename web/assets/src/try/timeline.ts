@@ -1,4 +1,4 @@
-// How the judgement went, frame by frame.
+// The status of operator continuity, frame by frame.
 import { make } from "../lib/dom";
 import { svg } from "./strip";
 import { plain, tone } from "./types";
@@ -12,7 +12,7 @@ const shown = 16;
 
 export interface Point {
   status: string;
-  handed: boolean; // somebody else types, as far as the person says
+  handed: boolean; // typed after the user handed over the keyboard
 }
 
 export class Timeline {
@@ -52,6 +52,6 @@ export class Timeline {
       picture.append(svg("circle", { cx: x(i).toFixed(1), cy: y(p), r: 6, class: `dot ${tone(p.status) || "none"}` }));
     });
     this.into.replaceChildren(make("h3", {}, "Is it the person who enrolled?"), picture);
-    if (points.some((p) => p.handed)) this.into.append(make("p", { class: "fine" }, "The dashed line is where you said that somebody else sat down. The service was not told."));
+    if (points.some((p) => p.handed)) this.into.append(make("p", { class: "fine" }, "The dashed line marks the handover. The service was not informed of it."));
   }
 }

@@ -1,4 +1,4 @@
-// What the page's service answers.
+// The responses of the endpoints under /try.
 
 export interface Claim {
   claim: string;
@@ -54,7 +54,7 @@ export interface DecisionAnswer {
   request: unknown;
 }
 
-/** The tone of a status, in colours. */
+/** Returns the tone (colour) of a status. */
 export function tone(status: string): "good" | "warn" | "bad" | "" {
   if (["confirmed", "likely", "not_detected", "allow"].includes(status)) return "good";
   if (["uncertain", "challenge", "hold", "sparse"].includes(status)) return "warn";

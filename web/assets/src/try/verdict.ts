@@ -1,4 +1,4 @@
-// The claims of an assurance profile, with what they stand on.
+// Renders the claims of an assurance profile with their reasons and limitations.
 import { make } from "../lib/dom";
 import { plain, tone, type Claim, type Profile } from "./types";
 
@@ -6,8 +6,8 @@ const questions: Record<string, string> = {
   operator_continuity: "The person who enrolled?",
   human_presence: "A person at all?",
   automation: "A program typing?",
-  evidence_replay: "Something seen before?",
-  operator_change: "Did somebody take over?",
+  evidence_replay: "Replayed evidence?",
+  operator_change: "Taken over by a different person?",
 };
 
 export function showVerdict(into: HTMLElement, profile: Profile, words: Record<string, string>): void {
