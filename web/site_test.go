@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
-// site is a site with one section that greets, frames, fails and takes posts.
+// site returns an application with one section that renders, is framed, fails and accepts posts.
 func site(t *testing.T, baseURL string) *fiber.App {
 	t.Helper()
 	section := web.Section{
@@ -38,7 +38,9 @@ func site(t *testing.T, baseURL string) *fiber.App {
 			r.Get("/demo/framed", "page_framed", func(c *fiber.Ctx) error {
 				return r.Render(c, 200, web.Page{Template: "hello.html", Data: "x", FrameAncestors: []string{"https://a.example", "https://b.example"}})
 			})
-			r.Get("/demo/away", "page_away", func(*fiber.Ctx) error { return problem.NewUnavailable("Postgres is away.", nil) })
+			r.Get("/demo/unavailable", "page_unavailable", func(*fiber.Ctx) error {
+				return problem.NewUnavailable("Postgres is unavailable.", nil)
+			})
 			r.Post("/demo/do", "page_do", func(c *fiber.Ctx) error {
 				body, err := web.Bind[struct{ Word string }](c, 64)
 				if err != nil {
@@ -74,7 +76,7 @@ func ask(t *testing.T, app *fiber.App, method, path, body string, header ...stri
 func TestPagesAreHardened(t *testing.T) {
 	t.Parallel()
 	app := site(t, "https://countersign.example")
-	for _, path := range []string{"/demo/hello/you", "/demo/unknown", "/assets/unknown", "/demo/away"} {
+	for _, path := range []string{"/demo/hello/you", "/demo/unknown", "/assets/unknown", "/demo/unavailable"} {
 		resp, body := ask(t, app, "GET", path, "", "Accept", "text/html")
 		policy := resp.Header.Get("Content-Security-Policy")
 		require.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:")
@@ -87,20 +89,20 @@ func TestPagesAreHardened(t *testing.T) {
 		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
 		require.Contains(t, resp.Header.Get("Permissions-Policy"), "publickey-credentials-get=(self)")
 		require.Contains(t, resp.Header.Get("Strict-Transport-Security"), "max-age=")
-		require.NotRegexp(t, `<script>|<style|style=|\son[a-z]+=|https?://`, body, "%s is free of inline code and other hosts", path)
+		require.NotRegexp(t, `<script>|<style|style=|\son[a-z]+=|https?://`, body, "%s must have no inline code and no other hosts", path)
 	}
 	resp, _ := ask(t, site(t, "http://localhost:8080"), "GET", "/demo/hello/you", "")
-	require.Empty(t, resp.Header.Get("Strict-Transport-Security"), "not where the service is http")
+	require.Empty(t, resp.Header.Get("Strict-Transport-Security"), "not if the service is http")
 }
 
-func TestFramesAreForTheListed(t *testing.T) {
+func TestFrameAncestorsAllowListedOrigins(t *testing.T) {
 	t.Parallel()
 	resp, _ := ask(t, site(t, "https://countersign.example"), "GET", "/demo/framed", "")
 	require.Contains(t, resp.Header.Get("Content-Security-Policy"), "frame-ancestors https://a.example https://b.example;")
 	require.Empty(t, resp.Header.Get("X-Frame-Options"))
 }
 
-func TestTextFromOutsideIsEscaped(t *testing.T) {
+func TestRenderEscapesExternalText(t *testing.T) {
 	t.Parallel()
 	resp, body := ask(t, site(t, ""), "GET", "/demo/hello/%3Cimg%20onerror=x%3E%22%E2%80%AE", "", "Accept", "text/html")
 	require.Equal(t, 200, resp.StatusCode)
@@ -109,22 +111,22 @@ func TestTextFromOutsideIsEscaped(t *testing.T) {
 	require.Contains(t, body, "Hello – Countersign")
 }
 
-func TestErrorsFitWhoAsks(t *testing.T) {
+func TestErrorsArePagesOrProblemsByAccept(t *testing.T) {
 	t.Parallel()
 	app := site(t, "")
-	resp, body := ask(t, app, "GET", "/demo/away", "", "Accept", "text/html,*/*")
+	resp, body := ask(t, app, "GET", "/demo/unavailable", "", "Accept", "text/html,*/*")
 	require.Equal(t, 503, resp.StatusCode)
-	require.Contains(t, body, "Not available just now")
-	require.Contains(t, body, "Postgres is away.")
+	require.Contains(t, body, "Temporarily unavailable")
+	require.Contains(t, body, "Postgres is unavailable.")
 	_, body = ask(t, app, "GET", "/demo/nothing", "", "Accept", "text/html")
 	require.Contains(t, body, "Page not found")
 	_, body = ask(t, app, "GET", "/demonstration", "", "Accept", "text/html")
 	require.Equal(t, "the API", body, "a prefix ends at its slash")
-	resp, _ = ask(t, app, "GET", "/demo/away", "", "Accept", "application/json")
+	resp, _ = ask(t, app, "GET", "/demo/unavailable", "", "Accept", "application/json")
 	require.NotContains(t, resp.Header.Get("Content-Type"), "html")
 }
 
-func TestPostsComeFromOwnPages(t *testing.T) {
+func TestPostRequiresTheSameOrigin(t *testing.T) {
 	t.Parallel()
 	app := site(t, "https://countersign.example")
 	const path, body = "https://countersign.example/demo/do", `{"word":"yes"}`
@@ -132,15 +134,15 @@ func TestPostsComeFromOwnPages(t *testing.T) {
 		header []string
 		status int
 	}{
-		"a page of ours":                 {[]string{"Sec-Fetch-Site", "same-origin"}, 201},
-		"a page of ours, older browser":  {[]string{"Origin", "https://countersign.example"}, 201},
-		"another site":                   {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 403},
-		"another site, older browser":    {[]string{"Origin", "https://evil.example"}, 403},
-		"a sibling host":                 {[]string{"Sec-Fetch-Site", "same-site", "Origin", "https://a.countersign.example"}, 403},
-		"typed or bookmarked":            {[]string{"Sec-Fetch-Site", "none"}, 403},
-		"a sandboxed frame":              {[]string{"Origin", "null"}, 403},
-		"no browser":                     {nil, 403},
-		"lies about the origin in short": {[]string{"Origin", "countersign.example"}, 403},
+		"same origin":                 {[]string{"Sec-Fetch-Site", "same-origin"}, 201},
+		"same origin, older browser":  {[]string{"Origin", "https://countersign.example"}, 201},
+		"another site":                {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 403},
+		"another site, older browser": {[]string{"Origin", "https://evil.example"}, 403},
+		"a sibling host":              {[]string{"Sec-Fetch-Site", "same-site", "Origin", "https://a.countersign.example"}, 403},
+		"typed or bookmarked":         {[]string{"Sec-Fetch-Site", "none"}, 403},
+		"a sandboxed frame":           {[]string{"Origin", "null"}, 403},
+		"no browser":                  {nil, 403},
+		"origin without a scheme":     {[]string{"Origin", "countersign.example"}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +161,7 @@ func TestPostsComeFromOwnPages(t *testing.T) {
 	require.Equal(t, 413, resp.StatusCode)
 }
 
-func TestAssetsKeepForEver(t *testing.T) {
+func TestAssetsAreImmutableAndCompressed(t *testing.T) {
 	t.Parallel()
 	app := site(t, "")
 	_, page := ask(t, app, "GET", "/demo/hello/you", "")
@@ -176,8 +178,8 @@ func TestAssetsKeepForEver(t *testing.T) {
 	require.Equal(t, 404, resp.StatusCode)
 }
 
-// The committed bundle is what the sources give.
-func TestBundleIsFresh(t *testing.T) {
+// The committed bundle must be the output of go generate for the current sources.
+func TestBundleIsUpToDate(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the bundler")

@@ -107,13 +107,13 @@ func TestChallengePageConfirms(t *testing.T) {
 	b.screenshot("challenge-open-phone-dark")
 	b.dark(false)
 	b.click("summary")
-	b.see("bound to these values")
+	b.see("applies to these values only")
 	b.requireFits()
 	b.requireAccessible()
 	b.screenshot("challenge-details-phone")
 
 	b.click("[data-confirm]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	b.until(`document.activeElement.textContent === "Confirmed"`)
 	b.requireAccessible()
 	b.screenshot("challenge-confirmed-phone")
@@ -130,7 +130,7 @@ func TestChallengePageCancels(t *testing.T) {
 	b := newTab(t)
 	b.open(a.path)
 	b.click("[data-cancel]")
-	b.seeEnding("Nothing was confirmed. If you did not ask for this, tell Alder Bank.")
+	b.seeEnding("Nothing was confirmed. If you did not make this request, contact Alder Bank.")
 	b.requireAccessible()
 	b.screenshot("challenge-cancelled")
 	require.Equal(t, "cancelled", w.status(t, a))
@@ -153,12 +153,12 @@ func TestChallengePageKeyboardNavigation(t *testing.T) {
 	b.press(kb.Tab)
 	b.until(`document.activeElement.tagName === "SUMMARY"`)
 	b.press(kb.Enter)
-	b.see("bound to these values")
+	b.see("applies to these values only")
 	b.press(kb.Tab)
 	b.until(`document.activeElement.matches("[data-confirm]")`)
 	b.screenshot("challenge-focus")
 	b.press(kb.Enter)
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	require.Equal(t, "completed", w.status(t, a))
 }
 
@@ -174,15 +174,15 @@ func TestChallengePageCompletesOnceAcrossTabs(t *testing.T) {
 		b.until(`!document.querySelector("[data-confirm]").disabled`)
 	}
 	first.eval(`document.querySelector("[data-confirm]").click(), document.querySelector("[data-confirm]").click(), document.querySelector("[data-cancel]").click()`, nil)
-	first.seeEnding("Your confirmation has gone to Alder Bank")
-	second.see("Your confirmation has gone to Alder Bank") // it polls the status
+	first.seeEnding("You confirmed the request of Alder Bank")
+	second.see("You confirmed the request of Alder Bank") // it polls the status
 	w.requireAllowed(t, a, "sandbox")
 
 	first.open("/assets/none")
 	first.expect("status of 404")
 	first.see("Page not found")
 	first.eval("history.back()", nil)
-	first.seeEnding("Your confirmation has gone to Alder Bank")
+	first.seeEnding("You confirmed the request of Alder Bank")
 	require.NotContains(t, first.text("body"), "Time left", "going back does not show an open challenge")
 }
 
@@ -263,12 +263,12 @@ func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	b.lose("*/complete", 1, fetch.RequestStageRequest)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.see("The connection is lost.")
+	b.see("You are offline.")
 	b.requireAccessible()
 	b.screenshot("challenge-lost-connection")
 	require.Equal(t, "open", w.status(t, a))
 	b.click("[data-retry]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	w.requireAllowed(t, a, "sandbox")
 
 	a = w.challenge(t, w.subject(t), action, nil)
@@ -276,7 +276,7 @@ func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	b.lose("*/complete", 1, fetch.RequestStageResponse)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	w.requireAllowed(t, a, "sandbox")
 }
 
@@ -290,7 +290,7 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 	b.busy("*/complete", 2)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	w.requireAllowed(t, a, "sandbox")
 
 	a = w.challenge(t, w.subject(t), action, nil)
@@ -298,10 +298,10 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 	b.busy("*/complete", 3)
 	b.open(a.path)
 	b.click("[data-confirm]")
-	b.see("nothing is lost. Try again.")
+	b.see("The service is unavailable. Try again.")
 	b.screenshot("challenge-busy")
 	b.click("[data-retry]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	w.requireAllowed(t, a, "sandbox")
 }
 

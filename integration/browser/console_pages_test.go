@@ -78,7 +78,7 @@ func (w populated) pages() []struct{ name, path, text string } {
 		{"webhooks", w.console("webhooks"), "Case system"},
 		{"webhook", w.console("webhooks", w.endpoint), "Attempts"},
 		{"health", w.console("health"), "What the service depends on"},
-		{"audit", w.console("audit"), "are sealed"},
+		{"audit", w.console("audit"), "sealed entries"},
 		{"absent", w.console("reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"), "Not found"},
 	}
 }
@@ -117,20 +117,20 @@ func TestConsoleActivatesAPolicy(t *testing.T) {
 	b.enter(w, "Olga", models.RoleOperator)
 	require.Equal(t, w.console("policies"), b.address(), "the first page of an operator is the policies")
 	b.open(w.console("policies", id, "2"))
-	b.see("What changes against version 1")
+	b.see("Changes from version 1")
 	require.Equal(t, "hold", b.text(".diff .before del"))
 	require.Equal(t, "challenge", b.text(".diff .after ins"))
 	b.click("#simulation button")
-	b.see("1 of 1 decisions (100.0 %) would have been another.")
+	b.see("1 of 1 decisions (100.0 %) would have been different.")
 	b.click(".ask summary")
-	b.see("version 1 is retired for good")
+	b.see("version 1 is retired and cannot be activated again")
 	b.click(".ask button")
 	b.see("activated")
 	b.until(`document.querySelector(".case-tags").textContent.includes("active")`)
 	require.Equal(t, 2.0, w.get(t, "/api/v1/actions/"+id).is(200).object()["active_policy_version"])
 	b.expect("status of 403")
 	b.open(w.console("reviews"))
-	b.see("Your role in this environment does not let you see reviews.")
+	b.see("Your role in this environment does not allow you to see reviews.")
 }
 
 // The review queue can be used by keyboard, and a dialog lists the keys.
@@ -170,5 +170,5 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.press("/")
 	b.until(`document.activeElement.id === "f-subject"`)
 	b.press("unknown\r")
-	b.see("Nothing waits for a review")
+	b.see("No holds are pending")
 }

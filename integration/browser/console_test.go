@@ -68,7 +68,7 @@ func (b *tab) review(button, shown string) {
 func (b *tab) seeSettled(button, shown string) {
 	b.t.Helper()
 	b.expect("status of 503")
-	b.until(fmt.Sprintf(`document.body.innerText.includes(%q) || (document.body.innerText.includes("could not be made just now") &&
+	b.until(fmt.Sprintf(`document.body.innerText.includes(%q) || (document.body.innerText.includes("The service is unavailable") &&
 		document.documentElement.dataset.stream === "open" && (document.querySelector("[data-notice]").remove(), document.querySelector(%q).click()), false)`, shown, button))
 }
 
@@ -97,7 +97,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.screenshot("console-invitation")
 	b.run(reload)
 	b.click("[data-start]")
-	b.see("Nothing waits for a review")
+	b.see("No holds are pending")
 	require.Equal(t, w.console("reviews"), b.address())
 	b.requireAccessible()
 	b.screenshot("console-desk-empty")
@@ -113,7 +113,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", id), b.address())
 	b.waitForStream()
-	for _, shown := range []string{"insufficient_evidence", "Money leaves the account", "Only a digest", "coverage"} {
+	for _, shown := range []string{"insufficient_evidence", "Money leaves the account", "Only a SHA-256 digest", "coverage"} {
 		b.see(shown)
 	}
 	b.requireAccessible()
@@ -176,10 +176,10 @@ func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	second.press("n")
 	second.press("I am still writing")
 	first.review("[data-reject]", "This hold is rejected")
-	second.see("Somebody settled this hold meanwhile")
+	second.see("This hold was settled in the meantime")
 	second.expect("status of 409")
 	second.click("[data-approve]")
-	second.see("Somebody was quicker")
+	second.see("A different reviewer settled this hold first")
 	second.see("Your review changed nothing")
 	second.requireAccessible()
 	second.screenshot("console-race")

@@ -71,7 +71,7 @@ func TestPasskeyRegistrationAndConfirmation(t *testing.T) {
 	b.requireAccessible()
 	b.screenshot("challenge-passkey")
 	b.click("[data-passkey]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 	w.requireAllowed(t, a, "phishing_resistant")
 	require.Equal(t, int64(2), device.credentials()[0].SignCount, "the device has signed the registration and one assertion")
 }
@@ -103,7 +103,7 @@ func TestPasskeyRequiresUserVerification(t *testing.T) {
 	require.Equal(t, "open", w.status(t, a))
 	device.verifies(true)
 	b.click("[data-passkey]")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 }
 
 // On a device without the passkey the page says so and remains usable.
@@ -116,12 +116,12 @@ func TestPasskeyOnAnotherDevice(t *testing.T) {
 	b.authenticator(true)
 	b.open(a.path)
 	b.click("[data-passkey]")
-	b.see("if your passkey is on another device")
+	b.see("If your passkey is on a different device")
 	require.Equal(t, "open", w.status(t, a))
 	home.open(a.path)
 	home.click("[data-passkey]")
-	home.seeEnding("Your confirmation has gone to Alder Bank")
-	b.seeEnding("Your confirmation has gone to Alder Bank")
+	home.seeEnding("You confirmed the request of Alder Bank")
+	b.seeEnding("You confirmed the request of Alder Bank")
 }
 
 // A refused assertion is counted and reported. The fifth closes the challenge.
@@ -168,7 +168,7 @@ func TestPasskeyRevokedDuringTheChallenge(t *testing.T) {
 	id := live.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list()[0]["id"].(string)
 	live.do(t, "DELETE", "/api/v1/subjects/"+subject+"/passkeys/"+id, nil).is(204)
 	b.click("[data-passkey]")
-	b.see("cannot be confirmed that way")
+	b.see("does not accept this method")
 	b.open(a.path)
 	b.see("You have no passkey here")
 	b.requireAccessible()
@@ -203,6 +203,6 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	b.open(w.grant(t, subject, ""))
 	b.see("Passkeys so far")
 	b.click("[data-create]")
-	b.see("This device has a passkey for this account already")
+	b.see("This device already has a passkey for this account")
 	require.Len(t, w.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list(), 1)
 }

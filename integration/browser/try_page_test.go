@@ -72,18 +72,18 @@ func TestTryPageRecognisesTheVisitor(t *testing.T) {
 
 	v.write(otto)
 	v.write(otto)
-	v.see("There you are.")
+	v.see("Recognised:")
 	require.Regexp(t, "confirmed|likely", v.text("#verdict"))
 	v.pay("allow")
 	v.click("#decision .proof .button")
-	v.see("Valid, and now used up")
+	v.see("Valid and consumed")
 	v.click("#decision .proof .button")
-	v.see("A proof is good for one payment")
+	v.see("A proof is valid for one payment")
 	v.requireAccessible()
 	v.screenshot("try-3-recognised-and-paid")
 
 	v.click("#hand-over")
-	v.see("Somebody else types now")
+	v.see("A different person is typing")
 	for range 3 {
 		v.write(hugo)
 	}
@@ -103,7 +103,7 @@ func TestTryPageRecognisesTheVisitor(t *testing.T) {
 	v.screenshot("try-6-phone-dark")
 
 	v.click("#forget")
-	v.see("You are forgotten")
+	v.see("Your data is being erased")
 	v.requireAccessible()
 	v.screenshot("try-7-forgotten")
 }
@@ -124,7 +124,7 @@ func (v *visit) confirm() {
 	other.open(path)
 	other.see("Simulated money leaves a simulated account.")
 	other.click("[data-confirm]")
-	other.see("Your confirmation has gone")
+	other.see("You confirmed the request of")
 }
 
 // framesHoldNoContent requires that the frames that the page shows contain enumerated names and numbers, and no typed text.
@@ -154,9 +154,9 @@ func TestTryPageSimulatesAStranger(t *testing.T) {
 	v.write(emil)
 	v.until("!document.querySelector('#stranger').disabled")
 	v.click("#stranger")
-	v.see("A made-up typist is at your keyboard: frame 3 of 3")
+	v.see("A simulated typist is typing: frame 3 of 3")
 	v.until("document.querySelectorAll('#timeline circle').length >= 4")
-	v.see("by a made-up typist")
+	v.see("by a simulated typist")
 }
 
 // A visitor who returns on the same day is still enrolled, until they ask to be forgotten.
@@ -169,7 +169,7 @@ func TestTryPageRemembersAReturningVisitor(t *testing.T) {
 	again.click("#agree")
 	again.see("Now just type")
 	again.click("#forget")
-	again.see("You are forgotten")
+	again.see("Your data is being erased")
 	v.expect("status of 404")
 	v.expect("status of 401")
 	v.eval("fetch('/try/state').then((r) => r.status)", nil)

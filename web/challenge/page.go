@@ -115,13 +115,13 @@ type display struct {
 	ContextDigest         string `json:"context_digest"`
 	Audience              string `json:"audience"`
 	RequestingApplication string `json:"requesting_application"`
-	// Details are the values of the request that the person confirms, in order; DetailsDigest is set if there are any, even if they
+	// Details are the values of the request that the user confirms, in order. DetailsDigest is set if there are any, even if they
 	// can no longer be shown.
 	Details       []details.Detail `json:"details"`
 	DetailsDigest string           `json:"details_digest"`
 }
 
-// Unshown reports whether the challenge has details that cannot be shown: then it cannot be confirmed either.
+// Unshown reports whether the challenge has details that cannot be shown. Such a challenge cannot be confirmed.
 func (d display) Unshown() bool { return d.DetailsDigest != "" && len(d.Details) == 0 }
 
 // open renders a page that is the same for every visitor. Its script posts the ticket of the fragment to show.

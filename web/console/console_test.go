@@ -16,11 +16,11 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestEveryRouteNamesARightThatSomebodyHas(t *testing.T) {
+func TestRoutesNameARightThatARoleHas(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, r := range Routes() {
-		require.False(t, seen[r.Method+r.Path], "%s %s is there twice", r.Method, r.Path)
+		require.False(t, seen[r.Method+r.Path], "%s %s is listed twice", r.Method, r.Path)
 		seen[r.Method+r.Path] = true
 		if r.Right != Open && r.Right != SignedIn {
 			require.NotEmpty(t, holders[r.Right], r.Path)
@@ -34,8 +34,7 @@ func TestEveryRouteNamesARightThatSomebodyHas(t *testing.T) {
 	require.False(t, Permits("nothing of the kind", []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}))
 }
 
-// However an address is bent, it leads into the console or to its door.
-func TestNextStaysInTheConsole(t *testing.T) {
+func TestNextAllowsPagesOfTheConsoleOnly(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{
 		"":                                  Prefix,
@@ -59,7 +58,7 @@ func TestNextStaysInTheConsole(t *testing.T) {
 	})
 }
 
-func TestTimesInWords(t *testing.T) {
+func TestStampWords(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration]string{
 		-time.Second:              "1 s ago",
@@ -92,7 +91,7 @@ func TestSearchWindow(t *testing.T) {
 	require.Contains(t, fault, "From must be a date")
 }
 
-func TestActorsAreNamed(t *testing.T) {
+func TestActorOfNamesPersonsAndKinds(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"prs_1": "Ann"}
 	for raw, want := range map[string]actor{
@@ -133,7 +132,7 @@ func TestDifferences(t *testing.T) {
 		"claims operator_continuity": {"likely", ""}, "claims human_presence": {"", "confirmed"}, "explicit_approval_required": {"false", "true"},
 		"proof lifetime (seconds)": {"300", "60"}, "allowed audiences": {"a, b", "b, c"},
 	}, changed)
-	require.Equal(t, "coverage_min", got[0].Field, "fields come in the order in which a policy reads")
+	require.Equal(t, "coverage_min", got[0].Field, "fields must be in the display order")
 
 	same, err := differences(before, before)
 	require.NoError(t, err)
@@ -142,7 +141,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestCharts(t *testing.T) {
+func TestNewChart(t *testing.T) {
 	t.Parallel()
 	c := newChart("Decisions", "None.", map[string]int64{"deny": 1, "allow": 3, "hold": 0}, "allow", "hold", "deny")
 	require.Equal(t, int64(4), c.Total)
@@ -155,8 +154,8 @@ func TestCharts(t *testing.T) {
 	require.Equal(t, int64(7), latency(map[string]*int64{"p50": &ms, "p95": nil}).Total)
 }
 
-// Whatever was decided when, the plot stays inside its frame.
-func TestPlotStaysInItsFrame(t *testing.T) {
+// For any decisions and sessions, all points are within the dimensions of the plot.
+func TestPlotStaysWithinItsDimensions(t *testing.T) {
 	t.Parallel()
 	v := &visit{grant: staff.Grant{Environment: models.Environment{ID: "env_1"}}}
 	require.Nil(t, plotOf(v, reads.Subject{}, stamps{noon}))
@@ -191,7 +190,7 @@ func TestPlotStaysInItsFrame(t *testing.T) {
 	})
 }
 
-func TestRunsAreLinkedWhereTheTemporalUIIs(t *testing.T) {
+func TestLinksDependOnTemporalUIAndRights(t *testing.T) {
 	t.Parallel()
 	v := &visit{grant: staff.Grant{Environment: models.Environment{ID: "env_1"}, Roles: []models.Role{models.RoleAuditor}}}
 	held := func() *caseView {
@@ -204,8 +203,8 @@ func TestRunsAreLinkedWhereTheTemporalUIIs(t *testing.T) {
 	view := held()
 	c.links(v, view)
 	require.Equal(t, []link{
-		{"Run of the challenge", "http://localhost:8233/namespaces/countersign/workflows/challenge%2Fchl_1"},
-		{"Run of the hold", "http://localhost:8233/namespaces/countersign/workflows/hold%2Fazn_1"},
+		{"Workflow run of the challenge", "http://localhost:8233/namespaces/countersign/workflows/challenge%2Fchl_1"},
+		{"Workflow run of the hold", "http://localhost:8233/namespaces/countersign/workflows/hold%2Fazn_1"},
 	}, view.Workflows)
 	require.Equal(t, "/console/env_1/subjects/user-4711", view.SubjectURL)
 	require.Equal(t, "/console/env_1/policies/act_1/0", view.PolicyURL)
@@ -214,5 +213,5 @@ func TestRunsAreLinkedWhereTheTemporalUIIs(t *testing.T) {
 	view = held()
 	c.links(v, view)
 	require.Empty(t, view.Workflows)
-	require.Empty(t, view.PolicyURL, "a reviewer may not go there")
+	require.Empty(t, view.PolicyURL, "a reviewer has no right to see policies")
 }

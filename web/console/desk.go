@@ -20,16 +20,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// deskPage is how many holds a page of the queue shows.
+// deskPage is the page size of the queue.
 const deskPage = 50
 
-// rowDetails is how many details of a request a row shows; the hold's own page shows all.
+// rowDetails is the number of details that a row of the queue shows. The page of the hold shows all.
 const rowDetails = 2
 
-// maxNote is the length of a review's note in characters (SPEC section 2).
+// maxNote is the contract's limit of a review's note, in characters.
 const maxNote = 500
 
-// deskFilter is what a reviewer narrowed the queue to.
+// deskFilter is the filter of the queue.
 type deskFilter struct {
 	Status, Action, Risk, Subject string
 }
@@ -52,7 +52,7 @@ func (f deskFilter) values() url.Values {
 	return q
 }
 
-// suffix keeps the filter in the address of another page.
+// suffix returns the filter as a query string with "?"; empty for the default filter.
 func (f deskFilter) suffix() string {
 	if q := f.values().Encode(); q != "" {
 		return "?" + q
@@ -72,8 +72,8 @@ type heldRow struct {
 	Status          tag
 	Pending         bool
 	Given, Required int
-	Own             string // the resolution this person gave
-	Here            bool   // the one that is open beside the queue
+	Own             string // the user's own resolution
+	Here            bool   // the hold that is open next to the queue
 }
 
 // deskView is the queue.
@@ -90,7 +90,7 @@ type deskView struct {
 	Risks       []string
 	ClearFilter string
 
-	BarsSelfReview bool // the environment does, whatever its policies say
+	BarsSelfReview bool // the environment's setting, which overrides policies
 }
 
 func (c *console) desk(v *visit) error {
@@ -101,7 +101,7 @@ func (c *console) desk(v *visit) error {
 	return v.page(fiber.StatusOK, "desk.html", "Reviews", "reviews", view)
 }
 
-// queue reads the queue as the address narrows it; open is the hold that is looked at beside it.
+// queue reads the queue with the filter of the URL. open is the id of the hold that is open next to it.
 func (c *console) queue(v *visit, open string) (deskView, error) {
 	f := v.deskFilter()
 	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: []string{"critical", "high", "elevated", "low"}, ClearFilter: v.at("reviews"),
@@ -165,37 +165,37 @@ func urgency(due stamp) string {
 	}
 }
 
-// cursorFault turns a cursor that cannot be read into a fault of the address.
+// cursorFault turns an invalid cursor into a bad request.
 func cursorFault(err error) error {
 	if strings.Contains(err.Error(), store.ErrCursor.Error()) {
-		return problem.New(problem.BadRequest, "The address names a page of the list that there is none of. Begin at its first page.")
+		return problem.New(problem.BadRequest, "cursor is not valid. Start at the first page of the list.")
 	}
 	return err
 }
 
-// reviewView is one hold, open for review, with the queue beside it.
+// reviewView is one hold with its review form and the queue.
 type reviewView struct {
 	caseView
 	Queue    deskView
-	NextURL  string // the hold after this one in the queue
+	NextURL  string // the next hold of the queue
 	PrevURL  string
 	Position string
-	Form     *reviewForm // nil where this person cannot review now
-	Closed   string      // why not
+	Form     *reviewForm // nil if the user cannot review the hold
+	Closed   string      // the reason: settled or role
 	Notice   *notice
 }
 
-// reviewForm is what a reviewer is asked.
+// reviewForm is the form of a review.
 type reviewForm struct {
 	Action          string
 	Note            string
 	MaxNote         int
 	Given, Required int
 	Own             string
-	LastOne         bool // one more approval settles it
+	LastOne         bool // one more approval settles the hold
 }
 
-// notice is what became of what the person just did.
+// notice is the result of the user's last action.
 type notice struct {
 	Tone, Text string
 }
@@ -204,11 +204,11 @@ func (c *console) reviewPage(v *visit) error {
 	var n *notice
 	switch v.query("done") {
 	case "counted":
-		n = &notice{"good", "Your approval is counted."}
+		n = &notice{"good", "Your approval is recorded."}
 	case "accepted":
-		n = &notice{"good", "Your review is accepted and being carried out. This page shows what comes of it."}
+		n = &notice{"good", "Your review is accepted and being processed. This page shows the result."}
 	case "resolved":
-		n = &notice{"good", "Done: the hold is settled."}
+		n = &notice{"good", "The hold is settled."}
 	}
 	return c.showReview(v, fiber.StatusOK, n, "")
 }
@@ -231,7 +231,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 	return v.page(status, "review.html", "Review "+view.Case.Trace.Action, "reviews", view)
 }
 
-// neighbours finds what comes before and after in the queue that stands beside.
+// neighbours finds the previous and the next hold of the queue.
 func (r *reviewView) neighbours(id string) {
 	rows := r.Queue.Rows
 	here := slices.IndexFunc(rows, func(row heldRow) bool { return row.ID == id })
@@ -250,7 +250,7 @@ func (r *reviewView) neighbours(id string) {
 	}
 }
 
-// ask fills in what the reviewer is asked, or why they are not.
+// ask fills in the review form, or the reason why there is none.
 func (c *console) ask(v *visit, view *reviewView, note string) {
 	h := view.Case.Hold
 	form := &reviewForm{
@@ -275,14 +275,14 @@ func (c *console) ask(v *visit, view *reviewView, note string) {
 	}
 }
 
-// resolve makes the review and shows the hold again. What happened meanwhile is told, not hidden.
+// resolve makes the review and shows the hold again, with a notice if it was settled in the meantime.
 func (c *console) resolve(v *visit) error {
 	resolution, note := v.form("resolution"), strings.TrimSpace(v.form("note"))
 	if resolution != hold.Approve && resolution != hold.Reject {
-		return problem.New(problem.BadRequest, "A review is approve or reject.")
+		return problem.New(problem.BadRequest, "resolution must be approve or reject.")
 	}
 	if n := utf8.RuneCountInString(note); n > maxNote {
-		return c.showReview(v, http.StatusUnprocessableEntity, &notice{"bad", "The note has " + strconv.Itoa(n) + " characters, and may have " + strconv.Itoa(maxNote) + "."}, note)
+		return c.showReview(v, http.StatusUnprocessableEntity, &notice{"bad", "The note has " + strconv.Itoa(n) + " characters; the limit is " + strconv.Itoa(maxNote) + "."}, note)
 	}
 	var given *string
 	if note != "" {
@@ -299,7 +299,7 @@ func (c *console) resolve(v *visit) error {
 	said := "resolved"
 	switch {
 	case done.Pending == nil:
-	case done.Pending.Approvals.Given == 0: // the run has it and has not answered in time
+	case done.Pending.Approvals.Given == 0: // the workflow run has accepted the review but not completed it in time
 		said = "accepted"
 	default:
 		said = "counted"
@@ -309,21 +309,21 @@ func (c *console) resolve(v *visit) error {
 	return v.Redirect(v.at("reviews", v.param("id"))+"?"+q.Encode(), fiber.StatusSeeOther)
 }
 
-// refusedReview tells a reviewer why nothing came of what they did.
+// refusedReview returns the notice for a review that was refused.
 func refusedReview(p *problem.Error) *notice {
 	switch p.Code {
 	case problem.ReviewResolved:
-		return &notice{"warn", "Somebody was quicker: " + p.Detail + " Your review changed nothing."}
+		return &notice{"warn", "A different reviewer settled this hold first. " + p.Detail + " Your review changed nothing."}
 	case problem.ReviewExpired:
-		return &notice{"warn", "The time for a review is over: the hold has expired and was not approved. Your review changed nothing."}
+		return &notice{"warn", "The hold has expired and was not approved. Your review changed nothing."}
 	case problem.Unavailable:
-		return &notice{"bad", "The review could not be made just now; nothing was changed. Try again in a moment."}
+		return &notice{"bad", "The service is unavailable. Nothing was changed; try again."}
 	default:
 		return &notice{"bad", p.Detail}
 	}
 }
 
-// stream follows what the desk shows. It ends with the session: a person who is still there comes back by themselves.
+// stream follows the events of holds. It ends with the session's idle timeout; a page that is still in use connects again.
 func (c *console) stream(v *visit) error {
 	life := v.session.IdleAt.Sub(c.Clock.Now())
 	streams := &sse.Server{Hub: c.Hub}

@@ -1,9 +1,8 @@
-// Package console is the review console: what reviewers, operators and auditors open in a browser under /console. Its pages
-// are rendered here; what is read comes from the services and internal/delivery/consolequery, and every change goes through the service
-// that the API uses, under the person's own name.
+// Package console serves the review console under /console for reviewers, operators and auditors.
 //
-// It may not decide who is who (internal/account/staff does), write to the database, or show a page that the route table in
-// routes.go does not give to one of the person's roles.
+// It reads through the services and internal/delivery/consolequery, and makes changes through the same services as the API,
+// recorded under the user's name. It may not authenticate users itself (internal/account/staff does), write to the database,
+// or render a page for a role that the route table in routes.go does not list.
 package console
 
 import (
@@ -27,10 +26,10 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// Prefix is where the console lives.
+// Prefix is the path prefix of the console.
 const Prefix = "/console"
 
-// Deps are what the pages are made from. All are required but TemporalUI and Workers.
+// Deps are the dependencies of the console. All but TemporalUI and Workers are required.
 type Deps struct {
 	Log            *slog.Logger
 	Clock          clock.Clock
@@ -43,16 +42,16 @@ type Deps struct {
 	Evaluations    *evaluation.Service
 	Endpoints      *webhook.Endpoints
 	Hub            *stream.Hub
-	// Checks is what readiness depends on, as the operations port answers it.
+	// Checks returns the readiness checks of the operations port.
 	Checks func(ctx context.Context) []Check
-	// Workers are the processes that poll for workflow tasks.
+	// Workers lists the processes that poll for Temporal tasks; nil if they cannot be listed.
 	Workers func(ctx context.Context) ([]Worker, error)
-	// TemporalUI is the address of the Temporal UI with its namespace, such as http://localhost:8233/namespaces/countersign;
+	// TemporalUI is the URL of the Temporal UI with its namespace, such as http://localhost:8233/namespaces/countersign;
 	// empty for no links.
 	TemporalUI string
 }
 
-// Section is the console as a part of the site.
+// Section returns the section under /console.
 func Section(d Deps) web.Section {
 	files, err := fs.Sub(templates, "templates")
 	if err != nil {
@@ -63,7 +62,7 @@ func Section(d Deps) web.Section {
 	}}
 }
 
-// console holds what the handlers share.
+// console is the state that the handlers share.
 type console struct {
 	Deps
 	router *web.Router

@@ -20,20 +20,20 @@ import (
 	"github.com/countersign-dev/countersign/web"
 )
 
-// visit is one request of a person.
+// visit is one request to the console.
 type visit struct {
 	*fiber.Ctx
 	console *console
 	ctx     context.Context
-	session staff.Session // zero where the route is open
+	session staff.Session // zero if the route is open
 	grant   staff.Grant   // of the environment in the path
 }
 
-// errUnconfirmed asks the page's script to have the passkey used again.
-var errUnconfirmed = problem.New(problem.Forbidden, "Confirm this change with your passkey first. Your browser must run this page's script for that.")
+// errUnconfirmed is returned when the passkey was not used recently. The page's script asks for it before it submits a form.
+var errUnconfirmed = problem.New(problem.Forbidden, "Confirm this change with your passkey. This requires JavaScript.")
 
-// guard finds out who is there and what they may do. An environment in which the person has no role, or which is another
-// tenant's, or which is not there, is one and the same 404.
+// guard authenticates the user and checks the route's right. An environment that does not exist, belongs to a different
+// tenant, or in which the user has no role is a 404 in each case.
 func (c *console) guard(l line) fiber.Handler {
 	return func(f *fiber.Ctx) error {
 		v := &visit{Ctx: f, console: c, ctx: request.Context(f)}
@@ -47,7 +47,7 @@ func (c *console) guard(l line) fiber.Handler {
 	}
 }
 
-// refreshHeader marks what a page's script asks for without the person: it keeps no session alive.
+// refreshHeader marks requests that the page's script sends by itself. They do not extend the session.
 const refreshHeader = "X-Console-Refresh"
 
 func (c *console) admit(v *visit, l line) error {
@@ -72,7 +72,7 @@ func (c *console) admit(v *visit, l line) error {
 	}
 	v.grant = grant
 	if !permits(l.Right, grant) {
-		return problem.Newf(problem.Forbidden, "Your role in this environment does not let you %s.", l.Right)
+		return problem.Newf(problem.Forbidden, "Your role in this environment does not allow you to %s.", l.Right)
 	}
 	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= staff.ConfirmationLife {
 		return errUnconfirmed
@@ -80,8 +80,8 @@ func (c *console) admit(v *visit, l line) error {
 	return nil
 }
 
-// refuse answers an error: a person who is not signed in is shown the way, a script gets the problem, and everybody else a
-// page that keeps the console around it.
+// refuse handles an error: it redirects to the sign-in page if the user is not signed in, returns the error for scripts, and
+// renders an error page inside the console otherwise.
 func (v *visit) refuse(err error) error {
 	p := request.ProblemOf(err)
 	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) != fiber.MIMETextHTML {
@@ -91,13 +91,13 @@ func (v *visit) refuse(err error) error {
 		return v.toSignIn()
 	}
 	if v.grant.Environment.ID == "" || problem.Of(p.Code).Status >= http.StatusInternalServerError {
-		return err // the site's own page; it logs what went wrong
+		return err // the site renders its error page and logs the error
 	}
 	request.SetProblemCode(v.Ctx, p.Code)
 	return v.page(problem.Of(p.Code).Status, "problem.html", title(p), "", refusal{Title: title(p), Detail: p.Detail, Code: string(p.Code), RequestID: request.ID(v.Ctx)})
 }
 
-// refusal is what the page of a refused request shows.
+// refusal is the data of the error page.
 type refusal struct {
 	Title, Detail, Code, RequestID string
 }
@@ -113,8 +113,8 @@ func title(p *problem.Error) string {
 	}
 }
 
-// toSignIn shows the way in. A visit that another site's page began carries no cookie (SameSite=Strict), however much the
-// person is signed in: it is sent around once more, from here.
+// toSignIn redirects to the sign-in page. A navigation from a different site carries no cookie (SameSite=Strict) even if the
+// user is signed in: it gets a page that opens the same URL again, which then carries the cookie.
 func (v *visit) toSignIn() error {
 	if v.Method() != get {
 		return v.Redirect(Prefix+"/sign-in", fiber.StatusSeeOther)
@@ -127,7 +127,7 @@ func (v *visit) toSignIn() error {
 	return v.Redirect(Prefix+"/sign-in?next="+url.QueryEscape(here), fiber.StatusSeeOther)
 }
 
-// next is where a person goes after signing in: a page of the console, whatever the address says.
+// next returns the page to open after signing in. Only pages of the console are allowed (no open redirect).
 func next(asked string) string {
 	u, err := url.Parse(asked)
 	if err != nil || u.IsAbs() || u.Host != "" || strings.Contains(asked, `\`) || path.Clean("/"+u.Path) != u.Path || (u.Path != Prefix && !strings.HasPrefix(u.Path, Prefix+"/")) ||
@@ -137,7 +137,7 @@ func next(asked string) string {
 	return u.RequestURI()
 }
 
-// principal is the person as the services know them.
+// principal returns the user as a principal of the environment.
 func (v *visit) principal() identity.Principal {
 	env := v.grant.Environment
 	return identity.Principal{
@@ -156,7 +156,7 @@ func (v *visit) query(name string) string { return strings.TrimSpace(utils.CopyS
 
 func (v *visit) form(name string) string { return utils.CopyString(v.FormValue(name)) }
 
-// at is the address of a page of the visit's environment.
+// at returns the path of a page of the current environment.
 func (v *visit) at(parts ...string) string {
 	out := Prefix + "/" + v.grant.Environment.ID
 	for _, p := range parts {
@@ -165,10 +165,10 @@ func (v *visit) at(parts ...string) string {
 	return out
 }
 
-// back answers a change: the page to look at now.
+// back redirects to a page after a change.
 func (v *visit) back(parts ...string) error { return v.Redirect(v.at(parts...), fiber.StatusSeeOther) }
 
-// page answers a page with the console around it.
+// page renders a page inside the console's shell.
 func (v *visit) page(status int, template, title, section string, body any) error {
 	return v.console.router.Render(v.Ctx, status, web.Page{
 		Template: template, Title: title, Script: "console.js", Style: "console.css", Wide: true,
@@ -176,23 +176,23 @@ func (v *visit) page(status int, template, title, section string, body any) erro
 	})
 }
 
-// framed is what a template gets: the console around the page, and the page.
+// framed is the data of a template: the shell and the page's own data.
 type framed struct {
 	Shell shell
 	Body  any
 }
 
-// shell is what stands around every page.
+// shell is the header with navigation that all pages share.
 type shell struct {
 	Home    string
 	Items   []item
 	Kind    models.EnvironmentKind
 	Tenant  string
-	Others  []item // the person's other environments
+	Others  []item // the user's environments
 	Person  string
 	Roles   []models.Role
-	Stream  string // address of the event stream; empty where the person may not follow
-	Confirm string // address of the confirmation
+	Stream  string // URL of the event stream; empty without the right to follow it
+	Confirm string // URL of the confirmation by passkey
 	IdleAt  stamp
 }
 
@@ -203,7 +203,7 @@ type item struct {
 	Count           *int64
 }
 
-// CountOrZero is the count for the template.
+// CountOrZero returns the count, 0 if there is none, for the template.
 func (i item) CountOrZero() int64 {
 	if i.Count == nil {
 		return 0
@@ -251,7 +251,7 @@ func (v *visit) shell(section string) shell {
 	return s
 }
 
-// waiting counts the holds that wait; nil where they cannot be counted now, which is no reason to refuse a page.
+// waiting counts the pending holds; nil if counting fails, which does not fail the page.
 func (v *visit) waiting() *int64 {
 	counts, err := v.console.Holds.Counts(v.ctx, v.scope(), "", "")
 	if err != nil {
@@ -260,7 +260,7 @@ func (v *visit) waiting() *int64 {
 	return &counts.Pending
 }
 
-// isAbsent reports whether err says that there is no such thing.
+// isAbsent reports whether err means not found.
 func isAbsent(err error) bool {
 	return problem.Is(err, problem.NotFound) || errors.Is(err, store.ErrNotFound)
 }

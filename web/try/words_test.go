@@ -8,18 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page promises what was measured and nothing else.
-func TestTheFiguresAreThoseMeasured(t *testing.T) {
+func TestFiguresMatchTheMeasuredAccuracy(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/accuracy.md")
 	require.NoError(t, err)
 	measured := func(words string) {
-		require.True(t, strings.Contains(string(text), words), "docs/accuracy.md does not say %q: change figures in words.go with it", words)
+		require.True(t, strings.Contains(string(text), words), "docs/accuracy.md does not contain %q: change figures in words.go with it", words)
 	}
 	for _, row := range []string{
-		"| the person is confirmed or likely | " + figures[0].Rate,
-		"| a different person is not_confirmed | " + figures[1].Rate,
-		"| a different person is confirmed | " + figures[2].Rate,
+		" is confirmed or likely | " + figures[0].Rate,
+		" is not_confirmed | " + figures[1].Rate,
+		" is confirmed | " + figures[2].Rate,
 	} {
 		measured(row)
 	}
@@ -28,8 +27,8 @@ func TestTheFiguresAreThoseMeasured(t *testing.T) {
 	measured("28 writers")
 }
 
-// A passage has to hold the keys of a session of an enrolment, with a few to spare.
-func TestPassagesAreLongEnough(t *testing.T) {
+// A passage must have the keys that an enrollment session needs, and a few more.
+func TestPassagesAreLongEnoughToEnroll(t *testing.T) {
 	t.Parallel()
 	for _, p := range passages {
 		require.GreaterOrEqual(t, len(p), 115)
