@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// actionHandlers answer for protected actions and their policy versions.
+// actionHandlers handles protected actions and their policy versions.
 type actionHandlers struct{ Actions *action.Service }
 
 type actionView struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// activityHandlers answer for the event log as relying parties read it.
+// activityHandlers handles the event log for relying parties.
 type activityHandlers struct {
 	Store *store.Store
 }
@@ -43,7 +43,7 @@ func (h *activityHandlers) list(c *fiber.Ctx) error {
 	return sendList(c, out, next)
 }
 
-// eventTypeInfo is one type as listEventTypes shows it.
+// eventTypeInfo is an item of listEventTypes.
 type eventTypeInfo struct {
 	Type           events.Type    `json:"type"`
 	Description    string         `json:"description"`
@@ -59,12 +59,12 @@ func (h *activityHandlers) types(c *fiber.Ctx) error {
 	return sendList(c, out, "")
 }
 
-// selectedTypes reads the type filter: the public types it matches, all of them where it is missing.
+// selectedTypes returns the public event types that the type parameter matches; all types if it is missing.
 func selectedTypes(c *fiber.Ctx) ([]string, error) {
 	pattern := query(c, "type")
 	types := events.Selected(pattern)
 	if len(types) == 0 {
-		return nil, problem.Invalid([]any{"query", "type"}, "There is no such type of event; see GET /api/v1/event-types.", "event_type_unknown")
+		return nil, problem.Invalid([]any{"query", "type"}, "type matches no event type. GET /api/v1/event-types lists them.", "event_type_unknown")
 	}
 	return types, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// auditHandlers answer for the audit log.
+// auditHandlers handles the audit log.
 type auditHandlers struct {
 	Store  *store.Store
 	Clock  clock.Clock

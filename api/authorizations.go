@@ -11,30 +11,30 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// authorizationHandlers answer for decisions.
+// authorizationHandlers handles decisions.
 type authorizationHandlers struct {
 	Authorizations *authorization.Service
 	Clock          clock.Clock
 	metrics        *Metrics
 }
 
-// authorize decides. A repeated idempotency key gets the stored answer, byte for byte.
+// authorize makes a decision. A repeated idempotency key gets the stored response, byte for byte.
 func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	start := h.Clock.Now()
 	in, err := bind[authorization.Request](c)
 	if err != nil {
 		return err
 	}
-	answer, err := h.Authorizations.Authorize(request.Context(c), principal(c), in, start)
+	decided, err := h.Authorizations.Authorize(request.Context(c), principal(c), in, start)
 	if err != nil {
 		return err
 	}
-	if answer.Replayed {
+	if decided.Replayed {
 		c.Set(headerReplayed, "true")
 	} else {
-		h.metrics.decided(answer, h.Clock.Now().Sub(start))
+		h.metrics.decided(decided, h.Clock.Now().Sub(start))
 	}
-	return sendRaw(c, fiber.StatusOK, answer.Body)
+	return sendRaw(c, fiber.StatusOK, decided.Body)
 }
 
 func (h *authorizationHandlers) get(c *fiber.Ctx) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// challengeHandlers serve challenges.
+// challengeHandlers handles challenges.
 type challengeHandlers struct {
 	Challenges *challenge.Service
 	Resolver   *challenge.Resolver

@@ -17,17 +17,17 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// credentialHandlers answer for API keys and client tokens.
+// credentialHandlers handles API keys and client tokens.
 type credentialHandlers struct {
 	Identity *identity.Service
 	Store    *store.Store
 	Proofs   *signing.Service
 }
 
-// defaultTokenTTL is the life of a client token in seconds where nothing is said (SPEC section 2).
+// defaultTokenTTL is the contract's default life of a client token, in seconds.
 const defaultTokenTTL = 900
 
-// identity answers who is calling. It contains no secret.
+// identity describes the caller's credential. The response contains no secret.
 func (h *credentialHandlers) identity(c *fiber.Ctx) error {
 	p := principal(c)
 	return send(c, fiber.StatusOK, map[string]any{
@@ -127,7 +127,7 @@ func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// token makes a browser credential for one subject and one origin, and for the purposes and the session that are named.
+// token issues a browser credential for one subject and one origin, optionally limited to purposes and a session.
 func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	in, err := bind[struct {
 		Subject    string `json:"subject"`
@@ -145,7 +145,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		ttl = *in.TTLSeconds
 	}
 	if !validOrigin(in.Origin) {
-		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and host, such as https://app.example.com.", "value_error")
+		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and a host, such as https://app.example.com.", "value_error")
 	}
 	p := principal(c)
 	row, err := subject.RequireActive(h.Store.Subjects().Get(request.Context(c), p.Store(), in.Subject))
@@ -168,7 +168,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	})
 }
 
-// validOrigin is the form of an Origin header (RFC 6454): scheme, host and perhaps port, nothing after them.
+// validOrigin reports whether the text has the form of an Origin header (RFC 6454): scheme, host and optional port.
 func validOrigin(origin string) bool {
 	rest, ok := strings.CutPrefix(origin, "https://")
 	if !ok {
@@ -177,7 +177,7 @@ func validOrigin(origin string) bool {
 	return ok && rest != "" && !strings.ContainsAny(rest, "/?#@ \t\\")
 }
 
-// signingKeyHandlers answer for the keys that sign proofs.
+// signingKeyHandlers handles the keys that sign proofs.
 type signingKeyHandlers struct{ Proofs *signing.Service }
 
 type signingKeyView struct {
@@ -212,7 +212,7 @@ func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
 	return sendList(c, views, "")
 }
 
-// rotate answers the key that signs from now on.
+// rotate activates the next key and returns it.
 func (h *signingKeyHandlers) rotate(c *fiber.Ctx) error {
 	p := principal(c)
 	keys, err := h.Proofs.RotateFor(request.Context(c), p)

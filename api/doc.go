@@ -1,5 +1,7 @@
-// Package api is the HTTP face of the service: the route table (router.go), the chain every request passes
-// (chain.go), and one file of handlers a resource. Handlers translate between the contract's shapes and the services;
-// they hold no rule of the domain, speak to Postgres through services only and to Temporal through workflows.Client
-// only. Values taken from a request are copied before they outlive the handler: Fiber reuses its buffers.
+// Package api serves the HTTP API: the route table (router.go), the chain that every request passes (chain.go), and a file of
+// handlers for each resource.
+//
+// Handlers translate between the contract's schemas and the services. They may not implement rules of the domain, and may
+// access Postgres and Temporal only through the services. Values of a request are copied before they outlive the handler,
+// because Fiber reuses its buffers.
 package api

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// environmentHandlers answer for the settings of the caller's own environment.
+// environmentHandlers handles the settings of the caller's environment.
 type environmentHandlers struct{ Tenancy *tenancy.Service }
 
 type environmentView struct {

@@ -49,7 +49,7 @@ func (h *evaluationHandlers) create(c *fiber.Ctx) error {
 	}
 	if len(body.Criteria) > 0 {
 		if err := json.Unmarshal(body.Criteria, &in.Criteria); err != nil {
-			return problem.Invalid([]any{"body", "success_criteria"}, "success_criteria does not have the shape of the contract.", "model_type")
+			return problem.Invalid([]any{"body", "success_criteria"}, "success_criteria does not match the contract.", "model_type")
 		}
 	}
 	v, err := h.Evaluations.Create(request.Context(c), principal(c), in)

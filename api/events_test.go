@@ -29,8 +29,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// eventsBundle has the handlers of activity, webhooks and audit behind a bare application, the caller given. Every answer
-// is held against the contract.
+// eventsBundle has the handlers of activity, webhooks and audit behind an application without the chain, for a fixed caller.
+// Every response is checked against the contract.
 type eventsBundle struct {
 	t        *testing.T
 	st       *store.Store
@@ -113,7 +113,7 @@ func (noSigner) VerifyDocument(context.Context, store.Scope, string, string) ([]
 	return nil, nil
 }
 
-// call makes a request and holds a successful answer against the contract.
+// call makes a request and checks a successful response against the contract.
 func (b *eventsBundle) call(operation, method, path, body string, want int) (out []byte, header http.Header) {
 	b.t.Helper()
 	req := httptest.NewRequestWithContext(b.t.Context(), method, path, bytes.NewBufferString(body))
@@ -145,7 +145,7 @@ func decodeTo[T any](t *testing.T, raw []byte) T {
 	return v
 }
 
-func TestActivityListsTheEnvironmentsEvents(t *testing.T) {
+func TestListActivityFiltersTheEnvironmentsEvents(t *testing.T) {
 	t.Parallel()
 	b := setupEvents(t)
 	start := clock.System().Now().Add(-time.Hour).Truncate(time.Second)
@@ -182,7 +182,7 @@ func TestActivityListsTheEnvironmentsEvents(t *testing.T) {
 	b.call("listEventTypes", http.MethodGet, "/api/v1/event-types", "", http.StatusOK)
 }
 
-// linkTarget is the path of a next link; empty where there is none.
+// linkTarget returns the path of a next link; empty if there is none.
 func linkTarget(link string) string {
 	if end := bytes.IndexByte([]byte(link), '>'); end > 0 {
 		return link[1:end]
@@ -190,7 +190,7 @@ func linkTarget(link string) string {
 	return ""
 }
 
-func TestWebhookEndpointsKeepTheContract(t *testing.T) {
+func TestWebhookEndpointHandlersFollowTheContract(t *testing.T) {
 	t.Parallel()
 	b := setupEvents(t)
 	const hooks = "/api/v1/webhook-endpoints"
@@ -235,7 +235,7 @@ func TestWebhookEndpointsKeepTheContract(t *testing.T) {
 	b.call("getWebhookEndpoint", http.MethodGet, one, "", http.StatusNotFound)
 }
 
-func TestAuditKeepsTheContract(t *testing.T) {
+func TestAuditHandlersFollowTheContract(t *testing.T) {
 	t.Parallel()
 	b := setupEvents(t)
 	b.call("getAuditHead", http.MethodGet, "/api/v1/audit/head", "", http.StatusOK)

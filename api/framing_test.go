@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/linger"
 )
 
-// listening serves pages as the application is served, and answers at which address.
+// listening serves pages behind the chain and a lingering listener, and returns the address.
 func listening(t *testing.T, pages func(app *fiber.App)) string {
 	t.Helper()
 	app, err := New(t.Context(), Config{}, Deps{Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()), Pages: pages})
@@ -35,9 +35,8 @@ func listening(t *testing.T, pages func(app *fiber.App)) string {
 	return l.Addr().String()
 }
 
-// A request that could be read in two ways is answered 400 and ends its connection: what stands behind it is never taken for
-// a further request.
-func TestNothingIsSmuggledBehindARequest(t *testing.T) {
+// A request with ambiguous framing gets a 400 and its connection is closed: the bytes behind it are never handled as a request.
+func TestAmbiguousFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	at := listening(t, func(app *fiber.App) {
 		app.All("/seen/*", func(c *fiber.Ctx) error { return c.SendString("saw " + c.Method() + " " + string(c.Body())) })
@@ -109,8 +108,7 @@ func TestNothingIsSmuggledBehindARequest(t *testing.T) {
 	}
 }
 
-// What does not fit is told its limit, and what just does is read.
-func TestHeadersHaveALimit(t *testing.T) {
+func TestHeaderSizeLimit(t *testing.T) {
 	t.Parallel()
 	at := listening(t, func(app *fiber.App) {
 		app.Get("/seen", func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })

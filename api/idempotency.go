@@ -22,16 +22,16 @@ const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerReplayed       = "Idempotent-Replayed"
 	idempotencyPurpose   = subject.ResponsePurpose
-	// abandonedAfter is when a request that reserved its key and never finished is taken to have died.
+	// abandonedAfter is the time after which a reserved key whose request did not finish can be reserved again.
 	abandonedAfter = time.Minute
 )
 
-// replayedHeaders are kept with an answer; what is not named is made anew by the chain.
+// replayedHeaders are the headers that are stored with a response. The chain sets all others anew.
 var replayedHeaders = []string{fiber.HeaderContentType, fiber.HeaderLocation, fiber.HeaderRetryAfter, fiber.HeaderLink}
 
-// idempotent gives an operation the Idempotency-Key header: the key is reserved before the work, the answer is kept
-// with it, and the same request again gets that answer to the byte. An answer of the 5xx kind is not kept: the next try
-// does the work. Answers are sealed, for some show a secret once.
+// idempotent implements the Idempotency-Key header for an operation: it reserves the key before the handler runs, stores the
+// response with it, and returns the stored response byte for byte when the request is repeated. A 5xx response is not stored,
+// so a retry runs the handler again. Responses are encrypted, because some contain a secret that is shown only once.
 func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		key := header(c, headerIdempotencyKey)
@@ -60,7 +60,7 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 
 func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber.Handler) (err error) {
 	finished := false
-	// The answer is kept, or the key freed, even where the client's time is up or the handler panicked.
+	// The response is stored or the key released even if the deadline has passed or the handler panicked.
 	ctx := context.WithoutCancel(request.Context(c))
 	defer func() {
 		if !finished {
@@ -76,7 +76,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 		}
 	}
 	status := c.Response().StatusCode()
-	// An answer that is streamed is too much to keep: asked again, the work is done again.
+	// A streamed response is too large to store: a repeated request runs the handler again.
 	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() {
 		return nil
 	}
@@ -100,10 +100,10 @@ func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.Idempoten
 		return err
 	}
 	if kept.Operation != row.Operation || string(kept.RequestHash) != string(row.RequestHash) {
-		return problem.New(problem.IdempotencyReused, "This Idempotency-Key was used with another request.")
+		return problem.New(problem.IdempotencyReused, "This Idempotency-Key was used with a different request. Use a new key.")
 	}
 	if kept.Status == nil {
-		e := problem.New(problem.IdempotencyInFlight, "The first request with this Idempotency-Key has not finished.")
+		e := problem.New(problem.IdempotencyInFlight, "The first request with this Idempotency-Key is still running. Retry after the Retry-After header.")
 		e.RetryAfter = time.Second
 		return e
 	}
@@ -132,7 +132,7 @@ func headersOf(c *fiber.Ctx) map[string]string {
 	return out
 }
 
-// requestHash covers the path and the body, each with its length.
+// requestHash returns the SHA-256 of path and body, each prefixed by its length.
 func requestHash(c *fiber.Ctx) []byte {
 	h := sha256.New()
 	for _, part := range [][]byte{c.Context().URI().Path(), c.Body()} {

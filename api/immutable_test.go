@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fiber reads each request of a connection into the buffer of the one before, and its values are views of that buffer unless
-// it is told otherwise. Here they end up in workflows, caches and logs, and must stay what they were.
-func TestValuesOutliveTheirRequests(t *testing.T) {
+// Fiber reuses a connection's buffer for the next request, and its strings point into that buffer unless Immutable is set.
+// Here they are passed to workflows, caches and logs, and must not change.
+func TestRequestValuesOutliveTheRequest(t *testing.T) {
 	t.Parallel()
 	var held [][]string
 	at := listening(t, func(app *fiber.App) {

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
-// legacyHandlers answer the earlier timing-based operations.
+// legacyHandlers handles the earlier timing-based operations.
 type legacyHandlers struct {
 	Legacy   *legacy.Service
 	Sessions *session.Service
@@ -25,11 +25,11 @@ type legacyHandlers struct {
 	figures  *Metrics
 }
 
-// deprecatedSince is when the contract under /api/v1 took the place of these operations (RFC 9745).
+// deprecatedSince is the Deprecation header (RFC 9745): since when /api/v1 replaces these operations.
 const deprecatedSince = "@1795132800"
 
-// old answers in the manner of every earlier operation: with the mode, and where to go instead.
-func old(c *fiber.Ctx, status int, successor string, body map[string]any) error {
+// sendLegacy writes the response of an earlier operation, with the mode and a link to its successor.
+func sendLegacy(c *fiber.Ctx, status int, successor string, body map[string]any) error {
 	c.Set("Deprecation", deprecatedSince)
 	c.Set(fiber.HeaderLink, `<`+successor+`>; rel="successor-version"`)
 	body["mode"] = principal(c).Kind.Mode()
@@ -47,10 +47,10 @@ func (h *legacyHandlers) start(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusCreated, "/api/v1/sessions", map[string]any{"session_id": v.Session.ID, "state": v.Session.TrustState})
+	return sendLegacy(c, fiber.StatusCreated, "/api/v1/sessions", map[string]any{"session_id": v.Session.ID, "state": v.Session.TrustState})
 }
 
-// ingest takes frames one after the other: ts names and dates a frame, the other fields are its features.
+// ingest submits frames one after the other. The field ts is both id and time of a frame; the other fields are features.
 func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 	body := decoded(c)
 	id, _ := body["session_id"].(string)
@@ -73,7 +73,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/evidence",
+	return sendLegacy(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/evidence",
 		map[string]any{"accepted": accepted, "rejected": rejected, "state": t.State})
 }
 
@@ -101,7 +101,7 @@ func (h *legacyHandlers) trust(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/assessment",
+	return sendLegacy(c, fiber.StatusOK, "/api/v1/sessions/"+id+"/assessment",
 		map[string]any{"score": t.Score, "state": t.State, "reason_codes": t.Reasons})
 }
 
@@ -116,7 +116,7 @@ func (h *legacyHandlers) end(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/sessions/"+in.SessionID+"/end",
+	return sendLegacy(c, fiber.StatusOK, "/api/v1/sessions/"+in.SessionID+"/end",
 		map[string]any{"session_id": in.SessionID, "score": t.Score, "state": t.State})
 }
 
@@ -136,7 +136,7 @@ func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/subjects/"+in.UserID+"/enrollments/complete",
+	return sendLegacy(c, fiber.StatusOK, "/api/v1/subjects/"+in.UserID+"/enrollments/complete",
 		map[string]any{"user_id": in.UserID, "samples": e.Samples, "enrolled": e.Enrolled})
 }
 
@@ -149,12 +149,12 @@ func (h *legacyHandlers) auth(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return old(c, fiber.StatusOK, "/api/v1/authorize", map[string]any{
+	return sendLegacy(c, fiber.StatusOK, "/api/v1/authorize", map[string]any{
 		"ok": v.Decision == "accept", "confidence": v.Confidence, "decision": v.Decision, "reason_codes": v.Reasons,
 	})
 }
 
-// metrics answers Prometheus' text, or JSON to those who ask for it.
+// metrics returns the Prometheus text format, or JSON if the client accepts application/json.
 func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
 	families, err := h.Gatherer.Gather()
 	if err != nil {
@@ -175,7 +175,7 @@ func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
 	return c.SendString(b.String())
 }
 
-// summary is each figure by name and labels: counters and gauges as they are, histograms as count and mean.
+// summary returns the metrics by name and labels: the value of counters and gauges, count and mean of histograms.
 func summary(families []*dto.MetricFamily) map[string]any {
 	out := map[string]any{}
 	for _, f := range families {

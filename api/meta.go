@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// metaHandlers answer what the service can do.
+// metaHandlers handles the description of the deployment.
 type metaHandlers struct {
 	version  string
 	ready    func(ctx context.Context) map[string]string
@@ -25,7 +25,7 @@ type metaHandlers struct {
 	model    func() *scoring.Model
 }
 
-// backgroundInfo says whence a background model in force comes.
+// backgroundInfo describes a background model in use and its data.
 type backgroundInfo struct {
 	Version       string `json:"version"`
 	Modality      string `json:"modality"`
@@ -36,7 +36,7 @@ type backgroundInfo struct {
 	People        int    `json:"people"`
 }
 
-// backgrounds are the background models in force, in the order of the modalities.
+// backgrounds returns the background models in use, in the order of the modalities.
 func (h *metaHandlers) backgrounds() []backgroundInfo {
 	out := []backgroundInfo{}
 	if h.model == nil {
@@ -52,8 +52,8 @@ func (h *metaHandlers) backgrounds() []backgroundInfo {
 	return out
 }
 
-// readyWithin bounds asking what is away.
-const readyWithin = time.Second
+// readyTimeout limits the readiness checks of /meta.
+const readyTimeout = time.Second
 
 // claimInfo describes one claim of an assurance profile.
 type claimInfo struct {
@@ -62,20 +62,20 @@ type claimInfo struct {
 	Description string   `json:"description"`
 }
 
-// claimInfos are all claims, each with the statuses it can have.
+// claimInfos lists all claims with their possible statuses.
 var claimInfos = []claimInfo{
 	{policy.OperatorContinuity, []string{"confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"},
 		"The person at the keyboard is the one who enrolled."},
-	{policy.HumanPresence, []string{"confirmed", "likely", "uncertain", "not_confirmed"}, "A person makes the input."},
+	{policy.HumanPresence, []string{"confirmed", "likely", "uncertain", "not_confirmed"}, "The input was made by a person."},
 	{policy.Automation, []string{"detected", "not_detected"}, "The input was made by a program."},
-	{policy.EvidenceReplay, []string{"detected", "not_detected"}, "Evidence was sent before."},
+	{policy.EvidenceReplay, []string{"detected", "not_detected"}, "The evidence was sent before."},
 	{policy.OperatorChange, []string{"detected", "not_detected", "insufficient_evidence"},
-		"Somebody else took over during the session. Experimental."},
+		"A different person took over during the session. Experimental."},
 	{policy.AgentMandate, []string{"unsupported"}, "An agent acts under a mandate. Not supported."},
 }
 
 func (h *metaHandlers) get(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(request.Context(c), readyWithin)
+	ctx, cancel := context.WithTimeout(request.Context(c), readyTimeout)
 	defer cancel()
 	capabilities := map[string]string{
 		"authorize": "available", "evidence": "available", "proofs": "available", "challenges": "available", "reviews": "available",
@@ -96,7 +96,7 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 	})
 }
 
-// limits are SPEC section 8, as this deployment keeps them.
+// limits returns the contract's limits with the values of this deployment.
 func (h *metaHandlers) limits() map[string]int {
 	return map[string]int{
 		"requests_per_hour_test": identity.SandboxQuota, "requests_per_hour_live": identity.LiveQuota,

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
-// Metrics are the HTTP face's own figures. Labels are bounded: routes are operation ids, never paths.
+// Metrics are the metrics of the HTTP server. The number of label values is bounded: routes are operation ids, never paths.
 type Metrics struct {
 	requests  *prometheus.HistogramVec
 	refused   prometheus.Counter
@@ -22,37 +22,37 @@ type Metrics struct {
 	stage     *prometheus.HistogramVec
 }
 
-// decisionBuckets are in seconds, fine where a decision ought to be.
+// decisionBuckets are in seconds, finest around the expected latency of a decision.
 var decisionBuckets = []float64{.0005, .001, .002, .004, .007, .01, .015, .025, .04, .08, .15, .3, .6, 1.2, 5}
 
-// NewMetrics registers the figures.
+// NewMetrics creates and registers the metrics. It panics if one is registered already.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "countersign_http_request_seconds", Help: "Time to answer a request, by operation, method and status.",
+			Name: "countersign_http_request_seconds", Help: "Time to handle a request, by operation, method and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .02, .04, .08, .15, .3, .6, 1.2, 2.5, 5, 10},
 		}, []string{"operation", "method", "status"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "countersign_rate_limited_total", Help: "Requests refused because the quota was used up.",
+			Name: "countersign_rate_limited_total", Help: "Requests refused because their quota was used up.",
 		}),
 		blind: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "countersign_rate_limiter_unavailable_total", Help: "Requests let pass because the shared count could not be asked.",
+			Name: "countersign_rate_limiter_unavailable_total", Help: "Requests that passed without a quota check because the rate limiter was unavailable.",
 		}),
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "countersign_shed_total", Help: "Requests answered 503 because too many were being worked on.",
+			Name: "countersign_shed_total", Help: "Requests refused with 503 because too many were in progress.",
 		}),
 		overShare: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "countersign_shed_share_total", Help: "Of those answered 503, requests whose tenant had its share of the queue.",
+			Name: "countersign_shed_share_total", Help: "Requests refused with 503 because their tenant had used up its share.",
 		}),
 		frames: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "countersign_frames_total", Help: "Frames of evidence answered, by status and the first reason.",
+			Name: "countersign_frames_total", Help: "Frames of evidence, by status and first reason code.",
 		}, []string{"status", "reason"}),
 		decision: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and the action's mode. Replayed answers do not count.",
+			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and mode of the action, without replayed responses.",
 			Buckets: decisionBuckets,
 		}, []string{"decision", "mode"}),
 		stage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "countersign_decision_stage_seconds", Help: "Time of the stages of a decision: read, decide, write.",
+			Name: "countersign_decision_stage_seconds", Help: "Duration of the stages of a decision: read, decide, write.",
 			Buckets: decisionBuckets,
 		}, []string{"stage"}),
 	}

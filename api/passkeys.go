@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// passkeyHandlers answer for the passkeys of subjects.
+// passkeyHandlers handles the passkeys of subjects.
 type passkeyHandlers struct {
 	Passkeys *passkey.Service
 }

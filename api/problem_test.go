@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// failing is an application whose only handler fails as told, behind the chain that every request passes.
+// failing returns an application whose only handler returns the error of fail, behind the middleware of every request.
 func failing(t *testing.T, fail func() error) (*fiber.App, *strings.Builder) {
 	t.Helper()
 	log := &strings.Builder{}
@@ -44,8 +44,7 @@ func ask(t *testing.T, app *fiber.App) (*http.Response, []byte) {
 	return res, body
 }
 
-// Each code of the catalogue is answered as RFC 9457 has it, with the status that the catalogue gives it.
-func TestEveryCodeIsAnsweredAsAProblem(t *testing.T) {
+func TestWriteProblemForEveryCode(t *testing.T) {
 	t.Parallel()
 	for code, kind := range problem.Catalogue() {
 		t.Run(string(code), func(t *testing.T) {
@@ -72,8 +71,8 @@ func TestEveryCodeIsAnsweredAsAProblem(t *testing.T) {
 	}
 }
 
-// What is no problem of the domain is a 500 (or a 503) that shows nothing, with its cause in the log; a panic is one too, and
-// the next request is answered.
+// An error that is not a problem of the domain, or a panic, is a 500 without its text, which goes to the log. The next request
+// is handled.
 func TestUnknownErrorsAndPanicsShowNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

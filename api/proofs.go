@@ -11,10 +11,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 )
 
-// proofHandlers answer for proofs and the keys that verify them.
+// proofHandlers handles proofs and the keys that verify them.
 type proofHandlers struct{ Proofs *signing.Service }
 
-// keys publishes the key set. Verifiers may cache it for as long as a key is published before its first use.
+// keys returns the JSON Web Key Set. Its max-age is at most the time for which a key is published before its first use.
 func (h *proofHandlers) keys(c *fiber.Ctx) error {
 	set, err := h.Proofs.Published(request.Context(c))
 	if err != nil {
@@ -22,7 +22,7 @@ func (h *proofHandlers) keys(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, fmt.Sprintf("public, max-age=%d", int(set.MaxAge.Seconds())))
 	c.Set(fiber.HeaderETag, set.ETag)
-	if c.Fresh() { // If-None-Match names the tag, in a list or as weak, too
+	if c.Fresh() { // also handles lists and weak tags in If-None-Match
 		return c.SendStatus(fiber.StatusNotModified)
 	}
 	return sendRaw(c, fiber.StatusOK, set.Body)

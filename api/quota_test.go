@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// comesAndGoes is a shared count that cannot always be asked.
+// comesAndGoes is a shared counter that can be made unavailable.
 type comesAndGoes struct {
 	ratelimit.Source
 	away atomic.Bool
@@ -36,9 +36,9 @@ func (s *comesAndGoes) Take(ctx context.Context, bucket string, window time.Time
 	return s.Source.Take(ctx, bucket, window, n, limit)
 }
 
-// While the shared count cannot be asked requests pass, without quota headers that would be made up, and each is counted as
-// passed blindly. Once it can be asked again the quota holds as ever.
-func TestQuotaDegradesOpen(t *testing.T) {
+// While the shared counter is unavailable, requests pass without quota headers and are counted. Afterwards the quota applies
+// again.
+func TestQuotaFailsOpen(t *testing.T) {
 	t.Parallel()
 	st := testenv.Store(t)
 	keys, err := keyring.Parse(keyring.Generate())
@@ -87,7 +87,7 @@ func TestQuotaDegradesOpen(t *testing.T) {
 	require.InDelta(t, 2*limit, counted(t, metrics, "countersign_rate_limiter_unavailable_total"), 0)
 }
 
-// counted is what the counter of the name stands at.
+// counted returns the value of a counter.
 func counted(t *testing.T, from prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := from.Gather()

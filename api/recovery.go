@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// recoveryHandlers answer for recoveries.
+// recoveryHandlers handles recoveries.
 type recoveryHandlers struct {
 	Recoveries *recovery.Service
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// schemes are the security schemes of the document that each access stands for.
+// schemes maps each access to the security schemes of the contract.
 var schemes = map[Access][]string{
 	AccessOpen:        {},
 	AccessPublishable: {"publishableKey", "serverKey", "adminKey"},
@@ -18,7 +18,7 @@ var schemes = map[Access][]string{
 	AccessAdmin:       {"adminKey"},
 }
 
-func TestRouteTableIsTheContract(t *testing.T) {
+func TestRoutesMatchTheContract(t *testing.T) {
 	t.Parallel()
 	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestRouteTableIsTheContract(t *testing.T) {
 		documented[op.ID] = op
 	}
 	for _, r := range s.table() {
-		require.NotContains(t, served, r.Operation, "an operation has one route")
+		require.NotContains(t, served, r.Operation, "an operation must have one route")
 		require.NotNil(t, r.Handler, r.Operation)
 		served[r.Operation] = line{r.Method, r.Path}
 	}
@@ -42,8 +42,8 @@ func TestRouteTableIsTheContract(t *testing.T) {
 	}
 }
 
-// Two routes that could both match a path must differ in how many parameters they have: the fewer is asked first.
-func TestNoTwoRoutesFightOverAPath(t *testing.T) {
+// Two routes that can match the same path must differ in their number of parameters, which decides their order.
+func TestRoutesAreNotAmbiguous(t *testing.T) {
 	t.Parallel()
 	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
 	require.NoError(t, err)

@@ -17,13 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// sessionHandlers answer for observation sessions and their evidence.
+// sessionHandlers handles observation sessions and their evidence.
 type sessionHandlers struct {
 	Sessions *session.Service
 	metrics  *Metrics
 }
 
-// researchHeader says the same as research_optin in the body.
+// researchHeader is equivalent to research_optin in the body.
 const researchHeader = "X-Service-Research-Optin"
 
 type sessionView struct {
@@ -119,7 +119,7 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	return send(c, http.StatusOK, ack)
 }
 
-// submitted is the frame of a body that the contract has taken.
+// submitted converts a validated body to a frame.
 func submitted(body map[string]any) session.Frame {
 	f := session.Frame{Features: body["features"], WindowStart: number(body["window_start"]), WindowEnd: number(body["window_end"])}
 	f.FrameID, _ = body["frame_id"].(string)
@@ -130,7 +130,7 @@ func submitted(body map[string]any) session.Frame {
 	return f
 }
 
-// number is a decoded number; nil where there is none.
+// number returns a decoded number; nil for any other value.
 func number(value any) *float64 {
 	if n, ok := value.(float64); ok {
 		return &n
@@ -146,12 +146,12 @@ func (h *sessionHandlers) end(c *fiber.Ctx) error {
 	return send(c, http.StatusOK, viewSession(v))
 }
 
-// enrollmentRuns is the door to the runs of enrollments.
+// enrollmentWorkflows waits for the workflow runs of enrollments.
 type enrollmentWorkflows interface {
 	AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (workflows.EnrollmentResult, error)
 }
 
-// enrollmentHandlers answer for enrollments.
+// enrollmentHandlers handles enrollments.
 type enrollmentHandlers struct {
 	Enrollments *enrollment.Service
 	Workflows   enrollmentWorkflows
@@ -169,7 +169,7 @@ type enrollmentView struct {
 	RefusedSessions []refusedSession        `json:"refused_sessions"`
 }
 
-// refusedSession is a session of an enrollment that was not learned from, and the reason code why.
+// refusedSession is a session that an enrollment did not use, with the reason code.
 type refusedSession struct {
 	Session string `json:"session"`
 	Reason  string `json:"reason"`
@@ -189,8 +189,8 @@ func viewEnrollment(v enrollment.View) enrollmentView {
 	return out
 }
 
-// complete records the enrollment and waits for its run. What has not finished within the wait is 202: it is recorded, and
-// the outbox sees it through.
+// complete records the enrollment and waits for its workflow run. It returns 202 if the run has not finished in time: the
+// enrollment is recorded and the outbox starts its workflow.
 func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	in, err := bind[struct {
 		Session string `json:"session"`

@@ -12,15 +12,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// defaultReplay is PolicySimulationRequest's default of last.
+// defaultReplay is the contract's default of PolicySimulationRequest.last.
 const defaultReplay = 1000
 
+// simulationHandlers handles policy simulations.
 type simulationHandlers struct {
 	Actions        *action.Service
 	Authorizations *authorization.Service
 }
 
-// run decides stored decisions again under a version; nothing is changed by asking.
+// run re-evaluates stored decisions under a policy version. It changes nothing.
 func (h *simulationHandlers) run(c *fiber.Ctx) error {
 	version, err := versionParam(c)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// subjectHandlers answer for subjects.
+// subjectHandlers handles subjects.
 type subjectHandlers struct {
 	Subjects *subject.Service
 }
@@ -142,24 +142,26 @@ func (h *subjectHandlers) export(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	// The server closes the body when it is read, and also if the client goes away.
+	// The server closes the body when it is read or the client disconnects.
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	c.Status(fiber.StatusOK).Response().SetBodyStream(paced(e.Body, c.Context().Conn(), e.Size, exportPause), int(e.Size))
 	return nil
 }
 
-// An export holds a database connection until it is taken, so a client has to take it: it may pause for exportPause, and be no slower
-// than exportPace over all.
+// The pace at which a client must read an export, which occupies a database connection until it is read: pauses of at most
+// exportPause, and exportPace on average.
 const (
 	exportPause = 20 * time.Second
 	exportPace  = 64 << 10 // bytes a second
 )
 
+// timeToTake returns the time that a client has to read size bytes.
 func timeToTake(size int64, pause time.Duration) time.Duration {
 	return pause + time.Duration(size/exportPace)*time.Second
 }
 
-// pacedBody is read by the server, which writes what it read before it reads on: each read sets the deadline of the write after it.
+// pacedBody enforces the pace. The server alternates reads of the body and writes to the client, so each Read sets the
+// deadline of the write that follows.
 type pacedBody struct {
 	io.ReadCloser
 	conn  net.Conn

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endlessBody is an export without an end.
+// endlessBody is an export that never ends.
 type endlessBody struct {
 	closed chan struct{}
 	once   sync.Once
@@ -47,11 +47,11 @@ func TestExportEndsIfItIsNotRead(t *testing.T) {
 	select {
 	case <-body.closed:
 	case <-time.After(time.Minute):
-		require.Fail(t, "the export is still under way")
+		require.Fail(t, "the export has not ended")
 	}
 }
 
-// A client that takes a little now and then takes too long as well.
+// A client that reads a little from time to time is too slow as well.
 func TestExportEndsIfItIsReadTooSlowly(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()

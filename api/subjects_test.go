@@ -24,8 +24,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// subjectsBundle has the handlers of subjects, passkeys and recoveries behind a bare application, the caller given. Every
-// answer is held against the contract.
+// subjectsBundle has the handlers of subjects, passkeys and recoveries behind an application without the chain, for a fixed
+// caller. Every response is checked against the contract.
 type subjectsBundle struct {
 	t        *testing.T
 	contract *openapi.Contract
@@ -75,7 +75,7 @@ func setupSubjects(t *testing.T) *subjectsBundle {
 	return b
 }
 
-// call makes a request and holds the answer against the contract; without a body it sends none.
+// call makes a request and checks the response against the contract. An empty body is not sent.
 func (b *subjectsBundle) call(operation, method, path, body string, want int) []byte {
 	b.t.Helper()
 	req := httptest.NewRequestWithContext(b.t.Context(), method, "/api/v1/subjects"+path, bytes.NewBufferString(body))
@@ -94,7 +94,7 @@ func (b *subjectsBundle) call(operation, method, path, body string, want int) []
 	return out
 }
 
-func TestSubjectsOverHTTP(t *testing.T) {
+func TestSubjectHandlersFollowTheContract(t *testing.T) {
 	t.Parallel()
 	b := setupSubjects(t)
 	b.call("createSubject", "POST", "", `{"id":"user-1"}`, 201)
@@ -121,7 +121,7 @@ func TestSubjectsOverHTTP(t *testing.T) {
 	b.call("createSubject", "POST", "", `{"id":"user-1"}`, 201)
 }
 
-func TestPasskeysOverHTTP(t *testing.T) {
+func TestPasskeyHandlersFollowTheContract(t *testing.T) {
 	t.Parallel()
 	b := setupSubjects(t)
 	b.call("createSubject", "POST", "", `{"id":"user-1"}`, 201)
@@ -144,10 +144,10 @@ func TestPasskeysOverHTTP(t *testing.T) {
 	require.Empty(t, b.call("revokePasskey", "DELETE", "/user-1/passkeys/"+registered.ID, "", 204))
 	require.Equal(t, "not_found", string(b.call("revokePasskey", "DELETE", "/user-1/passkeys/psk_unknown", "", 404)))
 	require.NotContains(t, string(b.call("getSubject", "GET", "/user-1", "", 200)), registered.ID)
-	require.Contains(t, string(b.call("listPasskeys", "GET", "/user-1/passkeys", "", 200)), registered.ID, "revoked ones stay listed")
+	require.Contains(t, string(b.call("listPasskeys", "GET", "/user-1/passkeys", "", 200)), registered.ID, "revoked passkeys are still listed")
 }
 
-func TestRecoveryOverHTTP(t *testing.T) {
+func TestRecoveryHandlersFollowTheContract(t *testing.T) {
 	t.Parallel()
 	b := setupSubjects(t)
 	b.call("createSubject", "POST", "", `{"id":"user-1"}`, 201)

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// templateHandlers answer for the versions of what was learned of a subject.
+// templateHandlers handles the versions of a subject's behavioral templates.
 type templateHandlers struct {
 	Templates *template.Service
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// webhookHandlers answer for webhook endpoints.
+// webhookHandlers handles webhook endpoints.
 type webhookHandlers struct {
 	Endpoints *webhook.Endpoints
 }
@@ -82,13 +82,13 @@ func (h *webhookHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *webhookHandlers) get(c *fiber.Ctx) error {
-	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
+	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
 		return h.Endpoints.Get(request.Context(c), principal(c), id)
 	})
 }
 
 func (h *webhookHandlers) update(c *fiber.Ctx) error {
-	// A description of null clears it, so it is told from one left out.
+	// null clears the description, so it must be distinguished from an omitted field.
 	body, err := bind[struct {
 		URL         *string        `json:"url"`
 		Events      *[]string      `json:"events"`
@@ -99,7 +99,7 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
+	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
 		return h.Endpoints.Update(request.Context(c), principal(c), id,
 			webhook.Patch{
 				URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status, IncludeDetails: body.Details,
@@ -107,9 +107,10 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 	})
 }
 
-// nullableString is a string that is left out (nil), null (empty) or given.
+// nullableString distinguishes an omitted field (nil), null (empty) and a string.
 type nullableString struct{ value *string }
 
+// UnmarshalJSON is called only if the field is present.
 func (n *nullableString) UnmarshalJSON(raw []byte) error {
 	n.value = new(string)
 	if string(raw) == "null" {
@@ -125,7 +126,7 @@ func (h *webhookHandlers) remove(c *fiber.Ctx) error {
 	return c.SendStatus(http.StatusNoContent)
 }
 
-// defaultOverlap is how long an old secret goes on signing where the caller does not say.
+// defaultOverlap is the default time for which the previous key or secret remains valid after a rotation.
 const defaultOverlap = 24 * time.Hour
 
 func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
@@ -147,12 +148,12 @@ func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
 }
 
 func (h *webhookHandlers) enable(c *fiber.Ctx) error {
-	return answerEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
+	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
 		return h.Endpoints.Enable(request.Context(c), principal(c), id)
 	})
 }
 
-func answerEndpoint(c *fiber.Ctx, f func(id string) (models.WebhookEndpoint, error)) error {
+func sendEndpoint(c *fiber.Ctx, f func(id string) (models.WebhookEndpoint, error)) error {
 	e, err := f(param(c, "endpoint_id"))
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (b *runsBundle) mount() {
 	b.app.Get("/evaluations/:evaluation_id/report", e.report)
 }
 
-// do sends a request and answers the status and the body; a list is under "list".
+// do sends a request and returns status and body; a list is under "list".
 func (b *runsBundle) do(t *testing.T, method, path, body string) (int, map[string]any) {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader([]byte(body)))
@@ -164,7 +164,7 @@ func TestChallengeHandlers(t *testing.T) {
 	status, receipt := b.do(t, http.MethodPost, path+"/complete", confirmBody)
 	require.Equal(t, 200, status)
 	require.Equal(t, "completed", receipt["status"])
-	require.Len(t, receipt, 4, "a receipt tells no decision")
+	require.Len(t, receipt, 4, "a receipt contains no decision")
 	status, again := b.do(t, http.MethodPost, path+"/complete", confirmBody)
 	require.Equal(t, 200, status)
 	require.Equal(t, receipt, again)
@@ -175,19 +175,19 @@ func TestChallengeHandlers(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-// What the client of the runs says, and what the caller is told.
-func TestChallengeCompletionWhenTheRunFails(t *testing.T) {
+// The error of the workflow client, and the response that the caller gets.
+func TestCompleteChallengeWhenTheWorkflowFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fail, late error
 		status     int
 		code       any
 	}{
-		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503, code: "unavailable"},
-		"the run refuses":               {fail: problem.New(problem.AssertionRefused, "no"), status: 400, code: "assertion_refused"},
-		"the run has closed, unsettled": {fail: durable.ErrClosed, status: 503, code: "unavailable"},
-		"the run closed by this":        {late: durable.ErrClosed, status: 200},
-		"refused, but it was this":      {late: problem.New(problem.ChallengeClosed, "closed"), status: 200},
+		"Temporal is unavailable":                {fail: problem.NewUnavailable("unavailable", nil), status: 503, code: "unavailable"},
+		"the workflow refuses":                   {fail: problem.New(problem.AssertionRefused, "no"), status: 400, code: "assertion_refused"},
+		"the workflow run has closed, unsettled": {fail: durable.ErrClosed, status: 503, code: "unavailable"},
+		"this request closed the workflow run":   {late: durable.ErrClosed, status: 200},
+		"refused after this request succeeded":   {late: problem.New(problem.ChallengeClosed, "closed"), status: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +200,7 @@ func TestChallengeCompletionWhenTheRunFails(t *testing.T) {
 	}
 }
 
-func TestChallengeCancelWhenTheRunHasClosed(t *testing.T) {
+func TestCancelChallengeWhenTheWorkflowHasClosed(t *testing.T) {
 	t.Parallel()
 	b := setupRuns(t)
 	c := b.Challenge(time.Hour, "sandbox_confirm")
@@ -228,7 +228,7 @@ func TestReviewHandlers(t *testing.T) {
 		"authorization": h.AuthorizationID, "action": "payments.transfer", "subject": "user-4711", "risk_class": "high",
 		"reason_codes": []any{"insufficient_evidence"}, "opened_at": "2026-03-01T09:00:00.000Z", "due_at": "2026-03-01T10:00:00.000Z",
 		"review_status": "pending", "approvals": map[string]any{"given": 0.0, "required": 2.0}, "reminded_at": nil,
-		"self_review": "allowed", "your_resolution": nil, "reviewable": true,
+		"self_review": "allowed", "your_resolution": nil, "reviewable": true, "display": nil,
 	}}, queue["list"])
 	status, _ = b.do(t, http.MethodGet, "/reviews?due_before=soon", "")
 	require.Equal(t, 422, status)
@@ -247,16 +247,16 @@ func TestReviewHandlers(t *testing.T) {
 	require.Equal(t, "review_resolved", body["code"])
 }
 
-func TestReviewWhenTheRunFails(t *testing.T) {
+func TestReviewWhenTheWorkflowFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fail, late error
 		status     int
 	}{
-		"Temporal is away":              {fail: problem.NewUnavailable("away", nil), status: 503},
-		"accepted, and not finished":    {fail: problem.NewUnavailable("later", durable.ErrAccepted), status: 202},
-		"the run has closed, unsettled": {fail: durable.ErrClosed, status: 503},
-		"the run closed by this":        {late: durable.ErrClosed, status: 200},
+		"Temporal is unavailable":                {fail: problem.NewUnavailable("unavailable", nil), status: 503},
+		"accepted, and not finished":             {fail: problem.NewUnavailable("later", durable.ErrAccepted), status: 202},
+		"the workflow run has closed, unsettled": {fail: durable.ErrClosed, status: 503},
+		"this request closed the workflow run":   {late: durable.ErrClosed, status: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ var codesElsewhere = map[string]string{
 	"assertion_user_not_verified":  "TestVerifyAssertionRejectsEachStepOfSection72",
 	"bad_request":                  "TestUnknownErrorsAndPanicsShowNothing/unread",
 	"conflict":                     "TestGrantLimitsPasskeysPerSubject",
-	"forbidden":                    "TestEveryCodeIsAnsweredAsAProblem/forbidden",
+	"forbidden":                    "TestWriteProblemForEveryCode/forbidden",
 	"idempotency_in_flight":        "TestIdempotencyKeyConcurrentRequestsCreateOneRow",
 	"internal_error":               "TestUnknownErrorsAndPanicsShowNothing/a_panic",
 	"method_not_offered":           "TestPrepareCompletionRefuses",
@@ -42,8 +42,8 @@ var codesElsewhere = map[string]string{
 	"registration_refused":         "TestRegistrationIsRejected",
 	"sandbox_only":                 "TestPrepareCompletionRefuses",
 	"self_review":                  "TestReviewRequiresSeveralReviewers",
-	"too_many_streams":             "TestEveryCodeIsAnsweredAsAProblem/too_many_streams",
-	"unavailable":                  "TestChallengeCompletionWhenTheRunFails",
+	"too_many_streams":             "TestWriteProblemForEveryCode/too_many_streams",
+	"unavailable":                  "TestCompleteChallengeWhenTheWorkflowFails",
 }
 
 // defaults are those that show in more than the answer to the request itself.
