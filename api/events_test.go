@@ -171,7 +171,7 @@ func TestListActivityFiltersTheEnvironmentsEvents(t *testing.T) {
 	require.Equal(t, ids, seen)
 
 	for query, want := range map[string]int{
-		"type=subject.created": 7, "type=subject.*": 7, "type=hold.*": 0, "subject=s3": 1, "subject=nobody": 0, "decision=allow": 0, "action=x": 0,
+		"type=subject.created": 7, "type=subject.*": 7, "type=hold.*": 0, "subject=s3": 1, "subject=unknown": 0, "decision=allow": 0, "action=x": 0,
 		"since=" + start.Add(5*time.Minute).Format(time.RFC3339): 2, "until=" + start.Add(5*time.Minute).Format(time.RFC3339): 5,
 	} {
 		out, _ := b.call("listActivity", http.MethodGet, "/api/v1/activity?"+query, "", http.StatusOK)

@@ -46,7 +46,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		first = "POST /seen/first HTTP/1.1\r\nHost: x\r\n"
 		next  = "GET /seen/next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	)
-	// all sends the text and answers the statuses and the bodies that come back until the server hangs up.
+	// all sends the text and returns the statuses and bodies received until the server closes the connection.
 	all := func(t *testing.T, text string) (statuses []int, bodies string) {
 		t.Helper()
 		conn, err := net.Dial("tcp", at)

@@ -31,7 +31,7 @@ type comesAndGoes struct {
 
 func (s *comesAndGoes) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
 	if s.away.Load() {
-		return false, 0, errors.New("away")
+		return false, 0, errors.New("unavailable")
 	}
 	return s.Source.Take(ctx, bucket, window, n, limit)
 }

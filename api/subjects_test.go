@@ -103,7 +103,7 @@ func TestSubjectHandlersFollowTheContract(t *testing.T) {
 	require.JSONEq(t, `{"id":"user-1","environment":"`+b.env.ID+`","status":"active","enrollment":"none","adaptation_frozen":false,
 		"research_consent":false,"passkeys":[],"created_at":"2026-03-01T09:00:00.000Z","updated_at":"2026-03-01T09:00:00.000Z","revoked_at":null}`,
 		string(b.call("getSubject", "GET", "/user-1", "", 200)))
-	require.Equal(t, "not_found", string(b.call("getSubject", "GET", "/nobody", "", 404)))
+	require.Equal(t, "not_found", string(b.call("getSubject", "GET", "/unknown", "", 404)))
 	b.call("listSubjects", "GET", "?limit=1", "", 200)
 	b.call("listSubjects", "GET", "?status=active&enrollment=none", "", 200)
 

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The accepter and the validator agree on bodies made by changing the examples at random: neither lets pass what the
-// other refuses, and the accepter does not leave good bodies to the slow way.
+// The accepter and the validator agree on randomly changed examples, and the accepter accepts the valid ones itself.
 func TestAccepterAgreesWithValidator(t *testing.T) {
 	t.Parallel()
 	c, err := Compile()
@@ -35,7 +34,7 @@ func TestAccepterAgreesWithValidator(t *testing.T) {
 	}
 }
 
-// repeats says that there is a list of two or more: with uniqueItems those are the validator's to judge.
+// repeats reports whether there is a list of two or more items, which with uniqueItems only the validator checks.
 func repeats(v any) bool {
 	m, _ := v.(map[string]any)
 	list, _ := m["action_keys"].([]any)

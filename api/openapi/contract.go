@@ -13,29 +13,29 @@ import (
 
 const docURL = "urn:countersign:contract"
 
-// Operation is one entry of the contract, as the route table must have it.
+// Operation is one operation of the contract.
 type Operation struct {
 	ID           string
 	Method       string // upper case
 	Path         string // with {parameters}
 	Tags         []string
 	Scope        string   // x-scope: none, client, server or admin
-	Security     []string // names of the security schemes accepted; empty where none is needed
+	Security     []string // names of the accepted security schemes; empty if none is required
 	Extension    bool     // x-countersign-extension
 	Deprecated   bool
 	Idempotent   bool     // takes an Idempotency-Key
 	BodySchema   string   // name of the request schema, or empty
-	BodyRequired bool     // false where the body may be left out
-	ProblemCodes []string // codes the operation names beyond the usual ones
+	BodyRequired bool     // false if the body can be omitted
+	ProblemCodes []string // codes that the operation lists in addition to the common ones
 }
 
-// Contract holds the compiled validators. It is safe for concurrent use.
+// Contract contains the compiled validators. It is safe for concurrent use.
 type Contract struct {
-	ops     []Operation
-	byID    map[string]*operation
-	closed  func() (*jsonschema.Compiler, error)
-	answers sync.Map // "operation status" -> *answer
-	// compiling guards closed's compiler, which takes one caller at a time.
+	ops       []Operation
+	byID      map[string]*operation
+	closed    func() (*jsonschema.Compiler, error)
+	responses sync.Map // "operation status" -> *response
+	// compiling serialises calls of closed's compiler, which is not safe for concurrent use.
 	compiling sync.Mutex
 }
 
@@ -47,7 +47,7 @@ type operation struct {
 	node   map[string]any
 }
 
-// Compile compiles every request schema of the document. It is meant to be called once, at start.
+// Compile compiles the schemas of all requests. It takes some milliseconds and is meant to be called once, at start.
 func Compile() (*Contract, error) {
 	doc, err := parse(Document())
 	if err != nil {
@@ -79,7 +79,7 @@ func Compile() (*Contract, error) {
 	return out, errors.Join(errs...)
 }
 
-// Operations lists the contract's operations by path and method.
+// Operations returns the operations sorted by path and method. The caller must not change the slice.
 func (c *Contract) Operations() []Operation { return c.ops }
 
 func parse(raw []byte) (map[string]any, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describe words one failed keyword and names its rule. The names are those of FastAPI's validation errors, which
-// callers of such contracts know.
+// describe returns the message and the rule name of a failed keyword. The rule names are those of FastAPI's validation errors,
+// which many API clients know.
 func describe(k jsonschema.ErrorKind, nullable bool) (msg, typ string) {
 	switch k := k.(type) {
 	case *kind.Type:

@@ -19,7 +19,7 @@ var parsed = sync.OnceValues(func() (object, error) {
 	return doc, err
 })
 
-// document is the contract, shared by the tests: none may change it.
+// document is the contract. Tests share it and must not change it.
 func document(t testing.TB) object {
 	t.Helper()
 	doc, err := parsed()

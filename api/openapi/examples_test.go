@@ -25,7 +25,7 @@ func TestRequestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// Every answer has an example, and it follows its schema with nothing undocumented in it.
+// Every response has an example that matches its schema and has no undocumented properties.
 func TestResponseExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	c := contract(t)
@@ -99,7 +99,7 @@ func TestParameterExamplesAreValid(t *testing.T) {
 	}
 }
 
-// No nested object carries its own list of required properties: generators lose those. They are components.
+// Nested objects with required properties must be components: client generators lose them otherwise.
 func TestNestedObjectsAreComponents(t *testing.T) {
 	t.Parallel()
 	for name, s := range node(document(t), "components", "schemas") {
@@ -114,7 +114,7 @@ func TestNestedObjectsAreComponents(t *testing.T) {
 	}
 }
 
-// The reason codes shown in examples are codes of the catalogue.
+// Reason codes in examples must be in the catalogue.
 func TestExampleReasonCodesAreKnown(t *testing.T) {
 	t.Parallel()
 	var walk func(where string, v any)

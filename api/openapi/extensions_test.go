@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// docs/contract-extensions.md lists the extensions, all of them and nothing else.
+// docs/contract-extensions.md must list exactly the extensions.
 func TestExtensionsAreDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/contract-extensions.md")
@@ -29,7 +29,7 @@ func TestExtensionsAreDocumented(t *testing.T) {
 	require.Equal(t, want, listed)
 }
 
-// Every field that is marked as an extension is listed there too.
+// It must list every field that is marked as an extension as well.
 func TestExtensionFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/contract-extensions.md")

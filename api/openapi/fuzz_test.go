@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever JSON arrives, validation ends, names faults within bounds and says the same when asked again.
+// For any JSON, validation ends, returns a limited number of violations, and is deterministic.
 func FuzzValidateBody(f *testing.F) {
 	c := contract(f)
 	ops := []string{}

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// hostileBodies are as large as the service reads and wrong in as many places as they can be.
+// hostileBodies are of the maximum size and have as many violations as possible.
 func hostileBodies() map[string][2]string {
 	many := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
 	var keys strings.Builder
@@ -25,7 +25,7 @@ func hostileBodies() map[string][2]string {
 	}
 }
 
-func TestHostileBodiesGiveShortAnswers(t *testing.T) {
+func TestValidateBodyLimitsViolations(t *testing.T) {
 	t.Parallel()
 	for name, h := range hostileBodies() {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestHostileBodiesGiveShortAnswers(t *testing.T) {
 	}
 }
 
-// Cutting long lists changes nothing of what is answered.
-func TestCuttingKeepsTheFirstFaults(t *testing.T) {
+// Trimming long lists does not change the reported violations.
+func TestTrimKeepsTheFirstViolations(t *testing.T) {
 	t.Parallel()
 	body := example(t, "createAction")
 	callers := []any{}
@@ -60,7 +60,7 @@ func TestCuttingKeepsTheFirstFaults(t *testing.T) {
 	require.Equal(t, want, got[1:])
 }
 
-func TestALongListOfGoodItemsPasses(t *testing.T) {
+func TestValidateBodyAcceptsLongValidLists(t *testing.T) {
 	t.Parallel()
 	body := example(t, "createAction")
 	body["allowed_callers"] = []any{}

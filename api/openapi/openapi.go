@@ -1,8 +1,8 @@
-// Package openapi is the contract: the OpenAPI 3.1 document that the service serves, and validators compiled from
-// that same document, so that a rule is written once. The package knows no HTTP framework, no storage and no
-// business rule; what JSON Schema cannot say (a stale request, an unknown reason code) is checked by the services.
+// Package openapi contains the contract: the OpenAPI 3.1 document that the service serves, and validators compiled from it.
 //
-// The document is written in src/*.yaml and assembled by gen into openapi.json.
+// The document is written in src/*.yaml, and gen assembles it into openapi.json. The package may not depend on an HTTP
+// framework or on storage, and may not implement business rules: the services check what JSON Schema cannot express, such as
+// a stale request.
 package openapi
 
 import (
@@ -30,7 +30,7 @@ type served struct {
 var document = sync.OnceValue(func() served {
 	var b bytes.Buffer
 	if err := json.Compact(&b, source); err != nil {
-		panic(fmt.Sprintf("openapi: the embedded document is not JSON: %v", err)) // a broken build; tests see it first
+		panic(fmt.Sprintf("openapi: the embedded document is not JSON: %v", err)) // a broken build, which tests catch
 	}
 	var head struct {
 		Info struct{ Version string }
@@ -41,7 +41,7 @@ var document = sync.OnceValue(func() served {
 	return served{body: b.Bytes(), etag: TagOf(b.Bytes()), version: head.Info.Version}
 })
 
-// TagOf is the quoted entity tag of a body: what has another is another body.
+// TagOf returns the quoted entity tag of a body, derived from its SHA-256.
 func TagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"sha256-` + hex.EncodeToString(sum[:8]) + `"`

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// specified is section 4 of the specification: every operation that it names.
+// specified lists the operations of the specification; all others are extensions.
 const specified = `
 GET /api/v1/meta
 GET /api/v1/credential
@@ -105,27 +105,28 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		for _, scheme := range op.Security {
 			require.NotNil(t, look(doc, "components", "securitySchemes", scheme), op.ID)
 		}
-		answers := node(raw, "responses")
+		responses := node(raw, "responses")
 		for _, status := range []string{"429", "500", "503"} {
-			require.Contains(t, answers, status, op.ID)
+			require.Contains(t, responses, status, op.ID)
 		}
 		if op.Scope != "none" {
-			require.Contains(t, answers, "401", op.ID)
-			require.Contains(t, answers, "403", op.ID)
+			require.Contains(t, responses, "401", op.ID)
+			require.Contains(t, responses, "403", op.ID)
 		}
 		if op.BodySchema != "" {
 			for _, status := range []string{"400", "413", "415", "422"} {
-				require.Contains(t, answers, status, op.ID)
+				require.Contains(t, responses, status, op.ID)
 			}
 		}
 		if op.Idempotent {
 			require.Equal(t, "POST", op.Method, op.ID)
-			require.Contains(t, answers, "409", op.ID)
+			require.Contains(t, responses, "409", op.ID)
 		}
 	}
 }
 
-// Only evidence takes a client token, and only evidence, the metadata and the identity take anything but a server key.
+// Only submitEvidence accepts a client token; besides it only the metadata and the credential operations accept anything but
+// a server key.
 func TestBrowserCredentialsAreConfined(t *testing.T) {
 	t.Parallel()
 	for _, op := range contract(t).Operations() {
@@ -143,7 +144,7 @@ func TestBrowserCredentialsAreConfined(t *testing.T) {
 	}
 }
 
-func TestProblemCodesAreThoseOfTheCatalogue(t *testing.T) {
+func TestProblemCodesMatchTheCatalogue(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("src/01-problems.yaml")
 	require.NoError(t, err)

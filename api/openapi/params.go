@@ -13,7 +13,7 @@ type param struct {
 	name, in string
 	required bool
 	integer  bool
-	anyText  bool // x-any-text: what is not recognised is no fault, NUL and bad UTF-8 included
+	anyText  bool // x-any-text: any value is valid, including NUL and invalid UTF-8
 	schema   *jsonschema.Schema
 }
 
@@ -43,12 +43,12 @@ func (op *operation) compileParams(c *jsonschema.Compiler, doc map[string]any) e
 	return nil
 }
 
-// ValidateParams checks path and query parameters and returns every fault, nil where there is none. A query
-// parameter that the operation does not name is ignored; one that is given twice is a fault.
+// ValidateParams checks path and query parameters and returns all violations; nil if there are none. Query parameters that
+// the operation does not define are ignored; a repeated one is a violation.
 func (c *Contract) ValidateParams(operationID string, path map[string]string, query map[string][]string) []Violation {
 	op := c.byID[operationID]
 	if op == nil {
-		panic("openapi: no operation " + operationID) // a route table that the document does not have; tests see it first
+		panic("openapi: no operation " + operationID) // the route table and the document differ, which tests catch
 	}
 	var out []Violation
 	for i := range op.params {
@@ -71,7 +71,7 @@ func (c *Contract) ValidateParams(operationID string, path map[string]string, qu
 	return out
 }
 
-// check validates one value as it stands in the URL.
+// check validates the text of one parameter.
 func (p *param) check(raw string) []Violation {
 	if p.anyText {
 		return nil
@@ -89,7 +89,7 @@ func (p *param) check(raw string) []Violation {
 	case err != nil:
 	case !utf8.ValidString(raw):
 		return []Violation{{Loc: []any{p.in, p.name}, Msg: p.name + " must be UTF-8", Type: "string_unicode"}}
-	case strings.IndexByte(raw, 0) >= 0: // a database takes it for no text
+	case strings.IndexByte(raw, 0) >= 0: // Postgres does not accept NUL in text
 		return []Violation{{Loc: []any{p.in, p.name}, Msg: p.name + " must not hold NUL", Type: "nul_character"}}
 	default:
 		return nil

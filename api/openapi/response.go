@@ -9,32 +9,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// answer is what the document says of one operation's answer with one status.
-type answer struct {
+// response is the document's definition of one operation's response with one status.
+type response struct {
 	known  bool
-	body   bool // has a body at all
+	body   bool // has a body
 	json   *jsonschema.Schema
-	others bool // has content types that are not JSON
+	others bool // has content types other than JSON
 }
 
-// ValidateResponse checks an answer against the document, for tests: the status must be one the operation names, and
-// the body must follow its schema. It is stricter than the document in one way: a property that an answer's schema does
-// not name is a fault, so that nothing undocumented slips out.
+// ValidateResponse checks a response against the document, for tests: the operation must define the status, and the body must
+// match its schema. It is stricter than the document: properties that the schema does not define are an error.
 func (c *Contract) ValidateResponse(operationID string, status int, body []byte) error {
 	op := c.byID[operationID]
 	if op == nil {
 		return fmt.Errorf("openapi: no operation %s", operationID)
 	}
-	a, err := c.answer(op, status)
+	a, err := c.response(op, status)
 	if err != nil {
 		return err
 	}
-	where := fmt.Sprintf("%s answered %d", operationID, status)
+	where := fmt.Sprintf("%s returned %d", operationID, status)
 	switch {
 	case !a.known:
-		return fmt.Errorf("%s, which the contract does not name", where)
+		return fmt.Errorf("%s, which the contract does not define", where)
 	case !a.body && len(body) > 0:
-		return fmt.Errorf("%s with a body where there is none", where)
+		return fmt.Errorf("%s with an unexpected body", where)
 	case !a.body:
 		return nil
 	case a.others && (len(body) == 0 || body[0] != '{'):
@@ -53,10 +52,10 @@ func (c *Contract) ValidateResponse(operationID string, status int, body []byte)
 	return nil
 }
 
-func (c *Contract) answer(op *operation, status int) (*answer, error) {
+func (c *Contract) response(op *operation, status int) (*response, error) {
 	key := op.ID + " " + strconv.Itoa(status)
-	if a, ok := c.answers.Load(key); ok {
-		return a.(*answer), nil
+	if a, ok := c.responses.Load(key); ok {
+		return a.(*response), nil
 	}
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
@@ -64,18 +63,18 @@ func (c *Contract) answer(op *operation, status int) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := op.compileAnswer(comp, strconv.Itoa(status))
+	a, err := op.compileResponse(comp, strconv.Itoa(status))
 	if err != nil {
 		return nil, err
 	}
-	c.answers.Store(key, a)
+	c.responses.Store(key, a)
 	return a, nil
 }
 
-func (op *operation) compileAnswer(comp *jsonschema.Compiler, status string) (*answer, error) {
+func (op *operation) compileResponse(comp *jsonschema.Compiler, status string) (*response, error) {
 	node := child(child(op.node, "responses"), status)
 	if node == nil {
-		return &answer{}, nil
+		return &response{}, nil
 	}
 	pointer := docURL + "#/paths/" + escape(op.Path) + "/" + strings.ToLower(op.Method) + "/responses/" + status
 	if ref := text(node, "$ref"); ref != "" {
@@ -87,7 +86,7 @@ func (op *operation) compileAnswer(comp *jsonschema.Compiler, status string) (*a
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
 		node = child(child(child(doc, "components"), "responses"), name)
 	}
-	a := &answer{known: true}
+	a := &response{known: true}
 	for mime := range child(node, "content") {
 		a.body = true
 		if mime != "application/json" && mime != "application/problem+json" {
@@ -103,12 +102,12 @@ func (op *operation) compileAnswer(comp *jsonschema.Compiler, status string) (*a
 	return a, nil
 }
 
-// escape writes a name as a step of a JSON pointer in a URL fragment.
+// escape encodes a name as a token of a JSON pointer in a URL fragment.
 func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(name)
 }
 
-// closedCompiler holds the document with every object schema closed that does not say otherwise.
+// closedCompiler returns a compiler of the document in which object schemas without additionalProperties are closed.
 func closedCompiler() (*jsonschema.Compiler, error) {
 	doc, err := parse(Document())
 	if err != nil {

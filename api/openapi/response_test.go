@@ -18,7 +18,7 @@ func TestValidateResponse(t *testing.T) {
 	}{
 		"fine":                  {"reportOutcome", 200, receipt, ""},
 		"unknown operation":     {"reportNothing", 200, receipt, "no operation"},
-		"status not named":      {"reportOutcome", 418, receipt, "does not name"},
+		"status not named":      {"reportOutcome", 418, receipt, "does not define"},
 		"undocumented property": {"reportOutcome", 200, `{"authorization":"azn_1","outcome":"executed","reported_at":"2026-11-21T09:31:00.000Z","x":1}`, "additional properties 'x' not allowed"},
 		"missing property":      {"reportOutcome", 200, `{"authorization":"azn_1","outcome":"executed"}`, "missing property 'reported_at'"},
 		"time without millis":   {"reportOutcome", 200, `{"authorization":"azn_1","outcome":"executed","reported_at":"2026-11-21T09:31:00Z"}`, "does not match pattern"},
@@ -28,7 +28,7 @@ func TestValidateResponse(t *testing.T) {
 		"problem without code":  {"reportOutcome", 404, `{"type":"x","title":"Not found","status":404,"detail":"d","request_id":"r"}`, "missing property 'code'"},
 		"validation error":      {"reportOutcome", 422, `{"detail":[{"loc":["body","outcome"],"msg":"outcome is required","type":"missing"}]}`, ""},
 		"no body":               {"archiveAction", 204, "", ""},
-		"a body where none is":  {"archiveAction", 204, "{}", "body where there is none"},
+		"unexpected body":       {"archiveAction", 204, "{}", "unexpected body"},
 		"metrics as text":       {"getMetrics", 200, "# TYPE x counter\nx 1\n", ""},
 		"metrics as JSON":       {"getMetrics", 200, `{"x":1}`, ""},
 		"either receipt":        {"reviewAuthorization", 200, `{"authorization":"azn_1","resolution":"reject","outcome":` + receipt + `}`, ""},

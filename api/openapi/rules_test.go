@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// rule is one line of the specification's tables, written down once more so that the document can be held against it.
+// rule is one line of the specification's tables, repeated here to check the document against it.
 type rule struct {
 	field    string // dotted
 	kind     string // string, integer, number, boolean, object, list or null
@@ -45,7 +45,7 @@ func is(field, kind string, opts ...func(*rule)) rule {
 	return r
 }
 
-// probes are values at the edges of a rule, each with the type of fault it must give ("" for none).
+// probes returns boundary values of a rule with the expected violation; "" for none.
 type probe struct {
 	value any
 	want  string
@@ -189,7 +189,7 @@ func TestRulesAtTheirEdges(t *testing.T) {
 	}
 }
 
-func TestStrictObjectsRefuseWhatTheyDoNotKnow(t *testing.T) {
+func TestStrictObjectsRefuseUnknownProperties(t *testing.T) {
 	t.Parallel()
 	c := contract(t)
 	open := []string{"submitEvidence"} // the specification does not call a frame strict
@@ -210,7 +210,7 @@ func TestStrictObjectsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// Every property of every request has its rule above, and the document's defaults are the specification's.
+// Every property of every request has a rule above, and the defaults of the document are those of the specification.
 func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	doc := document(t)

@@ -1,6 +1,6 @@
 package openapi_test
 
-// specRules is section 2 of the specification, and what DESIGN adds to it, as a table by operation.
+// specRules is section 2 of the specification, and the extensions, as a table by operation.
 func specRules() map[string][]rule {
 	text := []any{[]any{"a"}}
 	risk := oneOf("low", "elevated", "high", "critical")

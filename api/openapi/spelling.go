@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// spelling finds properties of open objects that are a known property in another case. JSON Schema lets them pass as
-// unknown, and a reader that folds case, as encoding/json does, would take them for the known one.
+// spelling finds properties of open objects that differ from a known property only in case. JSON Schema treats them as
+// unknown, but encoding/json matches names without regard to case and would take them for the known one.
 func (a *accepter) spelling(v any, loc []any, found []Violation) []Violation {
 	if a == nil || len(found) >= maxViolations {
 		return found
@@ -35,7 +35,7 @@ func (a *accepter) spelling(v any, loc []any, found []Violation) []Violation {
 	return found
 }
 
-// miscased is the known property that name spells in another case; empty where there is none.
+// miscased returns the known property that differs from name only in case; empty if there is none.
 func (a *accepter) miscased(name string) string {
 	if _, known := a.props[name]; known || a.closed {
 		return ""

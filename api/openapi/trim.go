@@ -2,9 +2,9 @@ package openapi
 
 import "maps"
 
-// trim cuts the lists of a body that is known to be wrong after as many wrong items as an answer may name. The
-// validator collects every fault before anything is shown, and a hostile list of a hundred thousand items would cost it a
-// quarter of a second. Indexes stay what they were, and a list that is too long stays too long.
+// trim cuts the lists of an invalid body after maxViolations invalid items. The validator collects all violations before any
+// is returned, which would take a quarter of a second for a hostile list of a hundred thousand items. Indexes do not change,
+// and a list that is too long remains too long.
 func (a *accepter) trim(v any) (any, bool) {
 	if a == nil || a.never {
 		return v, false
@@ -33,7 +33,7 @@ func (a *accepter) trimList(list []any) (any, bool) {
 		return list, false
 	}
 	if a.maxItems < len(list) {
-		return list[:a.maxItems+1], a.maxItems+1 < len(list) // what lies further over the limit need not be read
+		return list[:a.maxItems+1], a.maxItems+1 < len(list) // items further above the limit need not be checked
 	}
 	wrong := 0
 	for i, item := range list {

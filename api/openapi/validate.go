@@ -11,23 +11,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Violation is one fault of a request: where it is, what is wrong in words, and the rule's stable name.
+// Violation is one violation of the contract by a request: its location, a message, and the stable name of the rule.
 type Violation struct {
 	Loc  []any // starts with "body", "path" or "query"; then property names (string) and indexes (int)
 	Msg  string
 	Type string
 }
 
-// maxViolations bounds an answer: a hostile body could otherwise be answered with megabytes.
+// maxViolations limits the number of violations: the response to a hostile body would otherwise have megabytes.
 const maxViolations = 100
 
-// ValidateBody checks a decoded body (as encoding/json decodes into any; numbers float64 or json.Number) against the
-// operation's request schema and returns every fault at once, ordered by place, nil where there is none. An
-// operation without a request schema accepts anything. Numbers must be finite: the decoder sees to it.
+// ValidateBody checks a decoded body (as encoding/json decodes into any, with numbers as float64 or json.Number) against the
+// operation's request schema. It returns all violations ordered by location, at most maxViolations; nil if there are none. An
+// operation without a request schema accepts anything. Numbers must be finite, which the decoder ensures.
 func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	op := c.byID[operationID]
 	if op == nil {
-		panic("openapi: no operation " + operationID) // a route table that the document does not have; tests see it first
+		panic("openapi: no operation " + operationID) // the route table and the document differ, which tests catch
 	}
 	if op.body == nil || op.fast.accept(v) {
 		return nil
@@ -40,7 +40,7 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	return t.violations(err)
 }
 
-// faults asks the validator, about the body with overlong lists of faults cut where there are such lists.
+// faults runs the validator, on a trimmed copy if the body has long lists of invalid items.
 func (op *operation) faults(v any) error {
 	if cut, changed := op.fast.trim(v); changed {
 		if err := op.body.Validate(cut); err != nil {
@@ -50,11 +50,11 @@ func (op *operation) faults(v any) error {
 	return op.body.Validate(v)
 }
 
-// translation turns the validator's tree of errors into a flat list for the caller.
+// translation turns the validator's tree of errors into a flat list of violations.
 type translation struct {
 	root   any
 	prefix []any
-	label  string // what the root is called in messages
+	label  string // name of the root in messages
 	out    []Violation
 }
 
@@ -63,7 +63,7 @@ func (t *translation) violations(err error) []Violation {
 	if !errors.As(err, &tree) {
 		return []Violation{{Loc: t.prefix, Msg: t.label + " is not valid", Type: "value_error"}}
 	}
-	t.walk(tree)
+	t.descend(tree)
 	sort.SliceStable(t.out, func(i, j int) bool {
 		a, b := t.out[i], t.out[j]
 		if c := slices.CompareFunc(a.Loc, b.Loc, compareStep); c != 0 {
@@ -88,24 +88,23 @@ func compareStep(a, b any) int {
 	return strings.Compare(s, r)
 }
 
-// walk descends to the leaves. Of the branches of "this schema or null" the null branch is dropped, so that one
-// fault gives one message.
-func (t *translation) walk(e *jsonschema.ValidationError) {
+// descend goes to the leaves. It drops the null branch of "this schema or null", so that one violation gives one message.
+func (t *translation) descend(e *jsonschema.ValidationError) {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
-		t.walkAlternatives(e)
+		t.descendAlternatives(e)
 	default:
 		if len(e.Causes) == 0 {
 			t.leaf(e, false)
 			return
 		}
 		for _, c := range e.Causes {
-			t.walk(c)
+			t.descend(c)
 		}
 	}
 }
 
-func (t *translation) walkAlternatives(e *jsonschema.ValidationError) {
+func (t *translation) descendAlternatives(e *jsonschema.ValidationError) {
 	for _, c := range e.Causes {
 		if isNullBranch(c) {
 			continue
@@ -113,7 +112,7 @@ func (t *translation) walkAlternatives(e *jsonschema.ValidationError) {
 		if leaf := soleLeaf(c); leaf != nil && len(leaf.InstanceLocation) == len(e.InstanceLocation) {
 			t.leaf(leaf, true)
 		} else {
-			t.walk(c)
+			t.descend(c)
 		}
 		return
 	}
@@ -134,7 +133,7 @@ func soleLeaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return e
 }
 
-// leaf adds the violations of one failed keyword. nullable says that null was an alternative.
+// leaf adds the violations of one failed keyword. nullable is true if null was an alternative.
 func (t *translation) leaf(e *jsonschema.ValidationError, nullable bool) {
 	loc, name := t.locate(e.InstanceLocation)
 	switch k := e.ErrorKind.(type) {
@@ -165,7 +164,7 @@ func (t *translation) named(name string) string {
 	return name
 }
 
-// locate turns the validator's path of strings into names and indexes, and into a name for people.
+// locate converts the validator's path of strings to property names and indexes, and to the name used in messages.
 func (t *translation) locate(path []string) (loc []any, name string) {
 	loc = slices.Clone(t.prefix)
 	var b strings.Builder
@@ -199,7 +198,7 @@ func join(parent, name string) string {
 	return parent + "." + name
 }
 
-// shorten bounds a name that came from the caller before it is echoed.
+// shorten limits the length of a caller's property name in messages.
 func shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -5,7 +5,7 @@ package countersign
 // ContractVersion is the version of the contract that this package was generated from.
 const ContractVersion = "1.0.0"
 
-// The codes of a refusal (Error.Code).
+// The problem codes (Error.Code).
 const (
 	CodeActionKeyExists            = "action_key_exists"
 	CodeAnchorUnavailable          = "anchor_unavailable"

@@ -17,7 +17,7 @@ func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*J
 	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
 }
 
-// ListActionsParams is the query of ListActions. What is zero is not sent.
+// ListActionsParams is the query of ListActions. Zero values are not sent.
 type ListActionsParams struct {
 	// Only the action with this key.
 	Key string
@@ -25,7 +25,7 @@ type ListActionsParams struct {
 	Mode Mode
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -45,7 +45,7 @@ func (c *Client) ListActions(ctx context.Context, params ListActionsParams, opti
 	return page[ProtectedAction](ctx, c, request{operation: "listActions", method: http.MethodGet, path: path("/api/v1/actions"), query: params.query()}, options)
 }
 
-// AllActions goes through every page of ListActions, newest first. It ends at the first error.
+// AllActions iterates over all pages of ListActions, newest first. It ends with the first error.
 func (c *Client) AllActions(ctx context.Context, params ListActionsParams, options ...RequestOption) iter.Seq2[ProtectedAction, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[ProtectedAction], error) {
 		params.Cursor = cursor
@@ -82,11 +82,11 @@ func (c *Client) UpdateAction(ctx context.Context, actionID string, body ActionU
 	return one[ProtectedAction](ctx, c, request{operation: "updateAction", method: http.MethodPatch, path: path("/api/v1/actions/{action_id}", actionID), body: body}, options)
 }
 
-// ListPolicyVersionsParams is the query of ListPolicyVersions. What is zero is not sent.
+// ListPolicyVersionsParams is the query of ListPolicyVersions. Zero values are not sent.
 type ListPolicyVersionsParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -104,7 +104,7 @@ func (c *Client) ListPolicyVersions(ctx context.Context, actionID string, params
 	return page[PolicyVersion](ctx, c, request{operation: "listPolicyVersions", method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), query: params.query()}, options)
 }
 
-// AllPolicyVersions goes through every page of ListPolicyVersions, newest first. It ends at the first error.
+// AllPolicyVersions iterates over all pages of ListPolicyVersions, newest first. It ends with the first error.
 func (c *Client) AllPolicyVersions(ctx context.Context, actionID string, params ListPolicyVersionsParams, options ...RequestOption) iter.Seq2[PolicyVersion, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[PolicyVersion], error) {
 		params.Cursor = cursor
@@ -133,14 +133,14 @@ func (c *Client) ActivatePolicyVersion(ctx context.Context, actionID string, ver
 	return one[PolicyVersion](ctx, c, request{operation: "activatePolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/activate", actionID, version), keyed: true}, options)
 }
 
-// SimulatePolicyVersion: Decide stored decisions again under this version. Nothing is changed by asking.
+// SimulatePolicyVersion: Re-evaluate stored decisions under this version. Nothing is changed.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/simulate
 func (c *Client) SimulatePolicyVersion(ctx context.Context, actionID string, version int64, body *PolicySimulationRequest, options ...RequestOption) (*PolicySimulation, error) {
 	return one[PolicySimulation](ctx, c, request{operation: "simulatePolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/simulate", actionID, version), body: optional(body)}, options)
 }
 
-// ListActivityParams is the query of ListActivity. What is zero is not sent.
+// ListActivityParams is the query of ListActivity. Zero values are not sent.
 type ListActivityParams struct {
 	// Only events of this type, or of a family such as `hold.*`.
 	Type string
@@ -150,13 +150,13 @@ type ListActivityParams struct {
 	Action string
 	// Only entries with this decision.
 	Decision Decision
-	// Nothing older than this time (RFC 3339).
+	// Only entries at or after this time (RFC 3339).
 	Since time.Time
-	// Nothing at or after this time (RFC 3339).
+	// Only entries before this time (RFC 3339).
 	Until time.Time
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -180,7 +180,7 @@ func (c *Client) ListActivity(ctx context.Context, params ListActivityParams, op
 	return page[ActivityEntry](ctx, c, request{operation: "listActivity", method: http.MethodGet, path: path("/api/v1/activity"), query: params.query()}, options)
 }
 
-// AllActivity goes through every page of ListActivity, newest first. It ends at the first error.
+// AllActivity iterates over all pages of ListActivity, newest first. It ends with the first error.
 func (c *Client) AllActivity(ctx context.Context, params ListActivityParams, options ...RequestOption) iter.Seq2[ActivityEntry, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[ActivityEntry], error) {
 		params.Cursor = cursor
@@ -188,19 +188,19 @@ func (c *Client) AllActivity(ctx context.Context, params ListActivityParams, opt
 	})
 }
 
-// ListAuditParams is the query of ListAudit. What is zero is not sent.
+// ListAuditParams is the query of ListAudit. Zero values are not sent.
 type ListAuditParams struct {
 	// Only changes made by this actor (a credential, a reviewer, a workflow).
 	Actor string
 	// Only changes of this kind.
 	Kind string
-	// Nothing older than this time (RFC 3339).
+	// Only entries at or after this time (RFC 3339).
 	Since time.Time
-	// Nothing at or after this time (RFC 3339).
+	// Only entries before this time (RFC 3339).
 	Until time.Time
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -222,7 +222,7 @@ func (c *Client) ListAudit(ctx context.Context, params ListAuditParams, options 
 	return page[AuditEntry](ctx, c, request{operation: "listAudit", method: http.MethodGet, path: path("/api/v1/audit"), query: params.query()}, options)
 }
 
-// AllAudit goes through every page of ListAudit, newest first. It ends at the first error.
+// AllAudit iterates over all pages of ListAudit, newest first. It ends with the first error.
 func (c *Client) AllAudit(ctx context.Context, params ListAuditParams, options ...RequestOption) iter.Seq2[AuditEntry, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[AuditEntry], error) {
 		params.Cursor = cursor
@@ -237,7 +237,7 @@ func (c *Client) GetAuditHead(ctx context.Context, options ...RequestOption) (*A
 	return one[AuditHead](ctx, c, request{operation: "getAuditHead", method: http.MethodGet, path: path("/api/v1/audit/head")}, options)
 }
 
-// ListAuthorizationsParams is the query of ListAuthorizations. What is zero is not sent.
+// ListAuthorizationsParams is the query of ListAuthorizations. Zero values are not sent.
 type ListAuthorizationsParams struct {
 	// Only entries of this subject.
 	Subject string
@@ -249,13 +249,13 @@ type ListAuthorizationsParams struct {
 	Mode Mode
 	// Only authorizations with this review status.
 	ReviewStatus ReviewStatus
-	// Nothing older than this time (RFC 3339).
+	// Only entries at or after this time (RFC 3339).
 	Since time.Time
-	// Nothing at or after this time (RFC 3339).
+	// Only entries before this time (RFC 3339).
 	Until time.Time
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -280,7 +280,7 @@ func (c *Client) ListAuthorizations(ctx context.Context, params ListAuthorizatio
 	return page[AuthorizationTrace](ctx, c, request{operation: "listAuthorizations", method: http.MethodGet, path: path("/api/v1/authorizations"), query: params.query()}, options)
 }
 
-// AllAuthorizations goes through every page of ListAuthorizations, newest first. It ends at the first error.
+// AllAuthorizations iterates over all pages of ListAuthorizations, newest first. It ends with the first error.
 func (c *Client) AllAuthorizations(ctx context.Context, params ListAuthorizationsParams, options ...RequestOption) iter.Seq2[AuthorizationTrace, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[AuthorizationTrace], error) {
 		params.Cursor = cursor
@@ -295,34 +295,34 @@ func (c *Client) GetAuthorization(ctx context.Context, authorizationID string, o
 	return one[AuthorizationTrace](ctx, c, request{operation: "getAuthorization", method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
 }
 
-// ReportOutcome: Report what became of the action.
+// ReportOutcome: Report the outcome of the action.
 //
 // POST /api/v1/authorizations/{authorization_id}/outcome
 func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body OutcomeReport, options ...RequestOption) (*OutcomeReceipt, error) {
 	return one[OutcomeReceipt](ctx, c, request{operation: "reportOutcome", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/outcome", authorizationID), keyed: true, body: body}, options)
 }
 
-// ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a new authorization.
-// Repeating the resolution returns the stored receipt; any other review of what is resolved or not held is 409. 202
-// where more approvals are wanted or the workflow has not finished within the wait.
+// ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a follow-up
+// decision. Repeating the resolution returns the stored receipt; any other review of a hold that is resolved, or of an
+// authorization that is not held, is 409. 202 if more approvals are required or the workflow has not finished in time.
 //
 // POST /api/v1/authorizations/{authorization_id}/review
 func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string, body ManualReviewRequest, options ...RequestOption) (*ManualReviewReceipt, error) {
 	return one[ManualReviewReceipt](ctx, c, request{operation: "reviewAuthorization", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/review", authorizationID), keyed: true, body: body}, options)
 }
 
-// Authorize: Decide: may this subject do this now?. A repeat with the same `idempotency_key` and body is answered byte
-// for byte as before. Besides the schema, `requested_at` must be within 300 seconds of ours (`stale_request`),
-// `resource.type` the action's (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at
-// most 20 faults are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
-// subject, action or session is 404.
+// Authorize: Make a decision. A repeated request with the same `idempotency_key` and body gets the stored response,
+// byte for byte. In addition to the schema, `requested_at` must be within 300 seconds of the service's clock
+// (`stale_request`), `resource.type` must be the action's (`resource_type_mismatch`), and `context` must follow the
+// action's `context_schema` (at most 20 violations are listed; `context_too_complex` if checking would cost too much);
+// all of these are 422. An unknown subject, action or session is 404.
 //
 // POST /api/v1/authorize
 func (c *Client) Authorize(ctx context.Context, body AuthorizeRequest, options ...RequestOption) (*AuthorizeResponse, error) {
 	return one[AuthorizeResponse](ctx, c, request{operation: "authorize", method: http.MethodPost, path: path("/api/v1/authorize"), body: body}, options)
 }
 
-// GetChallenge: Read what a person is to confirm.
+// GetChallenge: Read a challenge.
 //
 // GET /api/v1/challenges/{challenge_id}
 func (c *Client) GetChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengePublicView, error) {
@@ -336,16 +336,16 @@ func (c *Client) CancelChallenge(ctx context.Context, challengeID string, option
 	return one[ChallengeCancelled](ctx, c, request{operation: "cancelChallenge", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/cancel", challengeID), keyed: true}, options)
 }
 
-// CompleteChallenge: Complete a challenge. Assesses the subject again and makes a new authorization, which the receipt
-// names. The same assertion again returns the stored receipt; anything else on a settled challenge is 409. After five
-// failed assertions the challenge has failed.
+// CompleteChallenge: Complete a challenge. Assesses the subject again and makes a follow-up decision, which the
+// receipt names. Repeating the same assertion returns the stored receipt; any other request on a settled challenge is
+// 409. After five failed assertions the challenge fails.
 //
 // POST /api/v1/challenges/{challenge_id}/complete
 func (c *Client) CompleteChallenge(ctx context.Context, challengeID string, body ChallengeCompleteRequest, options ...RequestOption) (*ChallengeCompletionReceipt, error) {
 	return one[ChallengeCompletionReceipt](ctx, c, request{operation: "completeChallenge", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/complete", challengeID), keyed: true, body: body}, options)
 }
 
-// CreateChallengeLink: Make an address that opens this challenge in a browser.
+// CreateChallengeLink: Create a link that opens this challenge in a browser.
 //
 // POST /api/v1/challenges/{challenge_id}/link
 func (c *Client) CreateChallengeLink(ctx context.Context, challengeID string, body *ChallengeLinkRequest, options ...RequestOption) (*ChallengeLink, error) {
@@ -359,7 +359,7 @@ func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string
 	return one[PasskeyAssertionOptions](ctx, c, request{operation: "challengePasskeyOptions", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
 }
 
-// CreateClientToken: Make a browser credential. An unknown subject is 404, and so is a `session` that is not the
+// CreateClientToken: Create a browser credential. An unknown subject is 404, and so is a `session` that is not the
 // subject's.
 //
 // POST /api/v1/client-tokens
@@ -367,18 +367,18 @@ func (c *Client) CreateClientToken(ctx context.Context, body ClientTokenCreate, 
 	return one[ClientTokenCreated](ctx, c, request{operation: "createClientToken", method: http.MethodPost, path: path("/api/v1/client-tokens"), keyed: true, body: body}, options)
 }
 
-// GetCredential: Who is calling.
+// GetCredential: Read the calling credential.
 //
 // GET /api/v1/credential
 func (c *Client) GetCredential(ctx context.Context, options ...RequestOption) (*CredentialIdentity, error) {
 	return one[CredentialIdentity](ctx, c, request{operation: "getCredential", method: http.MethodGet, path: path("/api/v1/credential")}, options)
 }
 
-// ListCredentialsParams is the query of ListCredentials. What is zero is not sent.
+// ListCredentialsParams is the query of ListCredentials. Zero values are not sent.
 type ListCredentialsParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -396,7 +396,7 @@ func (c *Client) ListCredentials(ctx context.Context, params ListCredentialsPara
 	return page[Credential](ctx, c, request{operation: "listCredentials", method: http.MethodGet, path: path("/api/v1/credentials"), query: params.query()}, options)
 }
 
-// AllCredentials goes through every page of ListCredentials, newest first. It ends at the first error.
+// AllCredentials iterates over all pages of ListCredentials, newest first. It ends with the first error.
 func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParams, options ...RequestOption) iter.Seq2[Credential, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Credential], error) {
 		params.Cursor = cursor
@@ -404,7 +404,7 @@ func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParam
 	})
 }
 
-// CreateCredential: Issue a key. The key is in this answer and nowhere else.
+// CreateCredential: Issue a key. The key is returned only in this response.
 //
 // POST /api/v1/credentials
 func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, options ...RequestOption) (*CredentialWithKey, error) {
@@ -419,7 +419,7 @@ func (c *Client) RevokeCredential(ctx context.Context, credentialID string, opti
 	return err
 }
 
-// RotateCredential: Replace a key. The old key stays good for the overlap.
+// RotateCredential: Replace a key. The old key remains valid during the overlap.
 //
 // POST /api/v1/credentials/{credential_id}/rotate
 func (c *Client) RotateCredential(ctx context.Context, credentialID string, body *RotateRequest, options ...RequestOption) (*CredentialWithKey, error) {
@@ -440,13 +440,13 @@ func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, 
 	return one[Environment](ctx, c, request{operation: "updateEnvironment", method: http.MethodPatch, path: path("/api/v1/environment"), body: body}, options)
 }
 
-// ListEvaluationsParams is the query of ListEvaluations. What is zero is not sent.
+// ListEvaluationsParams is the query of ListEvaluations. Zero values are not sent.
 type ListEvaluationsParams struct {
 	// Only evaluations with this status.
 	Status EvaluationStatus
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -465,7 +465,7 @@ func (c *Client) ListEvaluations(ctx context.Context, params ListEvaluationsPara
 	return page[Evaluation](ctx, c, request{operation: "listEvaluations", method: http.MethodGet, path: path("/api/v1/evaluations"), query: params.query()}, options)
 }
 
-// AllEvaluations goes through every page of ListEvaluations, newest first. It ends at the first error.
+// AllEvaluations iterates over all pages of ListEvaluations, newest first. It ends with the first error.
 func (c *Client) AllEvaluations(ctx context.Context, params ListEvaluationsParams, options ...RequestOption) iter.Seq2[Evaluation, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Evaluation], error) {
 		params.Cursor = cursor
@@ -501,7 +501,7 @@ func (c *Client) GetEvaluationReport(ctx context.Context, evaluationID string, o
 	return one[EvaluationReport](ctx, c, request{operation: "getEvaluationReport", method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}/report", evaluationID)}, options)
 }
 
-// ListEventTypes: The types of event, each with schema and example.
+// ListEventTypes: List the event types with schema and example.
 //
 // GET /api/v1/event-types
 func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) ([]EventTypeInfo, error) {
@@ -517,14 +517,14 @@ func (c *Client) GetMeta(ctx context.Context, options ...RequestOption) (*Meta, 
 	return one[Meta](ctx, c, request{operation: "getMeta", method: http.MethodGet, path: path("/api/v1/meta")}, options)
 }
 
-// GetProofStatus: Read a proof's status. A jti that is not recognised has status `unknown`. Reading never consumes.
+// GetProofStatus: Read a proof's status. An unknown jti has status `unknown`. Reading does not consume the proof.
 //
 // GET /api/v1/proofs/{jti}/status
 func (c *Client) GetProofStatus(ctx context.Context, jti string, options ...RequestOption) (*ProofStatus, error) {
 	return one[ProofStatus](ctx, c, request{operation: "getProofStatus", method: http.MethodGet, path: path("/api/v1/proofs/{jti}/status", jti)}, options)
 }
 
-// ListReviewsParams is the query of ListReviews. What is zero is not sent.
+// ListReviewsParams is the query of ListReviews. Zero values are not sent.
 type ListReviewsParams struct {
 	// Only reviews with this status.
 	Status string
@@ -538,11 +538,11 @@ type ListReviewsParams struct {
 	OpenedBefore time.Time
 	// Only holds that are due before this time (RFC 3339).
 	DueBefore time.Time
-	// Newest first, or what is due soonest first.
+	// `newest` first, or soonest `due` first.
 	Order string
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -560,14 +560,14 @@ func (p ListReviewsParams) query() url.Values {
 	return q
 }
 
-// ListReviews: List holds for reviewers. Newest first, or with `order=due` what is due soonest.
+// ListReviews: List holds for reviewers. Newest first; with `order=due` soonest due first.
 //
 // GET /api/v1/reviews
 func (c *Client) ListReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) (*Page[HeldReview], error) {
 	return page[HeldReview](ctx, c, request{operation: "listReviews", method: http.MethodGet, path: path("/api/v1/reviews"), query: params.query()}, options)
 }
 
-// AllReviews goes through every page of ListReviews, newest first. It ends at the first error.
+// AllReviews iterates over all pages of ListReviews, newest first. It ends with the first error.
 func (c *Client) AllReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) iter.Seq2[HeldReview, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[HeldReview], error) {
 		params.Cursor = cursor
@@ -575,7 +575,7 @@ func (c *Client) AllReviews(ctx context.Context, params ListReviewsParams, optio
 	})
 }
 
-// CountReviewsParams is the query of CountReviews. What is zero is not sent.
+// CountReviewsParams is the query of CountReviews. Zero values are not sent.
 type CountReviewsParams struct {
 	// Only entries of this action key.
 	Action string
@@ -590,14 +590,14 @@ func (p CountReviewsParams) query() url.Values {
 	return q
 }
 
-// CountReviews: Count what waits for reviewers.
+// CountReviews: Count pending holds.
 //
 // GET /api/v1/reviews/counts
 func (c *Client) CountReviews(ctx context.Context, params CountReviewsParams, options ...RequestOption) (*ReviewCounts, error) {
 	return one[ReviewCounts](ctx, c, request{operation: "countReviews", method: http.MethodGet, path: path("/api/v1/reviews/counts"), query: params.query()}, options)
 }
 
-// ListSessionsParams is the query of ListSessions. What is zero is not sent.
+// ListSessionsParams is the query of ListSessions. Zero values are not sent.
 type ListSessionsParams struct {
 	// Only entries of this subject.
 	Subject string
@@ -605,7 +605,7 @@ type ListSessionsParams struct {
 	Status SessionState
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -625,7 +625,7 @@ func (c *Client) ListSessions(ctx context.Context, params ListSessionsParams, op
 	return page[Session](ctx, c, request{operation: "listSessions", method: http.MethodGet, path: path("/api/v1/sessions"), query: params.query()}, options)
 }
 
-// AllSessions goes through every page of ListSessions, newest first. It ends at the first error.
+// AllSessions iterates over all pages of ListSessions, newest first. It ends with the first error.
 func (c *Client) AllSessions(ctx context.Context, params ListSessionsParams, options ...RequestOption) iter.Seq2[Session, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Session], error) {
 		params.Cursor = cursor
@@ -661,10 +661,10 @@ func (c *Client) EndSession(ctx context.Context, sessionID string, options ...Re
 	return one[Session](ctx, c, request{operation: "endSession", method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/end", sessionID), keyed: true}, options)
 }
 
-// SubmitEvidence: Submit a frame of evidence. The raw body is capped (256 KiB unless the deployment says otherwise).
-// Content that cannot be is answered 200 with status `rejected` and reason codes. With a client token the `Origin`
-// must be the token's, another subject's session, or another than the token's one, is 404, and a `purpose` that the
-// token does not grant is 403 `purpose_not_granted`.
+// SubmitEvidence: Submit a frame of evidence. The limit of the raw body is 256 KiB unless the deployment sets another.
+// Implausible content gets a 200 with status `rejected` and reason codes. With a client token the `Origin` must be the
+// token's. A session of a different subject, or a session other than the token's, is 404. A `purpose` that the token
+// does not grant is 403 `purpose_not_granted`.
 //
 // POST /api/v1/sessions/{session_id}/evidence
 func (c *Client) SubmitEvidence(ctx context.Context, sessionID string, body FeatureFrameRequest, options ...RequestOption) (*EvidenceAck, error) {
@@ -678,11 +678,11 @@ func (c *Client) GetSessionStatus(ctx context.Context, sessionID string, options
 	return one[SessionStatus](ctx, c, request{operation: "getSessionStatus", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/status", sessionID)}, options)
 }
 
-// ListSigningKeysParams is the query of ListSigningKeys. What is zero is not sent.
+// ListSigningKeysParams is the query of ListSigningKeys. Zero values are not sent.
 type ListSigningKeysParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -700,7 +700,7 @@ func (c *Client) ListSigningKeys(ctx context.Context, params ListSigningKeysPara
 	return page[SigningKey](ctx, c, request{operation: "listSigningKeys", method: http.MethodGet, path: path("/api/v1/signing-keys"), query: params.query()}, options)
 }
 
-// AllSigningKeys goes through every page of ListSigningKeys, newest first. It ends at the first error.
+// AllSigningKeys iterates over all pages of ListSigningKeys, newest first. It ends with the first error.
 func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParams, options ...RequestOption) iter.Seq2[SigningKey, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[SigningKey], error) {
 		params.Cursor = cursor
@@ -708,15 +708,15 @@ func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParam
 	})
 }
 
-// RotateSigningKey: Put the next signing key into use. The key before it is kept until its last proof is dead, and the
-// one after it is published. A next key that cannot be opened is replaced and not used: 409 `rotation_in_progress`.
+// RotateSigningKey: Activate the next signing key. The previous key verifies until its last proof expires, and a new
+// next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
 //
 // POST /api/v1/signing-keys/rotate
 func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {
 	return one[SigningKey](ctx, c, request{operation: "rotateSigningKey", method: http.MethodPost, path: path("/api/v1/signing-keys/rotate"), keyed: true}, options)
 }
 
-// ListSubjectsParams is the query of ListSubjects. What is zero is not sent.
+// ListSubjectsParams is the query of ListSubjects. Zero values are not sent.
 type ListSubjectsParams struct {
 	// Only subjects with this status.
 	Status SubjectStatus
@@ -724,7 +724,7 @@ type ListSubjectsParams struct {
 	Enrollment EnrollmentState
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -744,7 +744,7 @@ func (c *Client) ListSubjects(ctx context.Context, params ListSubjectsParams, op
 	return page[Subject](ctx, c, request{operation: "listSubjects", method: http.MethodGet, path: path("/api/v1/subjects"), query: params.query()}, options)
 }
 
-// AllSubjects goes through every page of ListSubjects, newest first. It ends at the first error.
+// AllSubjects iterates over all pages of ListSubjects, newest first. It ends with the first error.
 func (c *Client) AllSubjects(ctx context.Context, params ListSubjectsParams, options ...RequestOption) iter.Seq2[Subject, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Subject], error) {
 		params.Cursor = cursor
@@ -759,8 +759,8 @@ func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options
 	return one[Subject](ctx, c, request{operation: "createSubject", method: http.MethodPost, path: path("/api/v1/subjects"), keyed: true, body: optional(body)}, options)
 }
 
-// DeleteSubject: Erase a subject. Rows, templates, frames, passkeys and histories go; a receipt remains. The id may be
-// used again and starts empty.
+// DeleteSubject: Erase a subject. Deletes rows, templates, frames, passkeys and histories; a receipt remains. The id
+// can be used again for a new subject.
 //
 // DELETE /api/v1/subjects/{subject_id}
 func (c *Client) DeleteSubject(ctx context.Context, subjectID string, options ...RequestOption) (*ErasureReceipt, error) {
@@ -774,18 +774,18 @@ func (c *Client) GetSubject(ctx context.Context, subjectID string, options ...Re
 	return one[Subject](ctx, c, request{operation: "getSubject", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
 }
 
-// FreezeAdaptation: Freeze or thaw adaptation.
+// FreezeAdaptation: Freeze or unfreeze adaptation.
 //
 // POST /api/v1/subjects/{subject_id}/adaptation/freeze
 func (c *Client) FreezeAdaptation(ctx context.Context, subjectID string, body *AdaptationFreeze, options ...RequestOption) (*Subject, error) {
 	return one[Subject](ctx, c, request{operation: "freezeAdaptation", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/adaptation/freeze", subjectID), keyed: true, body: optional(body)}, options)
 }
 
-// ListEnrollmentsParams is the query of ListEnrollments. What is zero is not sent.
+// ListEnrollmentsParams is the query of ListEnrollments. Zero values are not sent.
 type ListEnrollmentsParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -803,7 +803,7 @@ func (c *Client) ListEnrollments(ctx context.Context, subjectID string, params L
 	return page[Enrollment](ctx, c, request{operation: "listEnrollments", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/enrollments", subjectID), query: params.query()}, options)
 }
 
-// AllEnrollments goes through every page of ListEnrollments, newest first. It ends at the first error.
+// AllEnrollments iterates over all pages of ListEnrollments, newest first. It ends with the first error.
 func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params ListEnrollmentsParams, options ...RequestOption) iter.Seq2[Enrollment, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Enrollment], error) {
 		params.Cursor = cursor
@@ -811,27 +811,27 @@ func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params Li
 	})
 }
 
-// CompleteEnrollment: Train the template from what was collected. Too little evidence and no `force` is status
-// `failed` with the limitation named. Sessions that do not fit the others are left out and named in
-// `refused_sessions`. 202 with status `pending` where the training has not finished within the wait.
+// CompleteEnrollment: Train the template with the collected evidence. Too little evidence without `force` is status
+// `failed` with the limitation. Sessions that are inconsistent with the others are not used and are listed in
+// `refused_sessions`. 202 with status `pending` if the training has not finished in time.
 //
 // POST /api/v1/subjects/{subject_id}/enrollments/complete
 func (c *Client) CompleteEnrollment(ctx context.Context, subjectID string, body EnrollmentComplete, options ...RequestOption) (*Enrollment, error) {
 	return one[Enrollment](ctx, c, request{operation: "completeEnrollment", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/enrollments/complete", subjectID), keyed: true, body: body}, options)
 }
 
-// ExportSubject: Export everything held about a subject.
+// ExportSubject: Export all stored data of a subject.
 //
 // POST /api/v1/subjects/{subject_id}/export
 func (c *Client) ExportSubject(ctx context.Context, subjectID string, options ...RequestOption) (*SubjectExport, error) {
 	return one[SubjectExport](ctx, c, request{operation: "exportSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/export", subjectID), keyed: true}, options)
 }
 
-// ListPasskeysParams is the query of ListPasskeys. What is zero is not sent.
+// ListPasskeysParams is the query of ListPasskeys. Zero values are not sent.
 type ListPasskeysParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -849,7 +849,7 @@ func (c *Client) ListPasskeys(ctx context.Context, subjectID string, params List
 	return page[Passkey](ctx, c, request{operation: "listPasskeys", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/passkeys", subjectID), query: params.query()}, options)
 }
 
-// AllPasskeys goes through every page of ListPasskeys, newest first. It ends at the first error.
+// AllPasskeys iterates over all pages of ListPasskeys, newest first. It ends with the first error.
 func (c *Client) AllPasskeys(ctx context.Context, subjectID string, params ListPasskeysParams, options ...RequestOption) iter.Seq2[Passkey, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Passkey], error) {
 		params.Cursor = cursor
@@ -901,7 +901,7 @@ func (c *Client) BeginRecovery(ctx context.Context, subjectID string, body Recov
 	return one[Recovery](ctx, c, request{operation: "beginRecovery", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
 }
 
-// SetResearchConsent: Record the answer on research use. Withdrawal removes the vectors that were kept.
+// SetResearchConsent: Record the consent to research use. Withdrawal deletes the stored vectors.
 //
 // POST /api/v1/subjects/{subject_id}/research-consent
 func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body ResearchConsentRequest, options ...RequestOption) (*ResearchConsentRecord, error) {
@@ -915,11 +915,11 @@ func (c *Client) RevokeSubject(ctx context.Context, subjectID string, body *Reas
 	return one[Subject](ctx, c, request{operation: "revokeSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/revoke", subjectID), keyed: true, body: optional(body)}, options)
 }
 
-// ListTemplatesParams is the query of ListTemplates. What is zero is not sent.
+// ListTemplatesParams is the query of ListTemplates. Zero values are not sent.
 type ListTemplatesParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -930,15 +930,15 @@ func (p ListTemplatesParams) query() url.Values {
 	return q
 }
 
-// ListTemplates: List the versions of a subject's templates. What was learned of a subject, by modality and class of
-// device. The learned numbers are in the export alone.
+// ListTemplates: List the versions of a subject's templates. The versions by modality and class of device. The trained
+// parameters are in the export only.
 //
 // GET /api/v1/subjects/{subject_id}/templates
 func (c *Client) ListTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) (*Page[Template], error) {
 	return page[Template](ctx, c, request{operation: "listTemplates", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/templates", subjectID), query: params.query()}, options)
 }
 
-// AllTemplates goes through every page of ListTemplates, newest first. It ends at the first error.
+// AllTemplates iterates over all pages of ListTemplates, newest first. It ends with the first error.
 func (c *Client) AllTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) iter.Seq2[Template, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[Template], error) {
 		params.Cursor = cursor
@@ -946,28 +946,28 @@ func (c *Client) AllTemplates(ctx context.Context, subjectID string, params List
 	})
 }
 
-// RollbackTemplate: Put an earlier version of a template in force again. The version that was in force is retired.
-// Freeze adaptation first where it is adaptation that is distrusted.
+// RollbackTemplate: Roll back to an earlier version of a template. The active version is retired. Freeze adaptation
+// first if you do not trust it.
 //
 // POST /api/v1/subjects/{subject_id}/templates/rollback
 func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body TemplateRollback, options ...RequestOption) (*Template, error) {
 	return one[Template](ctx, c, request{operation: "rollbackTemplate", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/templates/rollback", subjectID), keyed: true, body: body}, options)
 }
 
-// VerifyProof: Verify and optionally consume a proof. What cannot be read is `valid: false` with status `unknown`.
-// Consuming is atomic: one of any number of callers wins. Every call is evaluated afresh: an `Idempotency-Key` is not
-// honoured here, so a repeated `consume` is told `consumed`, never `valid` again.
+// VerifyProof: Verify and optionally consume a proof. A proof that cannot be parsed is `valid: false` with status
+// `unknown`. Consuming is atomic: of concurrent callers exactly one succeeds. An `Idempotency-Key` is ignored: a
+// repeated `consume` returns `consumed`, never `valid` again.
 //
 // POST /api/v1/verify
 func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {
 	return one[ProofVerification](ctx, c, request{operation: "verifyProof", method: http.MethodPost, path: path("/api/v1/verify"), body: body}, options)
 }
 
-// ListWebhookEndpointsParams is the query of ListWebhookEndpoints. What is zero is not sent.
+// ListWebhookEndpointsParams is the query of ListWebhookEndpoints. Zero values are not sent.
 type ListWebhookEndpointsParams struct {
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -985,7 +985,7 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, params ListWebhookEnd
 	return page[WebhookEndpoint](ctx, c, request{operation: "listWebhookEndpoints", method: http.MethodGet, path: path("/api/v1/webhook-endpoints"), query: params.query()}, options)
 }
 
-// AllWebhookEndpoints goes through every page of ListWebhookEndpoints, newest first. It ends at the first error.
+// AllWebhookEndpoints iterates over all pages of ListWebhookEndpoints, newest first. It ends with the first error.
 func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams, options ...RequestOption) iter.Seq2[WebhookEndpoint, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[WebhookEndpoint], error) {
 		params.Cursor = cursor
@@ -993,7 +993,7 @@ func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndp
 	})
 }
 
-// CreateWebhookEndpoint: Add a webhook endpoint. The secret is in this answer and nowhere else.
+// CreateWebhookEndpoint: Add a webhook endpoint. The secret is returned only in this response.
 //
 // POST /api/v1/webhook-endpoints
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
@@ -1022,19 +1022,19 @@ func (c *Client) UpdateWebhookEndpoint(ctx context.Context, endpointID string, b
 	return one[WebhookEndpoint](ctx, c, request{operation: "updateWebhookEndpoint", method: http.MethodPatch, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID), body: body}, options)
 }
 
-// ListWebhookAttemptsParams is the query of ListWebhookAttempts. What is zero is not sent.
+// ListWebhookAttemptsParams is the query of ListWebhookAttempts. Zero values are not sent.
 type ListWebhookAttemptsParams struct {
 	// Only attempts with this status.
 	Status AttemptStatus
 	// Only attempts to deliver this event.
 	Event string
-	// Nothing older than this time (RFC 3339).
+	// Only entries at or after this time (RFC 3339).
 	Since time.Time
-	// Nothing at or after this time (RFC 3339).
+	// Only entries before this time (RFC 3339).
 	Until time.Time
 	// Entries on a page.
 	Limit int64
-	// Where the next page starts; from the `Link` header.
+	// Cursor of the next page from the `Link` header.
 	Cursor string
 }
 
@@ -1056,7 +1056,7 @@ func (c *Client) ListWebhookAttempts(ctx context.Context, endpointID string, par
 	return page[WebhookAttempt](ctx, c, request{operation: "listWebhookAttempts", method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}/attempts", endpointID), query: params.query()}, options)
 }
 
-// AllWebhookAttempts goes through every page of ListWebhookAttempts, newest first. It ends at the first error.
+// AllWebhookAttempts iterates over all pages of ListWebhookAttempts, newest first. It ends with the first error.
 func (c *Client) AllWebhookAttempts(ctx context.Context, endpointID string, params ListWebhookAttemptsParams, options ...RequestOption) iter.Seq2[WebhookAttempt, error] {
 	return pages(params.Cursor, func(cursor string) (*Page[WebhookAttempt], error) {
 		params.Cursor = cursor

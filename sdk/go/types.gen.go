@@ -13,11 +13,11 @@ type ActionCreate struct {
 	// Plain-language statement of what happens if the wrong person performs the action.
 	Consequence string `json:"consequence"`
 	// JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000
-	// subschemas, 10,000 with its references written out; what would cost more to check is 422 `schema_too_complex`.
+	// subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`.
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
 	// Dotted lower-case key.
 	Key string `json:"key"`
-	// Its name for people.
+	// Display name.
 	Name string `json:"name"`
 	// Life of a proof in seconds.
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds,omitzero"`
@@ -27,13 +27,13 @@ type ActionCreate struct {
 	RiskClass string `json:"risk_class,omitzero"`
 }
 
-// ActionUpdate: What to change; a field that is left out or null keeps its value.
+// ActionUpdate: The fields to change. An omitted or null field keeps its value.
 type ActionUpdate struct {
 	// What happens if the wrong person performs the action.
 	Consequence string `json:"consequence,omitzero"`
 	// How decisions take effect.
 	Mode string `json:"mode,omitzero"`
-	// Its name for people.
+	// Display name.
 	Name string `json:"name,omitzero"`
 }
 
@@ -45,7 +45,7 @@ type ActivityEntry struct {
 	At time.Time `json:"at"`
 	// The authorization it is about.
 	Authorization string `json:"authorization,omitzero"`
-	// What happened, as the type's schema has it.
+	// The payload according to the schema of the type.
 	Data map[string]any `json:"data"`
 	// Id of the event.
 	ID string `json:"id"`
@@ -55,47 +55,47 @@ type ActivityEntry struct {
 	Type string `json:"type"`
 }
 
-// Actor: Who performs the action.
+// Actor: The actor who performs the action.
 type Actor struct {
 	// The relying party's id of the actor.
 	ID string `json:"id"`
-	// Only people are supported.
+	// Only human actors are supported.
 	Type string `json:"type,omitzero"`
 }
 
-// AdaptationFreeze: Freeze or thaw the template's adaptation.
+// AdaptationFreeze: Freezes or unfreezes the adaptation of the template.
 type AdaptationFreeze struct {
-	// `false` lets the template learn again.
+	// `false` enables adaptation again.
 	Frozen *bool `json:"frozen,omitzero"`
 	// Why.
 	Reason string `json:"reason,omitzero"`
 }
 
-// AssuranceClaim: One thing claimed of the subject.
+// AssuranceClaim: One claim about the subject.
 type AssuranceClaim struct {
 	// Name of the claim, e.g. `operator_continuity`.
 	Claim string `json:"claim"`
 	// How much evidence there is.
 	Coverage Coverage `json:"coverage"`
-	// Ids of the frames it rests on.
+	// Ids of the frames that support it.
 	EvidenceRefs []string `json:"evidence_refs,omitzero"`
-	// Age in milliseconds of the newest evidence that can carry this claim; null where none has come.
+	// Age in milliseconds of the newest evidence that can support this claim; null if there is none.
 	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
 	// What limits it.
 	Limitations []string `json:"limitations,omitzero"`
 	// Why.
 	ReasonCodes []string `json:"reason_codes,omitzero"`
-	// What is known of a claim.
+	// The status of a claim.
 	Status ClaimStatus `json:"status"`
 }
 
-// AssuranceProfile: What is known of the person using a session: claims with coverage and freshness.
+// AssuranceProfile: The assessment of the person who uses a session: claims with coverage and freshness.
 type AssuranceProfile struct {
 	// Seconds of activity that counted.
 	ActiveSeconds *float64 `json:"active_seconds,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
 	AssessedAt time.Time `json:"assessed_at"`
-	// One item a claim.
+	// One item per claim.
 	Claims []AssuranceClaim `json:"claims"`
 	// How much evidence there is.
 	Coverage Coverage `json:"coverage"`
@@ -107,7 +107,7 @@ type AssuranceProfile struct {
 	FreshnessMS *int64 `json:"freshness_ms,omitzero"`
 	// Id of the profile.
 	ID string `json:"id"`
-	// There is too little evidence to say.
+	// There is too little evidence for an assessment.
 	InsufficientEvidence bool `json:"insufficient_evidence"`
 	// What limits the assessment.
 	Limitations []string `json:"limitations,omitzero"`
@@ -123,7 +123,7 @@ type AssuranceProfile struct {
 	Subject string `json:"subject"`
 }
 
-// AttemptStatus: What became of an attempt.
+// AttemptStatus: Status of an attempt.
 type AttemptStatus string
 
 // The values of AttemptStatus.
@@ -133,9 +133,9 @@ const (
 	AttemptStatusFailed    AttemptStatus = "failed"
 )
 
-// AuditEntry: One change, chained by hash to the one before.
+// AuditEntry: One change, chained by hash to the previous entry.
 type AuditEntry struct {
-	// Who made the change: a credential, a reviewer, a workflow, the command line.
+	// The actor: a credential, a reviewer, a workflow, the command line.
 	Actor string `json:"actor"`
 	// Digest of the state after.
 	After string `json:"after,omitzero"`
@@ -147,9 +147,9 @@ type AuditEntry struct {
 	Hash string `json:"hash"`
 	// Id of the entry.
 	ID string `json:"id"`
-	// What sort of change it is.
+	// Kind of change.
 	Kind string `json:"kind"`
-	// Hash of the entry before.
+	// Hash of the previous entry.
 	PreviousHash string `json:"previous_hash"`
 	// The request that made it.
 	RequestID string `json:"request_id,omitzero"`
@@ -169,7 +169,7 @@ type AuditHead struct {
 	Environment string `json:"environment"`
 	// Its hash.
 	Hash string `json:"hash"`
-	// Number of the newest entry; 0 where there is none.
+	// Number of the newest entry; 0 if there is none.
 	Sequence int64 `json:"sequence"`
 	// Compact JWS over environment, sequence, hash and at.
 	Signature string `json:"signature"`
@@ -188,7 +188,7 @@ type AuthenticationResponseJSON struct {
 	Type string `json:"type,omitzero"`
 }
 
-// AuthorizationTrace: The stored record of a decision. Resource and context are kept as digests.
+// AuthorizationTrace: The stored record of a decision. Resource and context are stored as digests.
 type AuthorizationTrace struct {
 	// The action's key.
 	Action string `json:"action"`
@@ -196,13 +196,13 @@ type AuthorizationTrace struct {
 	ActionHash string `json:"action_hash"`
 	// Who performed the action.
 	Actor string `json:"actor"`
-	// Only people are supported.
+	// Only human actors are supported.
 	ActorType string `json:"actor_type"`
-	// What is known of the person using a session: claims with coverage and freshness.
+	// The assessment of the person who uses a session: claims with coverage and freshness.
 	Assurance AssuranceProfile `json:"assurance"`
-	// Who was to receive the proof.
+	// The audience of the proof.
 	Audience string `json:"audience"`
-	// The challenge it asked for.
+	// The challenge that it opened.
 	Challenge *ChallengeTrace `json:"challenge,omitzero"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	ContextDigest string `json:"context_digest"`
@@ -213,19 +213,20 @@ type AuthorizationTrace struct {
 	// Extension: the details that a person is shown; null for an action that shows none, and once they are past their
 	// retention.
 	Display *DisplayedDetails `json:"display,omitzero"`
-	// Extension: every requirement of the policy, what it wanted and what was found.
+	// Extension: every requirement of the policy with what was required and what was found.
 	Explanation []ExplainedRequirement `json:"explanation,omitzero"`
 	// Id of the authorization.
 	ID string `json:"id"`
 	// How long the decision took.
 	LatencyMS int64 `json:"latency_ms"`
-	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	// `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take
+	// effect.
 	Mode Mode `json:"mode"`
 	// What the relying party reported.
 	Outcome string `json:"outcome,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	OutcomeReportedAt *time.Time `json:"outcome_reported_at,omitzero"`
-	// The authorization that this one decides again.
+	// The authorization of which this one is the follow-up decision.
 	Parent string `json:"parent,omitzero"`
 	// The version that decided.
 	PolicyVersion *int64 `json:"policy_version,omitzero"`
@@ -241,38 +242,40 @@ type AuthorizationTrace struct {
 	ResourceDigest string `json:"resource_digest"`
 	// Type of the resource.
 	ResourceType string `json:"resource_type"`
-	// The authorization that an approved review made.
+	// The follow-up decision of an approved review.
 	ReviewAuthorizationID string `json:"review_authorization_id,omitzero"`
-	// Where a hold stands.
+	// Status of a hold.
 	ReviewStatus string `json:"review_status,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ReviewedAt *time.Time `json:"reviewed_at,omitzero"`
-	// Who resolved the hold.
+	// The reviewer who resolved the hold.
 	ReviewedBy string `json:"reviewed_by,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
 }
 
-// AuthorizeRequest: May this subject perform this action on this resource, for this audience, now?
+// AuthorizeRequest: The request to decide whether this subject may perform this action on this resource for this
+// audience.
 type AuthorizeRequest struct {
 	// The action's key.
 	Action string `json:"action"`
-	// Who performs the action, where that is to be recorded beside the subject.
+	// The actor, if it is to be recorded in addition to the subject.
 	Actor *Actor `json:"actor,omitzero"`
-	// Who will receive the proof.
+	// The audience of the proof.
 	Audience string `json:"audience"`
-	// Details of the action, as the action's `context_schema` wants them.
+	// Details of the action that match its `context_schema`.
 	Context map[string]any `json:"context,omitzero"`
-	// A repeat with the same key and body gets the stored answer.
+	// A repeated request with the same key and body gets the stored response.
 	IdempotencyKey string `json:"idempotency_key"`
-	// Fresh for every request; it is in the proof.
+	// New for every request; part of the proof.
 	Nonce string `json:"nonce"`
-	// Unix time at which the relying party created the request; within 300 seconds of ours, else `stale_request`.
+	// Unix time at which the relying party created the request; within 300 seconds of the service's clock, else
+	// `stale_request`.
 	RequestedAt int64 `json:"requested_at"`
-	// What the action is performed on.
+	// The resource of the action.
 	Resource Resource `json:"resource"`
-	// Pins an observation session, for this decision and for those that follow from it; otherwise the subject's latest.
-	// The evidence of a session that has ended or expired counts for nothing.
+	// The observation session for this decision and its follow-up decisions; by default the subject's latest. Evidence of
+	// a session that has ended or expired is not used.
 	Session string `json:"session,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -284,7 +287,7 @@ type AuthorizeResponse struct {
 	Action string `json:"action"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	ActionHash string `json:"action_hash"`
-	// What is known of the person using a session: claims with coverage and freshness.
+	// The assessment of the person who uses a session: claims with coverage and freshness.
 	Assurance AssuranceProfile `json:"assurance"`
 	// The step-up to complete; present for `challenge` in `test` and `enforce` mode.
 	Challenge *ChallengeDescriptor `json:"challenge,omitzero"`
@@ -294,13 +297,14 @@ type AuthorizeResponse struct {
 	Decision Decision `json:"decision"`
 	// Id of the environment.
 	Environment string `json:"environment"`
-	// The decision in words.
+	// The decision as text.
 	HumanReadable HumanReadable `json:"human_readable"`
 	// Id of the authorization.
 	ID string `json:"id"`
 	// How long the decision took.
 	LatencyMS int64 `json:"latency_ms"`
-	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	// `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take
+	// effect.
 	Mode Mode `json:"mode"`
 	// The version that decided.
 	PolicyVersion int64 `json:"policy_version"`
@@ -314,19 +318,19 @@ type AuthorizeResponse struct {
 	TraceID string `json:"trace_id"`
 }
 
-// Background: A background model, which a person is told apart from.
+// Background: A background model of the population that a person is compared with.
 type Background struct {
-	// The people it was learned from.
+	// The data that it was trained on.
 	Data string `json:"data"`
-	// Terms of their data.
+	// Licence of the data.
 	Licence string `json:"licence"`
-	// Whether they are the deployment's own people.
+	// Whether it was trained on data of this deployment.
 	Local bool `json:"local"`
-	// What it is a background of.
+	// The modality.
 	Modality string `json:"modality"`
-	// Whether those terms rule commercial use out.
+	// Whether the licence excludes commercial use.
 	NonCommercial bool `json:"non_commercial"`
-	// How many.
+	// Number of persons in the data.
 	People int64 `json:"people"`
 	// Name of the background; part of every profile's model_version.
 	Version string `json:"version"`
@@ -351,11 +355,11 @@ type ChallengeCancelled struct {
 	Status string `json:"status"`
 }
 
-// ChallengeCompleteRequest: The step-up, done. A passkey needs its assertion.
+// ChallengeCompleteRequest: The completed step-up. A passkey requires its assertion.
 type ChallengeCompleteRequest struct {
 	// The WebAuthn assertion of a passkey; null for sandbox_confirm.
 	Assertion *AuthenticationResponseJSON `json:"assertion,omitzero"`
-	// How it was done.
+	// The method used.
 	Method string `json:"method"`
 }
 
@@ -366,7 +370,7 @@ type ChallengeCompletionReceipt struct {
 	Authorization string `json:"authorization"`
 	// Id of the challenge.
 	Challenge string `json:"challenge"`
-	// How a person can step up. `sandbox_confirm` exists in sandbox environments only.
+	// A step-up method. `sandbox_confirm` is available in sandbox environments only.
 	Method ChallengeMethod `json:"method"`
 	// Completed.
 	Status string `json:"status"`
@@ -382,13 +386,13 @@ type ChallengeDescriptor struct {
 	Methods []ChallengeMethod `json:"methods"`
 }
 
-// ChallengeDisplay: What is being authorized; the passkey signs over its digest.
+// ChallengeDisplay: What is being authorized. The passkey signs its digest.
 type ChallengeDisplay struct {
 	// The action's name.
 	Action string `json:"action"`
 	// The action's key.
 	ActionKey string `json:"action_key"`
-	// Who will receive the proof.
+	// The audience of the proof.
 	Audience string `json:"audience"`
 	// What happens if the wrong person performs it.
 	Consequence string `json:"consequence"`
@@ -400,7 +404,7 @@ type ChallengeDisplay struct {
 	// Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an
 	// action that shows no details.
 	DetailsDigest string `json:"details_digest,omitzero"`
-	// Who asks.
+	// The application that requests the confirmation.
 	RequestingApplication string `json:"requesting_application"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	ResourceDigest string `json:"resource_digest"`
@@ -408,22 +412,22 @@ type ChallengeDisplay struct {
 	ResourceType string `json:"resource_type"`
 }
 
-// ChallengeLink: A short-lived address that opens this one challenge in a browser.
+// ChallengeLink: A short-lived URL that opens this challenge in a browser.
 type ChallengeLink struct {
 	// RFC 3339, UTC, with milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
-	// Where to send the person, whole: the ticket is the part after `#`, which no server or proxy sees.
+	// The URL to send the user to, complete: the ticket is the part after `#`, which browsers do not send to servers.
 	URL string `json:"url"`
 }
 
-// ChallengeLinkRequest: Where the person goes on when the challenge is over.
+// ChallengeLinkRequest: Where the user continues after the challenge.
 type ChallengeLinkRequest struct {
 	// A URL of one of the environment's origins. The page shows it as a link and adds `challenge` and `status` to its
 	// query; read the decision from your backend.
 	ReturnURL string `json:"return_url,omitzero"`
 }
 
-// ChallengeMethod: How a person can step up. `sandbox_confirm` exists in sandbox environments only.
+// ChallengeMethod: A step-up method. `sandbox_confirm` is available in sandbox environments only.
 type ChallengeMethod string
 
 // The values of ChallengeMethod.
@@ -432,9 +436,9 @@ const (
 	ChallengeMethodSandboxConfirm ChallengeMethod = "sandbox_confirm"
 )
 
-// ChallengePublicView: What a person is shown before confirming.
+// ChallengePublicView: The challenge as the user sees it before confirming.
 type ChallengePublicView struct {
-	// What is being authorized; the passkey signs over its digest.
+	// What is being authorized. The passkey signs its digest.
 	Display ChallengeDisplay `json:"display"`
 	// RFC 3339, UTC, with milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
@@ -442,11 +446,11 @@ type ChallengePublicView struct {
 	ID string `json:"id"`
 	// Ways to complete it.
 	Methods []ChallengeMethod `json:"methods"`
-	// Where a challenge stands.
+	// Status of a challenge.
 	Status ChallengeStatus `json:"status"`
 }
 
-// ChallengeStatus: Where a challenge stands.
+// ChallengeStatus: Status of a challenge.
 type ChallengeStatus string
 
 // The values of ChallengeStatus.
@@ -458,9 +462,9 @@ const (
 	ChallengeStatusFailed    ChallengeStatus = "failed"
 )
 
-// ChallengeTrace: A challenge as the authorization's record keeps it.
+// ChallengeTrace: A challenge in the record of an authorization.
 type ChallengeTrace struct {
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	CompletedAt *time.Time `json:"completed_at,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
@@ -468,7 +472,7 @@ type ChallengeTrace struct {
 	ID string `json:"id"`
 	// How it was completed.
 	MethodUsed string `json:"method_used,omitzero"`
-	// Where it stands.
+	// Status.
 	Status string `json:"status"`
 	// `phishing_resistant` or `sandbox`.
 	Strength string `json:"strength,omitzero"`
@@ -478,13 +482,13 @@ type ChallengeTrace struct {
 type ClaimInfo struct {
 	// Name of the claim.
 	Claim string `json:"claim"`
-	// What it says.
+	// Meaning of the claim.
 	Description string `json:"description"`
 	// Statuses it can have.
 	Statuses []ClaimStatus `json:"statuses"`
 }
 
-// ClaimStatus: What is known of a claim.
+// ClaimStatus: The status of a claim.
 type ClaimStatus string
 
 // The values of ClaimStatus.
@@ -504,10 +508,10 @@ const (
 type ClientTokenCreate struct {
 	// The page's origin, e.g. https://app.example.com.
 	Origin string `json:"origin"`
-	// Extension: the purposes of the frames that the token may send; both if it is left out. Naming `enroll` asks for the
-	// subject's next enrollment.
+	// Extension: the purposes of the frames that the token may send; both if omitted. `enroll` permits the subject's next
+	// enrollment.
 	Purposes []string `json:"purposes,omitzero"`
-	// Extension: the one session that the token may send frames to; any of the subject if it is left out.
+	// Extension: the one session that the token may send frames to; any session of the subject if omitted.
 	Session string `json:"session,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -515,17 +519,17 @@ type ClientTokenCreate struct {
 	TTLSeconds int64 `json:"ttl_seconds,omitzero"`
 }
 
-// ClientTokenCreated: The token, shown this once.
+// ClientTokenCreated: The token, which is shown only once.
 type ClientTokenCreated struct {
 	// Send it as a bearer token.
 	ClientToken string `json:"client_token"`
-	// When it ends (Unix seconds).
+	// When it expires (Unix seconds).
 	ExpiresAt float64 `json:"expires_at"`
 	// The origin it is bound to.
 	Origin string `json:"origin"`
 	// Extension: the purposes of the frames that it may send.
 	Purposes []string `json:"purposes,omitzero"`
-	// Extension: the one session that it may send frames to; null is any of the subject.
+	// Extension: the one session that it may send frames to; null for any session of the subject.
 	Session string `json:"session,omitzero"`
 	// Its life in seconds.
 	TTLSeconds int64 `json:"ttl_seconds"`
@@ -542,42 +546,42 @@ const (
 	CoverageSufficient Coverage = "sufficient"
 )
 
-// Credential: A key, without the key.
+// Credential: A credential without its secret.
 type Credential struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at"`
 	// Id of the credential.
 	ID string `json:"id"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
-	// Requests an hour where not the environment's default.
+	// Requests an hour if not the environment's default.
 	RateLimit *int64 `json:"rate_limit,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at"`
-	// What a credential may do.
+	// Scope of a credential.
 	Scope CredentialScope `json:"scope"`
 }
 
 // CredentialCreate: A new key for this environment.
 type CredentialCreate struct {
-	// When it ends; never where left out.
+	// When it expires; never if omitted.
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name,omitzero"`
-	// Requests an hour where not the environment's default. More than the environment's ceiling, which the operator sets,
+	// Requests an hour, if not the environment's default. More than the environment's ceiling, which the operator sets,
 	// is 422 `rate_limit_ceiling`.
 	RateLimit int64 `json:"rate_limit,omitzero"`
-	// What it may do; `client` makes a publishable key.
+	// Scope of the key; `client` is a publishable key.
 	Scope string `json:"scope"`
 }
 
-// CredentialIdentity: Who is calling. It contains no secret material.
+// CredentialIdentity: The calling credential, without its secret.
 type CredentialIdentity struct {
 	// Id of the credential.
 	Credential string `json:"credential"`
@@ -589,13 +593,13 @@ type CredentialIdentity struct {
 	Mode string `json:"mode"`
 	// The `iss` of this environment's proofs.
 	ProofIssuer string `json:"proof_issuer"`
-	// What a credential may do.
+	// Scope of a credential.
 	Scope CredentialScope `json:"scope"`
 	// Id of the tenant.
 	Tenant string `json:"tenant"`
 }
 
-// CredentialScope: What a credential may do.
+// CredentialScope: Scope of a credential.
 type CredentialScope string
 
 // The values of CredentialScope.
@@ -605,27 +609,27 @@ const (
 	CredentialScopeAdmin  CredentialScope = "admin"
 )
 
-// CredentialWithKey: A key, shown this once.
+// CredentialWithKey: A credential with its secret, which is shown only once.
 type CredentialWithKey struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at"`
 	// Id of the credential.
 	ID string `json:"id"`
-	// The key; it is not shown again.
+	// The secret key. It is not shown again.
 	Key string `json:"key"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
-	// Requests an hour where not the environment's default.
+	// Requests an hour if not the environment's default.
 	RateLimit *int64 `json:"rate_limit,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at"`
-	// What a credential may do.
+	// Scope of a credential.
 	Scope CredentialScope `json:"scope"`
 }
 
@@ -640,7 +644,7 @@ const (
 	DecisionDeny      Decision = "deny"
 )
 
-// DeviceClass: Templates of one class of device are never matched against another.
+// DeviceClass: Templates of one class of device are never compared with another.
 type DeviceClass string
 
 // The values of DeviceClass.
@@ -668,9 +672,9 @@ type DisplayedDetails struct {
 
 // Enrollment: One training of a subject's template.
 type Enrollment struct {
-	// What says that the right person enrolled.
+	// The evidence for the person's identity.
 	Anchor string `json:"anchor"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	CompletedAt *time.Time `json:"completed_at,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
@@ -678,9 +682,9 @@ type Enrollment struct {
 	ID string `json:"id"`
 	// What limits the template.
 	Limitations []string `json:"limitations,omitzero"`
-	// Extension: the sessions that did not fit the others and were not learned from.
+	// Extension: the sessions that were inconsistent with the others and were not used.
 	RefusedSessions []RefusedSession `json:"refused_sessions,omitzero"`
-	// Where it stands.
+	// Status.
 	Status string `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -688,15 +692,15 @@ type Enrollment struct {
 	WindowsAccepted int64 `json:"windows_accepted"`
 }
 
-// EnrollmentComplete: Train the template from what was collected.
+// EnrollmentComplete: Trains the template with the collected evidence.
 type EnrollmentComplete struct {
-	// Train even where there is less evidence than asked for.
+	// Train even if there is less evidence than required.
 	Force bool `json:"force,omitzero"`
 	// The session that ends the enrollment.
 	Session string `json:"session"`
 }
 
-// EnrollmentState: How far a subject's enrollment has come.
+// EnrollmentState: State of a subject's enrollment.
 type EnrollmentState string
 
 // The values of EnrollmentState.
@@ -708,7 +712,7 @@ const (
 
 // Environment: The caller's environment and its settings.
 type Environment struct {
-	// Whether the requester may review no hold, with any credential, whatever the policy says.
+	// Whether requesters are barred from reviewing their own holds, with any credential and under any policy.
 	BarSelfReview bool `json:"bar_self_review"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
@@ -716,53 +720,53 @@ type Environment struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
-	// Who may show hosted pages in a frame.
+	// Origins that may embed hosted pages in a frame.
 	FrameAncestors []string `json:"frame_ancestors"`
-	// How long a hold waits for a review (seconds).
+	// Life of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds"`
 	// Id of the environment.
 	ID string `json:"id"`
 	// Kind of the environment.
 	Kind string `json:"kind"`
-	// Where passkeys are used from.
+	// Origins on which passkeys are used.
 	Origins []string `json:"origins"`
-	// Where links to hosted pages point to; null is the service's own address.
+	// Origin of links to hosted pages; null for the service's own.
 	PageOrigin string `json:"page_origin,omitzero"`
-	// Vectors may be kept for research where subject and deployment agree.
+	// Vectors may be stored for research if subject and deployment agree.
 	ResearchEnabled bool `json:"research_enabled"`
-	// Where hosted pages may send people back to, beside `origins`.
+	// Origins that hosted pages may link back to, in addition to `origins`.
 	ReturnOrigins []string `json:"return_origins"`
-	// The host name that passkeys are bound to; set when the tenant is made.
+	// The host name that passkeys are bound to; set when the tenant is created.
 	RPID string `json:"rp_id"`
-	// The name that people are shown.
+	// The name shown to users.
 	RPName string `json:"rp_name"`
 	// Id of the tenant.
 	Tenant string `json:"tenant"`
 }
 
-// EnvironmentUpdate: Settings to change; what is left out stays. They hold for what is opened from now on.
+// EnvironmentUpdate: Settings to change. Omitted settings keep their value. Changes apply to new challenges and holds.
 type EnvironmentUpdate struct {
-	// Bars self-review of every hold, also of those that wait already; a policy's `self_review` can only bar it too.
+	// Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again.
 	BarSelfReview bool `json:"bar_self_review,omitzero"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required,omitzero"`
-	// How long a hold waits for a review (seconds).
+	// Life of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
-	// Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone.
+	// Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only.
 	Origins []string `json:"origins,omitzero"`
-	// The name that people are shown, without control characters.
+	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`
 }
 
-// ErasureReceipt: The erasure has begun; the subject is gone for every other call.
+// ErasureReceipt: The erasure has begun. The subject is not found by other requests.
 type ErasureReceipt struct {
 	// Id of the erasure.
 	Erasure string `json:"erasure"`
 	// RFC 3339, UTC, with milliseconds.
 	RequestedAt time.Time `json:"requested_at"`
-	// Under way.
+	// In progress.
 	Status string `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -774,17 +778,17 @@ type Evaluation struct {
 	ActionKeys []string `json:"action_keys"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	EndsAt *time.Time `json:"ends_at,omitzero"`
 	// Id of the evaluation.
 	ID string `json:"id"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name"`
 	// RFC 3339, UTC, with milliseconds.
 	StartsAt time.Time `json:"starts_at"`
-	// Whether an evaluation still counts.
+	// Status of an evaluation.
 	Status EvaluationStatus `json:"status"`
-	// What makes an evaluation pass.
+	// The success criteria of an evaluation.
 	SuccessCriteria EvaluationCriteria `json:"success_criteria"`
 }
 
@@ -792,17 +796,17 @@ type Evaluation struct {
 type EvaluationCreate struct {
 	// Keys of the actions to evaluate.
 	ActionKeys []string `json:"action_keys"`
-	// End of the window; open until closed where left out.
+	// End of the window; open until closed if omitted.
 	EndsAt *time.Time `json:"ends_at,omitzero"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name"`
-	// Start of the window; now where left out.
+	// Start of the window; now if omitted.
 	StartsAt *time.Time `json:"starts_at,omitzero"`
-	// What makes an evaluation pass.
+	// The success criteria of an evaluation.
 	SuccessCriteria *EvaluationCriteria `json:"success_criteria,omitzero"`
 }
 
-// EvaluationCriteria: What makes an evaluation pass.
+// EvaluationCriteria: The success criteria of an evaluation.
 type EvaluationCriteria struct {
 	// Greatest share of decisions on insufficient evidence.
 	MaxAbstentionRate *float64 `json:"max_abstention_rate,omitzero"`
@@ -812,7 +816,7 @@ type EvaluationCriteria struct {
 	MinShadowDecisions int64 `json:"min_shadow_decisions,omitzero"`
 }
 
-// EvaluationMetrics: What was counted.
+// EvaluationMetrics: The metrics.
 type EvaluationMetrics struct {
 	// Share of decisions on insufficient evidence.
 	AbstentionRate *float64 `json:"abstention_rate,omitzero"`
@@ -840,7 +844,7 @@ type EvaluationMetrics struct {
 	Outcomes map[string]int64 `json:"outcomes"`
 }
 
-// EvaluationReport: An evaluation with what it found.
+// EvaluationReport: An evaluation with its results.
 type EvaluationReport struct {
 	// Keys of the actions.
 	ActionKeys []string `json:"action_keys"`
@@ -848,25 +852,25 @@ type EvaluationReport struct {
 	Checks map[string]bool `json:"checks"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	EndsAt *time.Time `json:"ends_at,omitzero"`
 	// Id of the evaluation.
 	ID string `json:"id"`
-	// What was counted.
+	// The metrics.
 	Metrics EvaluationMetrics `json:"metrics"`
-	// A name for people.
+	// Display name.
 	Name string `json:"name"`
-	// Passed where every check is true at the close.
+	// Passed if every check is true when it is closed.
 	Result string `json:"result"`
 	// RFC 3339, UTC, with milliseconds.
 	StartsAt time.Time `json:"starts_at"`
-	// Whether an evaluation still counts.
+	// Status of an evaluation.
 	Status EvaluationStatus `json:"status"`
-	// What makes an evaluation pass.
+	// The success criteria of an evaluation.
 	SuccessCriteria EvaluationCriteria `json:"success_criteria"`
 }
 
-// EvaluationStatus: Whether an evaluation still counts.
+// EvaluationStatus: Status of an evaluation.
 type EvaluationStatus string
 
 // The values of EvaluationStatus.
@@ -887,13 +891,13 @@ type EventTypeInfo struct {
 	Type string `json:"type"`
 }
 
-// EvidenceAck: What became of a frame.
+// EvidenceAck: The result of a frame.
 type EvidenceAck struct {
 	// Seconds of activity in the session.
 	ActiveSeconds float64 `json:"active_seconds"`
 	// How much evidence there is.
 	Coverage Coverage `json:"coverage"`
-	// There is enough to complete an enrollment.
+	// Whether there is enough evidence to complete an enrollment.
 	EnrollmentReady bool `json:"enrollment_ready,omitzero"`
 	// Windows of evidence in the session.
 	EvidenceWindows int64 `json:"evidence_windows"`
@@ -901,37 +905,37 @@ type EvidenceAck struct {
 	ModalitiesPresent []string `json:"modalities_present,omitzero"`
 	// Why it was not accepted.
 	ReasonCodes []string `json:"reason_codes,omitzero"`
-	// Counted, kept without weight, or refused.
+	// Used, stored without weight, or refused.
 	Status string `json:"status"`
 }
 
-// ExplainedRequirement: One requirement of the policy against what was found.
+// ExplainedRequirement: One requirement of the policy with its result.
 type ExplainedRequirement struct {
-	// What made it good where it was not met.
+	// What compensated for it if it was not met.
 	CompensatedBy string `json:"compensated_by,omitzero"`
-	// What this requirement leads to; allow where it passed.
+	// The decision that this requirement leads to; allow if it passed.
 	Effect string `json:"effect"`
-	// What there was.
+	// What was found.
 	Found string `json:"found"`
-	// Met or made good.
+	// Whether it is met or compensated.
 	Passed bool `json:"passed"`
 	// Name of the requirement, e.g. `coverage` or `claims.operator_continuity`.
 	Requirement string `json:"requirement"`
-	// What the policy asks for.
+	// What the policy requires.
 	Wanted string `json:"wanted"`
 }
 
-// FeatureFrameRequest: One frame of derived features. It never holds what was typed, shown or filmed.
+// FeatureFrameRequest: One frame of derived features. It never contains what was typed, shown or filmed.
 type FeatureFrameRequest struct {
 	// How long it covers.
 	DurationMS float64 `json:"duration_ms"`
-	// Derived features, as `feature_schema` in `/api/v1/meta` has them.
+	// Derived features according to `feature_schema` in `/api/v1/meta`.
 	Features map[string]any `json:"features"`
-	// The collector's id of the frame; each counts once.
+	// The collector's id of the frame. Each id counts once.
 	FrameID string `json:"frame_id"`
 	// What the frame is for.
 	Purpose string `json:"purpose,omitzero"`
-	// The pseudonymised vector may be kept for research where subject and deployment agree.
+	// The pseudonymised vector may be stored for research if subject and deployment agree.
 	ResearchOptin bool `json:"research_optin,omitzero"`
 	// When the frame was closed (Unix seconds).
 	Timestamp float64 `json:"timestamp"`
@@ -941,9 +945,9 @@ type FeatureFrameRequest struct {
 	WindowStart *float64 `json:"window_start,omitzero"`
 }
 
-// HTTPValidationError: Every fault of a request that does not match the API contract.
+// HTTPValidationError: Every violation of a request that does not match the API contract.
 type HTTPValidationError struct {
-	// One item a fault.
+	// One item per violation.
 	Detail []ValidationError `json:"detail"`
 }
 
@@ -963,23 +967,23 @@ type HeldReview struct {
 	OpenedAt time.Time `json:"opened_at"`
 	// Why it is held.
 	ReasonCodes []string `json:"reason_codes"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RemindedAt *time.Time `json:"reminded_at"`
-	// Where a hold stands.
+	// Status of a hold.
 	ReviewStatus ReviewStatus `json:"review_status"`
 	// Whether a review by the calling credential can count now.
 	Reviewable bool `json:"reviewable"`
 	// How much is at stake.
 	RiskClass RiskClass `json:"risk_class"`
-	// Whether who stands behind the credential that asked may review: barred by the policy or by the environment.
+	// Whether the requester may review: barred by the policy or by the environment.
 	SelfReview string `json:"self_review"`
 	// Id of the subject.
 	Subject string `json:"subject"`
-	// What the calling credential has said of it so far.
+	// The resolution that the calling credential has given so far.
 	YourResolution string `json:"your_resolution,omitzero"`
 }
 
-// HumanReadable: The decision in words.
+// HumanReadable: The decision as text.
 type HumanReadable struct {
 	// One or two sentences.
 	Detail string `json:"detail"`
@@ -1015,7 +1019,7 @@ type JWKSet struct {
 type KeyedCount struct {
 	// How many.
 	Count int64 `json:"count"`
-	// What was counted.
+	// The metrics.
 	Key string `json:"key"`
 }
 
@@ -1029,15 +1033,15 @@ type LegacyAuth struct {
 	UserID string `json:"user_id"`
 }
 
-// LegacyAuthResult: Whether the sample is the user's.
+// LegacyAuthResult: The result of the comparison.
 type LegacyAuthResult struct {
 	// 1 is the enrolled person.
 	Confidence float64 `json:"confidence"`
 	// What to do.
 	Decision string `json:"decision"`
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
-	// The decision is accept.
+	// Whether the decision is accept.
 	Ok bool `json:"ok"`
 	// Why.
 	ReasonCodes []string `json:"reason_codes"`
@@ -1057,9 +1061,9 @@ type LegacyEnrol struct {
 
 // LegacyEnrolled: The sample is added.
 type LegacyEnrolled struct {
-	// There are enough of them.
+	// Whether there are enough samples.
 	Enrolled bool `json:"enrolled"`
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
 	// Samples so far.
 	Samples int64 `json:"samples"`
@@ -1067,11 +1071,11 @@ type LegacyEnrolled struct {
 	UserID string `json:"user_id"`
 }
 
-// LegacyFrame: A frame. Its features stand in `features`, or beside `ts`.
+// LegacyFrame: A frame. Its features are in `features` or next to `ts`.
 type LegacyFrame struct {
 	// How long it covers.
 	DurationMS *float64 `json:"duration_ms,omitzero"`
-	// Derived features, as `feature_schema` in `/api/v1/meta` has them.
+	// Derived features according to `feature_schema` in `/api/v1/meta`.
 	Features map[string]any `json:"features,omitzero"`
 	// What the frame is for.
 	Purpose string `json:"purpose,omitzero"`
@@ -1087,19 +1091,19 @@ type LegacyIngest struct {
 	SessionID string `json:"session_id"`
 }
 
-// LegacyIngested: What became of the frames.
+// LegacyIngested: The result of the frames.
 type LegacyIngested struct {
-	// Frames that counted.
+	// Frames that were accepted.
 	Accepted int64 `json:"accepted"`
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
-	// Frames that did not.
+	// Frames that were rejected.
 	Rejected int64 `json:"rejected"`
 	// Trust in a session.
 	State TrustState `json:"state"`
 }
 
-// LegacyMode: The environment that answered, for cross-checking.
+// LegacyMode: The environment of the response, for cross-checking.
 type LegacyMode string
 
 // The values of LegacyMode.
@@ -1116,7 +1120,7 @@ type LegacySessionEnd struct {
 
 // LegacySessionEnded: The session's final trust record.
 type LegacySessionEnded struct {
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
 	// The last score.
 	Score float64 `json:"score"`
@@ -1136,7 +1140,7 @@ type LegacySessionStart struct {
 
 // LegacySessionStarted: The session has started.
 type LegacySessionStarted struct {
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
 	// Id of the session.
 	SessionID string `json:"session_id"`
@@ -1146,7 +1150,7 @@ type LegacySessionStarted struct {
 
 // LegacyTrust: The session's score and state.
 type LegacyTrust struct {
-	// The environment that answered, for cross-checking.
+	// The environment of the response, for cross-checking.
 	Mode LegacyMode `json:"mode"`
 	// Why.
 	ReasonCodes []string `json:"reason_codes"`
@@ -1168,7 +1172,7 @@ type ManualReviewReceipt struct {
 	Resolution string `json:"resolution"`
 }
 
-// ManualReviewRequest: How a hold is resolved.
+// ManualReviewRequest: A review of a hold.
 type ManualReviewRequest struct {
 	// Stored only as a digest.
 	Note string `json:"note,omitzero"`
@@ -1176,9 +1180,9 @@ type ManualReviewRequest struct {
 	Resolution string `json:"resolution"`
 }
 
-// Meta: What this deployment can do.
+// Meta: The capabilities of this deployment.
 type Meta struct {
-	// Extension: the background models in force and whence they come.
+	// Extension: the background models in use and their data.
 	Backgrounds []Background `json:"backgrounds,omitzero"`
 	// State of each capability.
 	Capabilities map[string]CapabilityState `json:"capabilities"`
@@ -1186,13 +1190,13 @@ type Meta struct {
 	Claims []ClaimInfo `json:"claims"`
 	// Version of this document.
 	ContractVersion string `json:"contract_version"`
-	// Extension: what each figure and check of an evaluation's report means.
+	// Extension: definitions of the metrics and checks of an evaluation's report.
 	EvaluationMetrics []MetricDefinition `json:"evaluation_metrics,omitzero"`
 	// The schema that frames of evidence follow.
 	FeatureSchema map[string]any `json:"feature_schema"`
 	// Trust states of the earlier endpoints.
 	LegacyStates []string `json:"legacy_states"`
-	// Limits in force.
+	// Limits of this deployment.
 	Limits map[string]any `json:"limits"`
 	// Modalities of evidence.
 	Modalities []string `json:"modalities"`
@@ -1204,17 +1208,18 @@ type Meta struct {
 	Version string `json:"version"`
 }
 
-// MetricDefinition: What one figure or check of an evaluation's report means.
+// MetricDefinition: Definition of a metric or check of an evaluation's report.
 type MetricDefinition struct {
 	// Its definition.
 	Definition string `json:"definition"`
-	// What kind of figure it is.
+	// Kind of metric.
 	Kind string `json:"kind"`
 	// Its key in `metrics` or `checks`.
 	Metric string `json:"metric"`
 }
 
-// Mode: `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+// Mode: `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions
+// take effect.
 type Mode string
 
 // The values of Mode.
@@ -1246,11 +1251,11 @@ type OutcomeReceipt struct {
 	ReportedAt time.Time `json:"reported_at"`
 }
 
-// OutcomeReport: What became of the action.
+// OutcomeReport: The outcome of the action.
 type OutcomeReport struct {
 	// Stored only as a digest.
 	Note string `json:"note,omitzero"`
-	// What happened.
+	// The outcome.
 	Outcome string `json:"outcome"`
 }
 
@@ -1266,15 +1271,15 @@ type Passkey struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Id of the passkey.
 	ID string `json:"id"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at,omitzero"`
 	// How the authenticator can be reached.
 	Transports []string `json:"transports,omitzero"`
 }
 
-// PasskeyAssertionOptions: What to hand to `navigator.credentials.get`.
+// PasskeyAssertionOptions: The argument of `navigator.credentials.get`.
 type PasskeyAssertionOptions struct {
 	// WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON.
 	PublicKey PublicKeyCredentialRequestOptionsJSON `json:"publicKey"`
@@ -1288,7 +1293,7 @@ type PasskeyRegistered struct {
 	ID string `json:"id"`
 }
 
-// PasskeyRegistrationComplete: The passkey that the browser made.
+// PasskeyRegistrationComplete: The passkey that the browser created.
 type PasskeyRegistrationComplete struct {
 	// WebAuthn Level 3, RegistrationResponseJSON, as `PublicKeyCredential.toJSON()` gives it.
 	Credential RegistrationResponseJSON `json:"credential"`
@@ -1304,7 +1309,7 @@ type PasskeyRegistrationGrant struct {
 	Token string `json:"token"`
 }
 
-// PasskeyRegistrationOptions: What to hand to `navigator.credentials.create`.
+// PasskeyRegistrationOptions: The argument of `navigator.credentials.create`.
 type PasskeyRegistrationOptions struct {
 	// WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON.
 	PublicKey PublicKeyCredentialCreationOptionsJSON `json:"publicKey"`
@@ -1316,24 +1321,24 @@ type PasskeyRegistrationOptionsRequest struct {
 	RegistrationGrant string `json:"registration_grant"`
 }
 
-// PasskeySummary: A passkey in short.
+// PasskeySummary: Summary of a passkey.
 type PasskeySummary struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
 	// Id of the passkey.
 	ID string `json:"id"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
 // PolicyRequirements: What a decision requires.
 type PolicyRequirements struct {
 	// Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that
-	// key. Part of the content hash only where it is given.
+	// key. Part of the content hash only if it is given.
 	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
-	// What a completed challenge satisfies. Where left out, all four.
+	// Requirements that a completed challenge satisfies. If omitted, all four.
 	ChallengeCompensates []string `json:"challenge_compensates,omitzero"`
-	// Methods offered. Where left out: passkey, and in a sandbox sandbox_confirm too.
+	// Methods offered. If omitted: passkey, and sandbox_confirm in a sandbox.
 	ChallengeMethods []ChallengeMethod `json:"challenge_methods,omitzero"`
 	// Minimum status required per claim.
 	Claims map[string]ClaimStatus `json:"claims,omitzero"`
@@ -1348,16 +1353,16 @@ type PolicyRequirements struct {
 	FreshnessMaxMS int64 `json:"freshness_max_ms,omitzero"`
 	// Reason codes that force hold.
 	HoldOn []string `json:"hold_on,omitzero"`
-	// The decision where the evidence does not suffice.
+	// The decision if the evidence is insufficient.
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
-	// Extension: whether the credential that asked, or a key behind it or issued by the same, may review its own hold.
-	// Part of the content hash only where it is given.
+	// Extension: whether the requesting credential, its issuer, or a key of the same issuer may review its own hold. Part
+	// of the content hash only if it is given.
 	SelfReview string `json:"self_review,omitzero"`
 }
 
-// PolicySimulation: What would have been decided. Nothing is changed by asking.
+// PolicySimulation: The result of a simulation. Nothing is changed.
 type PolicySimulation struct {
 	// Id of the action.
 	Action string `json:"action"`
@@ -1365,25 +1370,25 @@ type PolicySimulation struct {
 	After map[string]int64 `json:"after"`
 	// Stored decisions by decision.
 	Before map[string]int64 `json:"before"`
-	// How many would have been decided otherwise.
+	// Decisions that would have been different.
 	Changed int64 `json:"changed"`
-	// Stored decisions that were decided again.
+	// Stored decisions that were re-evaluated.
 	Decisions int64 `json:"decisions"`
-	// How often each reason code was and would be given.
+	// Frequency of each reason code before and after.
 	Reasons []SimulatedReason `json:"reasons"`
-	// How many moved from which decision to which, unchanged ones left out.
+	// Number of changed decisions by old and new decision.
 	Transitions []SimulatedTransition `json:"transitions"`
 	// The version that was simulated.
 	Version int64 `json:"version"`
 }
 
-// PolicySimulationRequest: Which stored decisions of the action to decide again under this version.
+// PolicySimulationRequest: The stored decisions of the action to re-evaluate under this version.
 type PolicySimulationRequest struct {
 	// The newest decisions to replay.
 	Last int64 `json:"last,omitzero"`
-	// Nothing older than this time.
+	// Only entries at or after this time.
 	Since *time.Time `json:"since,omitzero"`
-	// Nothing at or after this time.
+	// Only entries before this time.
 	Until *time.Time `json:"until,omitzero"`
 }
 
@@ -1391,7 +1396,7 @@ type PolicySimulationRequest struct {
 type PolicyVersion struct {
 	// Id of the action.
 	Action string `json:"action"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ActivatedAt *time.Time `json:"activated_at,omitzero"`
 	// Audiences permitted to receive proofs.
 	AllowedAudiences []string `json:"allowed_audiences"`
@@ -1409,16 +1414,16 @@ type PolicyVersion struct {
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
 	// What a decision requires.
 	Requirements PolicyRequirements `json:"requirements"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RetiredAt *time.Time `json:"retired_at,omitzero"`
-	// Where it stands.
+	// Status.
 	Status string `json:"status"`
 	// Its number: 1, 2, 3 and so on per action.
 	Version int64 `json:"version"`
 }
 
-// PolicyVersionCreate: One immutable decision contract. What is left out or null is copied from the active version, or
-// from the action where there is none.
+// PolicyVersionCreate: One immutable decision contract. Omitted or null fields are copied from the active version, or
+// from the action if there is none.
 type PolicyVersionCreate struct {
 	// Audiences permitted to receive proofs.
 	AllowedAudiences []string `json:"allowed_audiences,omitzero"`
@@ -1432,9 +1437,9 @@ type PolicyVersionCreate struct {
 	Requirements PolicyRequirements `json:"requirements"`
 }
 
-// Problem: What was refused and why (RFC 9457). `code` is stable and catalogued.
+// Problem: A problem document (RFC 9457). `code` is stable.
 type Problem struct {
-	// Stable name of the refusal.
+	// Stable name of the problem.
 	Code string `json:"code"`
 	// One sentence for the caller.
 	Detail string `json:"detail"`
@@ -1442,9 +1447,9 @@ type Problem struct {
 	RequestID string `json:"request_id"`
 	// The HTTP status.
 	Status int64 `json:"status"`
-	// What kind of refusal this is.
+	// The kind of problem.
 	Title string `json:"title"`
-	// Where the code is explained.
+	// Path of the documentation of the code.
 	Type string `json:"type"`
 }
 
@@ -1452,11 +1457,11 @@ type Problem struct {
 type ProofClaims struct {
 	// The action: key, hash, policy_version, content_hash.
 	Act map[string]any `json:"act,omitzero"`
-	// What the decision rests on: behaviour, passkey, sandbox_confirm, review.
+	// The methods behind the decision: behaviour, passkey, sandbox_confirm, review.
 	Amr []string `json:"amr,omitzero"`
 	// Coverage, freshness_ms and claims at the decision.
 	Assurance map[string]any `json:"assurance,omitzero"`
-	// Who may accept it.
+	// The audience.
 	Aud string `json:"aud"`
 	// Id of the authorization.
 	Azn string `json:"azn,omitzero"`
@@ -1470,7 +1475,7 @@ type ProofClaims struct {
 	Exp float64 `json:"exp"`
 	// Issued at (Unix seconds).
 	Iat float64 `json:"iat"`
-	// Who issued it.
+	// The issuer.
 	Iss string `json:"iss"`
 	// Its id.
 	JTI string `json:"jti"`
@@ -1486,7 +1491,7 @@ type ProofClaims struct {
 	Sub string `json:"sub"`
 }
 
-// ProofState: Where a proof stands; `unknown` where the jti is not recognised.
+// ProofState: Status of a proof; `unknown` if the jti is not recognised.
 type ProofState string
 
 // The values of ProofState.
@@ -1500,53 +1505,53 @@ const (
 
 // ProofStatus: The status of a proof.
 type ProofStatus struct {
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
 	// The proof's `jti`.
 	JTI string `json:"jti"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at,omitzero"`
-	// Where a proof stands; `unknown` where the jti is not recognised.
+	// Status of a proof; `unknown` if the jti is not recognised.
 	Status ProofState `json:"status"`
 }
 
-// ProofTrace: A proof as the authorization's record keeps it.
+// ProofTrace: A proof in the record of an authorization.
 type ProofTrace struct {
 	// The compact JWS while the proof is active.
 	Compact string `json:"compact,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
 	// The proof's `jti`.
 	ID string `json:"id"`
-	// Where it stands.
+	// Status.
 	Status string `json:"status"`
 }
 
-// ProofVerification: Whether the proof holds.
+// ProofVerification: The result of the verification.
 type ProofVerification struct {
-	// The proof's claims; null where it cannot be read.
+	// The proof's claims; null if it cannot be parsed.
 	Claims *ProofClaims `json:"claims,omitzero"`
 	// Why it is not valid.
 	ReasonCodes []string `json:"reason_codes"`
-	// Where a proof stands; `unknown` where the jti is not recognised.
+	// Status of a proof; `unknown` if the jti is not recognised.
 	Status ProofState `json:"status"`
-	// Signed by us, alive, and for what was asked.
+	// Whether the proof is authentic, not expired, and matches the expected values.
 	Valid bool `json:"valid"`
 }
 
-// ProofVerifyRequest: A proof, and what it is expected to be for.
+// ProofVerifyRequest: A proof and its expected values.
 type ProofVerifyRequest struct {
-	// The action key it must be for.
+	// The expected action key.
 	Action string `json:"action,omitzero"`
-	// The audience it must be for.
+	// The expected audience.
 	Audience string `json:"audience,omitzero"`
-	// Use it up; one of any number of callers wins.
+	// Consumes the proof. Of concurrent callers exactly one succeeds.
 	Consume bool `json:"consume,omitzero"`
-	// The nonce it must carry.
+	// The expected nonce.
 	Nonce string `json:"nonce,omitzero"`
 	// The compact JWS.
 	Proof string `json:"proof"`
-	// What the action is performed on.
+	// The resource of the action.
 	Resource *Resource `json:"resource,omitzero"`
 }
 
@@ -1570,9 +1575,10 @@ type ProtectedAction struct {
 	ID string `json:"id"`
 	// Its dotted lower-case key.
 	Key string `json:"key"`
-	// `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+	// `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take
+	// effect.
 	Mode Mode `json:"mode"`
-	// Its name for people.
+	// Display name.
 	Name string `json:"name"`
 	// Life of a proof in seconds.
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
@@ -1608,7 +1614,7 @@ type PublicKeyCredentialRequestOptionsJSON struct {
 	UserVerification string `json:"userVerification,omitzero"`
 }
 
-// Reason: An optional note on why, kept in the audit log.
+// Reason: An optional reason, stored in the audit log.
 type Reason struct {
 	// Why.
 	Reason string `json:"reason,omitzero"`
@@ -1618,43 +1624,43 @@ type Reason struct {
 type ReasonCode struct {
 	// The code.
 	Code string `json:"code"`
-	// What it means.
+	// Meaning of the code.
 	Description string `json:"description"`
-	// What sort of reason it is.
+	// Kind of reason.
 	Kind string `json:"kind"`
-	// What would mend it.
+	// What to do about it.
 	Remedy string `json:"remedy"`
 }
 
 // Recovery: A recovery of a subject.
 type Recovery struct {
-	// What it rests on.
+	// The evidence for the person's identity.
 	Anchor string `json:"anchor"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at"`
 	// Id of the recovery.
 	ID string `json:"id"`
 	// What limits later assessments.
 	Limitations []string `json:"limitations"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ReadyAt *time.Time `json:"ready_at"`
-	// Where it stands.
+	// Status.
 	Status string `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
 }
 
-// RecoveryBegin: Start over with a subject whose template can no longer be trusted.
+// RecoveryBegin: Resets a subject whose template can no longer be trusted.
 type RecoveryBegin struct {
-	// What says that this is the right person.
+	// The evidence for the person's identity.
 	Anchor string `json:"anchor"`
-	// The relying party's reference to that evidence; needed for every anchor but none.
+	// The relying party's reference to that evidence; required for every anchor except none.
 	AnchorEvidenceRef string `json:"anchor_evidence_ref,omitzero"`
 }
 
-// RefusedSession: A session of an enrollment that was not learned from.
+// RefusedSession: A session that an enrollment did not use.
 type RefusedSession struct {
 	// Reason code.
 	Reason string `json:"reason"`
@@ -1674,9 +1680,9 @@ type RegistrationResponseJSON struct {
 	Type string `json:"type,omitzero"`
 }
 
-// ResearchConsentRecord: The answer as recorded.
+// ResearchConsentRecord: The recorded consent.
 type ResearchConsentRecord struct {
-	// The answer.
+	// Whether the subject consented.
 	Consented bool `json:"consented"`
 	// RFC 3339, UTC, with milliseconds.
 	RecordedAt time.Time `json:"recorded_at"`
@@ -1684,13 +1690,13 @@ type ResearchConsentRecord struct {
 	Subject string `json:"subject"`
 }
 
-// ResearchConsentRequest: The subject's answer on research use.
+// ResearchConsentRequest: The subject's consent to research use.
 type ResearchConsentRequest struct {
-	// Whether vectors may be kept for research.
+	// Whether vectors may be stored for research.
 	Consented bool `json:"consented"`
 }
 
-// Resource: What the action is performed on.
+// Resource: The resource of the action.
 type Resource struct {
 	// The relying party's id of the resource.
 	ID string `json:"id"`
@@ -1706,7 +1712,7 @@ type ReviewApprovals struct {
 	Required int64 `json:"required"`
 }
 
-// ReviewApprovedReceipt: The hold is approved; `decision` is a new authorization.
+// ReviewApprovedReceipt: The hold is approved; `decision` is the follow-up decision.
 type ReviewApprovedReceipt struct {
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
@@ -1716,7 +1722,7 @@ type ReviewApprovedReceipt struct {
 	Resolution string `json:"resolution"`
 }
 
-// ReviewCounts: What waits for reviewers.
+// ReviewCounts: Counts of pending holds.
 type ReviewCounts struct {
 	// RFC 3339, UTC, with milliseconds.
 	AsOf time.Time `json:"as_of"`
@@ -1724,30 +1730,30 @@ type ReviewCounts struct {
 	ByAction []KeyedCount `json:"by_action"`
 	// The pending holds by the risk class of their action.
 	ByRiskClass []KeyedCount `json:"by_risk_class"`
-	// Pending holds by the time that is left. Each is counted once.
+	// Pending holds by remaining time. Each is counted once.
 	Due ReviewsDue `json:"due"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	NextDueAt *time.Time `json:"next_due_at"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	OldestOpenedAt *time.Time `json:"oldest_opened_at"`
 	// Holds that have some of their approvals.
 	PartlyApproved int64 `json:"partly_approved"`
 	// Holds that can be reviewed.
 	Pending int64 `json:"pending"`
-	// Holds that have used up half of their time.
+	// Holds for which a reminder was sent after half of their time.
 	Reminded int64 `json:"reminded"`
 }
 
-// ReviewPending: The review is taken in, and the hold still waits, for further approvals or for the workflow to
+// ReviewPending: The review is recorded and the hold is still pending, for further approvals or for its workflow to
 // finish.
 type ReviewPending struct {
 	// Approvals given and required.
 	Approvals ReviewApprovals `json:"approvals"`
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
-	// What was asked.
+	// The requested resolution.
 	Resolution string `json:"resolution"`
-	// Where a hold stands.
+	// Status of a hold.
 	ReviewStatus ReviewStatus `json:"review_status"`
 }
 
@@ -1761,7 +1767,7 @@ type ReviewRejectedReceipt struct {
 	Resolution string `json:"resolution"`
 }
 
-// ReviewStatus: Where a hold stands.
+// ReviewStatus: Status of a hold.
 type ReviewStatus string
 
 // The values of ReviewStatus.
@@ -1772,7 +1778,7 @@ const (
 	ReviewStatusExpired  ReviewStatus = "expired"
 )
 
-// ReviewsDue: Pending holds by the time that is left. Each is counted once.
+// ReviewsDue: Pending holds by remaining time. Each is counted once.
 type ReviewsDue struct {
 	// Due later.
 	Later int64 `json:"later"`
@@ -1793,7 +1799,7 @@ const (
 	RiskClassCritical RiskClass = "critical"
 )
 
-// RotateRequest: How long the old secret stays good beside the new one.
+// RotateRequest: How long the old secret remains valid.
 type RotateRequest struct {
 	// Seconds of overlap.
 	OverlapSeconds *int64 `json:"overlap_seconds,omitzero"`
@@ -1801,19 +1807,19 @@ type RotateRequest struct {
 
 // Session: An observation session.
 type Session struct {
-	// Templates of one class of device are never matched against another.
+	// Templates of one class of device are never compared with another.
 	DeviceClass DeviceClass `json:"device_class"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	EndedAt *time.Time `json:"ended_at"`
 	// Id of the environment.
 	Environment string `json:"environment"`
 	// Id of the session.
 	ID string `json:"id"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastEvidenceAt *time.Time `json:"last_evidence_at"`
 	// RFC 3339, UTC, with milliseconds.
 	StartedAt time.Time `json:"started_at"`
-	// Whether a session still takes evidence; it expires after 30 idle minutes.
+	// Whether a session accepts evidence. It expires after 30 idle minutes.
 	Status SessionState `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -1821,13 +1827,13 @@ type Session struct {
 
 // SessionCreate: A new observation session.
 type SessionCreate struct {
-	// What the person uses.
+	// The person's device.
 	DeviceClass string `json:"device_class,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
 }
 
-// SessionState: Whether a session still takes evidence; it expires after 30 idle minutes.
+// SessionState: Whether a session accepts evidence. It expires after 30 idle minutes.
 type SessionState string
 
 // The values of SessionState.
@@ -1843,11 +1849,11 @@ type SessionStatus struct {
 	ActiveSeconds float64 `json:"active_seconds"`
 	// How much evidence there is.
 	Coverage Coverage `json:"coverage"`
-	// Templates of one class of device are never matched against another.
+	// Templates of one class of device are never compared with another.
 	DeviceClass DeviceClass `json:"device_class"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	EndedAt *time.Time `json:"ended_at"`
-	// There is enough to complete an enrollment.
+	// Whether there is enough evidence to complete an enrollment.
 	EnrollmentReady bool `json:"enrollment_ready"`
 	// Id of the environment.
 	Environment string `json:"environment"`
@@ -1855,13 +1861,13 @@ type SessionStatus struct {
 	EvidenceWindows int64 `json:"evidence_windows"`
 	// Id of the session.
 	ID string `json:"id"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastEvidenceAt *time.Time `json:"last_evidence_at"`
 	// Modalities that the evidence has.
 	ModalitiesPresent []string `json:"modalities_present"`
 	// RFC 3339, UTC, with milliseconds.
 	StartedAt time.Time `json:"started_at"`
-	// Whether a session still takes evidence; it expires after 30 idle minutes.
+	// Whether a session accepts evidence. It expires after 30 idle minutes.
 	Status SessionState `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
@@ -1869,7 +1875,7 @@ type SessionStatus struct {
 
 // SigningKey: A proof-signing key of the environment. The private half never leaves the service.
 type SigningKey struct {
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ActivatedAt *time.Time `json:"activated_at"`
 	// The algorithm.
 	Alg string `json:"alg"`
@@ -1877,13 +1883,14 @@ type SigningKey struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Key id.
 	Kid string `json:"kid"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RetiresAt *time.Time `json:"retires_at"`
-	// Published before first use, in use, kept until its last proof is dead, gone.
+	// `next` is published before its first use, `active` signs, `retiring` verifies until its last proof expires,
+	// `retired` is removed.
 	Status string `json:"status"`
 }
 
-// SimulatedReason: How often a reason code was given and would be given.
+// SimulatedReason: Frequency of a reason code before and after.
 type SimulatedReason struct {
 	// Simulated decisions with it.
 	After int64 `json:"after"`
@@ -1893,7 +1900,7 @@ type SimulatedReason struct {
 	Code string `json:"code"`
 }
 
-// SimulatedTransition: Decisions that would have been another one.
+// SimulatedTransition: Decisions that would have changed from one decision to another.
 type SimulatedTransition struct {
 	// How many.
 	Count int64 `json:"count"`
@@ -1905,11 +1912,11 @@ type SimulatedTransition struct {
 
 // Subject: A person whose sessions are assessed.
 type Subject struct {
-	// The template does not learn from new sessions.
+	// Whether the template is not adapted to new sessions.
 	AdaptationFrozen bool `json:"adaptation_frozen"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// How far a subject's enrollment has come.
+	// State of a subject's enrollment.
 	Enrollment EnrollmentState `json:"enrollment"`
 	// Id of the environment.
 	Environment string `json:"environment"`
@@ -1917,9 +1924,9 @@ type Subject struct {
 	ID string `json:"id"`
 	// Registered passkeys.
 	Passkeys []PasskeySummary `json:"passkeys"`
-	// The subject agreed that vectors are kept for research.
+	// Whether the subject agreed to the storage of vectors for research.
 	ResearchConsent bool `json:"research_consent"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at"`
 	// Whether a subject can be authorized.
 	Status SubjectStatus `json:"status"`
@@ -1927,15 +1934,15 @@ type Subject struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// SubjectCreate: A new subject; one of our ids is given where none is sent.
+// SubjectCreate: A new subject. The service assigns an id if none is sent.
 type SubjectCreate struct {
-	// The relying party's own id of the person.
+	// The relying party's id of the person.
 	ID string `json:"id,omitzero"`
 }
 
-// SubjectExport: Everything held about a subject.
+// SubjectExport: All stored data of a subject.
 type SubjectExport struct {
-	// What is held.
+	// The data.
 	Data map[string]any `json:"data"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	Digest string `json:"digest"`
@@ -1956,25 +1963,25 @@ const (
 	SubjectStatusRevoked SubjectStatus = "revoked"
 )
 
-// Template: One version of what was learned of a subject in one modality on one class of device.
+// Template: One version of a subject's template for a modality and a class of device.
 type Template struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// Templates of one class of device are never matched against another.
+	// Templates of one class of device are never compared with another.
 	DeviceClass DeviceClass `json:"device_class"`
 	// Id of the version.
 	ID string `json:"id"`
-	// Reason codes of what weakens it.
+	// Reason codes of its limitations.
 	Limitations []string `json:"limitations"`
-	// What was learned.
+	// The modality.
 	Modality string `json:"modality"`
-	// Background model that it was learned with.
+	// Background model that it was trained with.
 	ModelVersion string `json:"model_version"`
-	// Learned by an enrollment, adapted to a confirmed session, or carried over to another background model.
+	// Trained by an enrollment, adapted to a confirmed session, or retrained with a new background model.
 	Origin string `json:"origin"`
 	// Whether claims are capped at likely.
 	Provisional bool `json:"provisional"`
-	// In force; kept for going back to; or not to be had again, after a rollback or a recovery.
+	// `active` is in use, `superseded` can be restored, `retired` cannot, after a rollback or a recovery.
 	Status string `json:"status"`
 	// RFC 3339, UTC, with milliseconds.
 	UpdatedAt time.Time `json:"updated_at"`
@@ -1982,13 +1989,13 @@ type Template struct {
 	Version int64 `json:"version"`
 }
 
-// TemplateRollback: What to go back on.
+// TemplateRollback: The template to roll back.
 type TemplateRollback struct {
-	// Templates of one class of device are never matched against another.
+	// Templates of one class of device are never compared with another.
 	DeviceClass DeviceClass `json:"device_class"`
 	// Modality of the template.
 	Modality string `json:"modality"`
-	// A superseded version; left out, the newest one before the one in force.
+	// A superseded version; if omitted, the newest before the active one.
 	Version *int64 `json:"version,omitzero"`
 }
 
@@ -2005,11 +2012,11 @@ const (
 	TrustStateEnded    TrustState = "ENDED"
 )
 
-// ValidationError: One fault, where it is and which rule it breaks.
+// ValidationError: One violation with its location and rule.
 type ValidationError struct {
-	// Path to the fault, starting with body, path, query or header.
+	// Path to the field, starting with body, path, query or header.
 	Loc []any `json:"loc"`
-	// The field and the rule in words.
+	// Message that names the field and the rule.
 	Msg string `json:"msg"`
 	// Stable name of the rule.
 	Type string `json:"type"`
@@ -2017,7 +2024,7 @@ type ValidationError struct {
 
 // WebhookAttempt: One attempt to deliver an event.
 type WebhookAttempt struct {
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	At *time.Time `json:"at"`
 	// Number of the attempt.
 	Attempt int64 `json:"attempt"`
@@ -2031,19 +2038,19 @@ type WebhookAttempt struct {
 	ID string `json:"id"`
 	// How long it took.
 	LatencyMS *int64 `json:"latency_ms,omitzero"`
-	// RFC 3339, UTC, with milliseconds; null where it has not happened.
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
-	// Digest of the answer's body.
+	// Digest of the response body.
 	ResponseDigest string `json:"response_digest,omitzero"`
-	// What became of an attempt.
+	// Status of an attempt.
 	Status AttemptStatus `json:"status"`
-	// What the endpoint answered.
+	// The HTTP status that the endpoint returned.
 	StatusCode *int64 `json:"status_code,omitzero"`
 	// Type of the event.
 	Type string `json:"type"`
 }
 
-// WebhookEndpoint: An address that is told of events.
+// WebhookEndpoint: A URL that receives events.
 type WebhookEndpoint struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
@@ -2065,7 +2072,7 @@ type WebhookEndpoint struct {
 	URL string `json:"url"`
 }
 
-// WebhookEndpointCreate: An address to be told of events.
+// WebhookEndpointCreate: A URL that receives events.
 type WebhookEndpointCreate struct {
 	// A note for people.
 	Description string `json:"description,omitzero"`
@@ -2078,7 +2085,7 @@ type WebhookEndpointCreate struct {
 	URL string `json:"url"`
 }
 
-// WebhookEndpointUpdate: What to change; a field that is left out keeps its value.
+// WebhookEndpointUpdate: The fields to change. An omitted field keeps its value.
 type WebhookEndpointUpdate struct {
 	// A note for people.
 	Description string `json:"description,omitzero"`
@@ -2092,7 +2099,7 @@ type WebhookEndpointUpdate struct {
 	URL string `json:"url,omitzero"`
 }
 
-// WebhookEndpointWithSecret: An endpoint and its signing secret, shown this once.
+// WebhookEndpointWithSecret: An endpoint with its signing secret, which is shown only once.
 type WebhookEndpointWithSecret struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
@@ -2116,7 +2123,7 @@ type WebhookEndpointWithSecret struct {
 	URL string `json:"url"`
 }
 
-// WebhookReplay: The deliveries that will be made again.
+// WebhookReplay: The scheduled deliveries.
 type WebhookReplay struct {
 	// Id of the endpoint.
 	Endpoint string `json:"endpoint"`
@@ -2124,21 +2131,21 @@ type WebhookReplay struct {
 	Scheduled int64 `json:"scheduled"`
 }
 
-// WebhookReplayRequest: What to deliver again; every failed delivery where nothing is said.
+// WebhookReplayRequest: The deliveries to repeat; all failed ones by default.
 type WebhookReplayRequest struct {
 	// One event by its id.
 	Event string `json:"event,omitzero"`
-	// Nothing older than this time.
+	// Only entries at or after this time.
 	Since *time.Time `json:"since,omitzero"`
 	// Which deliveries.
 	Status string `json:"status,omitzero"`
-	// Nothing at or after this time.
+	// Only entries before this time.
 	Until *time.Time `json:"until,omitzero"`
 }
 
-// WebhookTestResult: What the endpoint answered to a `webhook.test` event.
+// WebhookTestResult: The result of a `webhook.test` event.
 type WebhookTestResult struct {
-	// The endpoint answered 2xx.
+	// Whether the endpoint returned 2xx.
 	Delivered bool `json:"delivered"`
 	// Why it was not delivered.
 	Error string `json:"error,omitzero"`
@@ -2146,6 +2153,6 @@ type WebhookTestResult struct {
 	Event string `json:"event"`
 	// How long it took.
 	LatencyMS int64 `json:"latency_ms"`
-	// What it answered; null where it did not.
+	// The HTTP status that it returned; null if there was no response.
 	StatusCode *int64 `json:"status_code,omitzero"`
 }

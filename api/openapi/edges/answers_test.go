@@ -10,15 +10,15 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi/edges"
 )
 
-// Every answer that an integration test gets is held against the contract. This shows that the contract would notice: for
-// each rule of each answer, one that breaks it is refused.
+// The integration tests check every response against the contract. This test shows that the check works: for each rule of each
+// response, a response that violates it is refused.
 func TestAnswerEdges(t *testing.T) {
 	t.Parallel()
 	contract, err := openapi.Compile()
 	require.NoError(t, err)
 	doc, err := edges.Parse(openapi.Document())
 	require.NoError(t, err)
-	rules := doc.Answers()
+	rules := doc.Responses()
 	require.Greater(t, len(rules), 500)
 	for _, r := range rules {
 		t.Run(r.Name(), func(t *testing.T) {

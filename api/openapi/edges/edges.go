@@ -1,7 +1,8 @@
-// Package edges derives the rules of the contract from its document, and for each rule values on both sides of its edge:
-// what must just pass and what must just not. Tests send them to the running service, and docs/contract.md lists them. It
-// knows the keywords that the document uses and panics on another, so that no rule goes by unseen. Only tests and
-// generators may import it.
+// Package edges derives the rules of the contract from its document, with boundary values for each rule: values that are just
+// valid and values that are just invalid.
+//
+// Tests send the values to the running service, and docs/contract.md lists the rules. The package panics on a keyword that it
+// does not support, so that no rule is missed. Only tests and generators may import it.
 package edges
 
 import (
@@ -18,23 +19,23 @@ type node = map[string]any
 // Rule is one rule of one field.
 type Rule struct {
 	Operation string // the operation that its cases are for
-	Status    int    // of the answer that it is a rule of; 0 for a request
+	Status    int    // status of the response that the rule is for; 0 for a request
 	Schema    string // component of the document
 	Field     string // dotted, [] for the items of a list; empty for the whole
 	Keyword   string // such as max_length
-	Text      string // the rule in words
-	Cases     []Case // empty for what only behaviour can show: a default
+	Text      string // description of the rule
+	Cases     []Case // empty for a default, which only behaviour can show
 }
 
-// Case is a body, whole, that differs from a good one in the rule's field alone.
+// Case is a complete body that differs from a valid one in the rule's field only.
 type Case struct {
 	Body any
 	Good bool
-	Loc  []any  // where the fault is
-	Type string // its type
+	Loc  []any  // location of the violation
+	Type string // name of the violated rule
 }
 
-// Name is the rule's name as that of a subtest.
+// Name returns the name of the rule's subtest.
 func (r Rule) Name() string {
 	field := r.Field
 	if field == "" {
@@ -43,16 +44,16 @@ func (r Rule) Name() string {
 	return r.Schema + "/" + field + "/" + r.Keyword
 }
 
-// Document is the contract, decoded.
+// Document is the decoded contract.
 type Document struct{ root node }
 
-// Parse reads the document.
+// Parse decodes the document.
 func Parse(raw []byte) (*Document, error) {
 	d := &Document{}
 	return d, json.Unmarshal(raw, &d.root)
 }
 
-// Operation is what the document says of one operation, as far as rules go.
+// Operation is an operation of the contract with the parts that have rules.
 type Operation struct {
 	ID, Method, Path, Summary string
 	Extension                 bool
@@ -60,7 +61,7 @@ type Operation struct {
 	node                      node
 }
 
-// Operations lists them by path and method.
+// Operations returns the operations sorted by path and method.
 func (d *Document) Operations() []Operation {
 	var out []Operation
 	paths := d.root["paths"].(node)
@@ -84,7 +85,7 @@ func (d *Document) Operations() []Operation {
 	return out
 }
 
-// Requests lists the rules of every request body, each component once.
+// Requests returns the rules of all request bodies, each component once.
 func (d *Document) Requests() []Rule {
 	w := &walker{doc: d, seen: map[string]bool{}}
 	for _, op := range d.Operations() {
@@ -95,9 +96,9 @@ func (d *Document) Requests() []Rule {
 	return w.rules
 }
 
-// Answers lists the rules of every answer, each component once. Their cases are all bad but for those that leave an
-// optional field out.
-func (d *Document) Answers() []Rule {
+// Responses returns the rules of all responses, each component once. All cases are invalid except those that omit an optional
+// field.
+func (d *Document) Responses() []Rule {
 	w := &walker{doc: d, seen: map[string]bool{}}
 	for _, op := range d.Operations() {
 		for _, status := range op.Statuses {
@@ -116,16 +117,16 @@ func content(n node) node {
 	return j
 }
 
-// walker goes through the schemas of one operation after the other.
+// walker collects the rules of the schemas of one operation after the other.
 type walker struct {
 	doc    *Document
 	op     string
 	status int
-	seen   map[string]bool // components whose rules are there already
+	seen   map[string]bool // components whose rules have been added
 	rules  []Rule
 }
 
-// place is where the walker stands: a whole body that is good, and the steps to the value in question.
+// place is a position of the walker: a complete valid body and the path to a value in it.
 type place struct {
 	schema, field string
 	body          any
@@ -150,7 +151,7 @@ func (w *walker) start(op string, status int, schema node, example any) {
 	w.value(s, place{schema: name, body: example})
 }
 
-// value adds the rules of the value at p; s is resolved.
+// value adds the rules of the value at p. The schema s must be resolved.
 func (w *walker) value(s node, p place) {
 	if _, object := s["properties"]; object {
 		w.object(s, p)
@@ -177,7 +178,7 @@ func (w *walker) list(items node, p place) {
 	w.field(items, inner)
 }
 
-// object adds the rules of an object's own, and of its properties. A component's rules are added once.
+// object adds the rules of an object and of its properties. The rules of a component are added once.
 func (w *walker) object(s node, p place) {
 	if p.field == "" {
 		if w.seen[p.schema] {
@@ -199,8 +200,8 @@ func (w *walker) object(s node, p place) {
 	}
 }
 
-// field adds the rules of what stands in a property or a list: its type, whether it may be null, and the rest. What is an
-// object of a component of its own goes under that component's name.
+// field adds the rules of a property or list item: its type, whether it can be null, and the others. Rules of an object with a
+// component of its own have that component's name.
 func (w *walker) field(schema node, p place) {
 	name, s := w.doc.resolve(schema)
 	s, nullable := unwrap(w.doc, &name, s)
@@ -211,7 +212,7 @@ func (w *walker) field(schema node, p place) {
 	w.value(s, p)
 }
 
-// unwrap takes the alternative null off a schema.
+// unwrap removes the alternative null from a schema.
 func unwrap(d *Document, name *string, s node) (node, bool) {
 	if alternatives, ok := s["anyOf"].([]any); ok {
 		nullable := false
@@ -248,7 +249,7 @@ func join(field, name string) string {
 	return field + "." + name
 }
 
-// Example is the example of an operation's body; false where it takes none.
+// Example returns the example of an operation's body; false if it has no body.
 func (d *Document) Example(operation string) (any, bool) {
 	for _, op := range d.Operations() {
 		if body, ok := op.node["requestBody"].(node); ok && op.ID == operation {

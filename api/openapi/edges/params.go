@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Param is a rule of a path or query parameter with texts on both sides of its edge.
+// Param is a rule of a path or query parameter with boundary values.
 type Param struct {
 	Operation   string
 	In, Param   string
@@ -17,11 +17,11 @@ type Param struct {
 	BadWithType string
 }
 
-// Name is the rule's name as that of a subtest.
+// Name returns the name of the rule's subtest.
 func (p Param) Name() string { return p.In + "/" + p.Param + "/" + p.Operation + "/" + p.Keyword }
 
-// Params lists the rules of every parameter, each with the first operation that takes it. A query parameter of one name may
-// be several in the document; each has its own rules.
+// Params returns the rules of all parameters, each with the first operation that has it. Query parameters with the same name
+// can be different components with rules of their own.
 func (d *Document) Params() []Param {
 	var out []Param
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func paramRules(op, in, name string, s node) []Param {
 		case "maxLength":
 			add("max_length", "at most "+strconv.Itoa(whole(v))+" characters", []string{text(s, whole(v))}, []string{text(s, whole(v)) + "a"}, "string_too_long")
 		case "minLength":
-			if in == "query" { // an empty piece of a path is another path
+			if in == "query" { // an empty path segment is a different path
 				add("min_length", "at least "+strconv.Itoa(whole(v))+" characters", nil, []string{strings.Repeat("a", whole(v)-1)}, "string_too_short")
 			}
 		case "pattern":

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ignored are keywords that ask nothing of a value, or that are dealt with elsewhere.
+// ignored lists keywords that have no rule or are handled elsewhere.
 var ignored = []string{"description", "examples", "type", "properties", "required", "items", "title", "deprecated"}
 
 func (w *walker) add(p place, keyword, text string, cases ...Case) {
@@ -24,7 +24,7 @@ func bad(p place, value any, typ string, more ...any) Case {
 
 func (p place) loc(more ...any) []any { return slices.Concat([]any{"body"}, p.steps, more) }
 
-// presence: a required field must be there, another may be left out.
+// presence: a required field must be present, others can be omitted.
 func (w *walker) presence(p place, required bool) {
 	if required {
 		w.add(p, "required", "required", Case{Body: p.without(), Loc: p.loc(), Type: "missing"})
@@ -33,7 +33,7 @@ func (w *walker) presence(p place, required bool) {
 	w.add(p, "optional", "may be left out", Case{Body: p.without(), Good: true})
 }
 
-// closed: a strict object refuses what it does not name. Answers are held to that without saying so.
+// closed: a strict object refuses unknown properties. ValidateResponse treats all objects of responses as strict.
 func (w *walker) closed(s node, p place) {
 	object, _ := clone(p.at()).(map[string]any)
 	if object == nil {
@@ -60,7 +60,7 @@ var wrongType = map[string]string{
 	"object": "dict_type", "null": "none_required",
 }
 
-// types: values of other types are refused, and null where the field may not be null.
+// types: values of other types are refused, and null unless the field is nullable.
 func (w *walker) types(s node, nullable bool, p place) {
 	kind, _ := s["type"].(string)
 	if kind == "" {
@@ -86,7 +86,7 @@ func (w *walker) types(s node, nullable bool, p place) {
 	w.add(p, "type", words, cases...)
 }
 
-// scalar adds what the other keywords ask.
+// scalar adds the rules of the other keywords.
 func (w *walker) scalar(s node, p place) {
 	for _, keyword := range slices.Sorted(maps.Keys(s)) {
 		v := s[keyword]
@@ -96,13 +96,13 @@ func (w *walker) scalar(s node, p place) {
 		case "const":
 			w.add(p, "const", fmt.Sprint(v), good(p, v), bad(p, "other", "literal_error"))
 		case "minimum":
-			w.number(s, p, "min", "at least ", v.(float64), -1, "greater_than_equal")
+			w.number(s, p, v.(float64), minimum)
 		case "maximum":
-			w.number(s, p, "max", "at most ", v.(float64), 1, "less_than_equal")
+			w.number(s, p, v.(float64), maximum)
 		case "minLength":
 			n, typ := int(v.(float64)), "string_too_short"
 			if s["format"] == "uri" {
-				typ = "url_parsing" // what is too short for a URL is none
+				typ = "url_parsing" // a text that is too short is not a URL either
 			}
 			w.add(p, "min_length", fmt.Sprintf("at least %d characters", n), good(p, text(s, n)), bad(p, strings.Repeat("a", n-1), typ))
 		case "maxLength":
@@ -122,7 +122,7 @@ func (w *walker) scalar(s node, p place) {
 			}
 		default:
 			if !slices.Contains(ignored, keyword) && !strings.HasPrefix(keyword, "x-") {
-				panic("edges: what does " + keyword + " of " + p.schema + "." + p.field + " ask?")
+				panic("edges: unsupported keyword " + keyword + " of " + p.schema + "." + p.field)
 			}
 		}
 	}
@@ -137,20 +137,31 @@ func (w *walker) enum(values []any, p place) {
 			names = append(names, fmt.Sprint(v))
 		}
 	}
-	another := strings.ToUpper(names[0])
-	if another == names[0] {
-		another = strings.ToLower(another)
+	miscased := strings.ToUpper(names[0])
+	if miscased == names[0] {
+		miscased = strings.ToLower(miscased)
 	}
-	cases = append(cases, bad(p, "none of them", "enum"), bad(p, another, "enum"))
+	cases = append(cases, bad(p, "none of them", "enum"), bad(p, miscased, "enum"))
 	w.add(p, "enum", strings.Join(names, ", "), cases...)
 }
 
-func (w *walker) number(s node, p place, keyword, words string, edge, outwards float64, typ string) {
-	cases := []Case{good(p, edge), bad(p, edge+outwards, typ)}
+// bound is a minimum or a maximum of a number.
+type bound struct {
+	keyword, words, violation string
+	outwards                  float64 // direction of the invalid values
+}
+
+var (
+	minimum = bound{"min", "at least ", "greater_than_equal", -1}
+	maximum = bound{"max", "at most ", "less_than_equal", 1}
+)
+
+func (w *walker) number(s node, p place, edge float64, b bound) {
+	cases := []Case{good(p, edge), bad(p, edge+b.outwards, b.violation)}
 	if s["type"] == "number" {
-		cases = append(cases, bad(p, edge+outwards*math.Max(1e-6, math.Abs(edge)*1e-9), typ))
+		cases = append(cases, bad(p, edge+b.outwards*math.Max(1e-6, math.Abs(edge)*1e-9), b.violation))
 	}
-	w.add(p, keyword, words+strconv.FormatFloat(edge, 'f', -1, 64), cases...)
+	w.add(p, b.keyword, b.words+strconv.FormatFloat(edge, 'f', -1, 64), cases...)
 }
 
 func (w *walker) format(format string, s node, p place) {
@@ -175,7 +186,7 @@ func (w *walker) size(keyword string, s node, p place) {
 	}
 }
 
-// items are n items; different ones, where they are texts of no pattern that says otherwise.
+// items returns n items; distinct ones if the list requires it.
 func (w *walker) items(s node, n int) []any {
 	_, item := w.doc.resolve(s["items"].(node))
 	out := make([]any, n)

@@ -11,14 +11,14 @@ record. Run one test with ` + "`make test PKG=./integration RUN=TestRequestBound
 The column *part* says where an operation belongs: *current* (the API), *earlier* (endpoints outside of ` + "`/api/v1`" + `, kept for
 existing clients) or *extension* ([contract-extensions.md](contract-extensions.md)).`
 
-// operationsElsewhere are operations that no caller of the integration tests can end by itself.
+// operationsElsewhere lists operations that the integration tests cannot end by themselves, with the tests that cover them.
 var operationsElsewhere = map[string]string{
 	"streamEvents":     "TestDecisionEventsReachEveryReader",
 	"rollbackTemplate": "TestRollbackRestoresThePreviousVersionAndRescoresSessions",
 }
 
-// codesElsewhere are codes that the running service answers only where something else is away or misbehaves, or that take
-// an authenticator of bad faith.
+// codesElsewhere lists codes that the service returns only if a dependency is unavailable or fails, or for a manipulated
+// authenticator, with the tests that cover them.
 var codesElsewhere = map[string]string{
 	"assertion_backup_flags":       "TestVerifyAssertionRejectsEachStepOfSection72",
 	"assertion_challenge_mismatch": "TestVerifyAssertionRejectsADifferentChallengeOrDisplay",
@@ -46,7 +46,7 @@ var codesElsewhere = map[string]string{
 	"unavailable":                  "TestCompleteChallengeWhenTheWorkflowFails",
 }
 
-// defaults are those that show in more than the answer to the request itself.
+// defaults lists the defaults that show in more than the response of the request itself.
 var defaults = map[string]string{
 	"Actor.type":                            "TestAnswerEdges/AuthorizationTrace/actor_type/const",
 	"AssuranceProfile.active_seconds":       "TestSessionLifecycle",
@@ -69,7 +69,7 @@ var defaults = map[string]string{
 	"query.status":                          "TestListReviewsDefaultsToPendingNewestFirst",
 }
 
-// limits are the limits that the contract promises, each with the test that shows it.
+// limits lists the limits of the contract with the tests that show them.
 var limits = [][3]string{
 	{"Rate, test credentials", "1,000 requests per hour", "TestQuotaDefaults"},
 	{"Rate, live credentials", "10,000 requests per hour by default; higher limits by arrangement", "TestQuotaDefaults"},

@@ -29,8 +29,8 @@ const (
 	shown = root + "integration/testdata/shown.json"
 )
 
-// The table says of everything in the contract which test shows it. A cell without a test, a test that is not in the
-// sources, and a file that is not what the contract makes of it fail.
+// The table lists a test for every part of the contract. The test fails if a part has no test, a listed test does not exist, or
+// the file is out of date.
 func TestContractTable(t *testing.T) {
 	t.Parallel()
 	doc, err := edges.Parse(openapi.Document())
@@ -51,10 +51,10 @@ func TestContractTable(t *testing.T) {
 	b.limits()
 	b.requests(doc)
 	b.params(doc)
-	b.answers(doc)
+	b.responses(doc)
 	require.Empty(t, b.missing, "nothing shows these; write a test and name it (COUNTERSIGN_TEST_SHOWN=write go test ./integration)")
 	for test := range b.tests {
-		require.Contains(t, sources(t), "func "+test+"(", "the table names a test that is not there")
+		require.Contains(t, sources(t), "func "+test+"(", "the table lists a test that does not exist")
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(table, []byte(b.text.String()), 0o600))
@@ -65,7 +65,7 @@ func TestContractTable(t *testing.T) {
 	require.Equal(t, b.text.String(), string(kept), "docs/contract.md is stale: go generate ./api/openapi/edges")
 }
 
-// sources are the first lines of all tests of the module.
+// sources contains the declarations of all tests of the module.
 func sources(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "grep", "-rhoE", "--include=*_test.go", `^func Test[A-Za-z0-9_]+\(`, root+"api", root+"integration", root+"internal").Output()
@@ -94,7 +94,7 @@ func (b *builder) head(columns ...string) {
 
 var testName = regexp.MustCompile(`^Test[A-Za-z0-9_]+`)
 
-// row adds a row whose last cell is the test.
+// row adds a row with the test in the last cell.
 func (b *builder) row(cells ...string) {
 	test := cells[len(cells)-1]
 	if b.tests == nil {
@@ -171,11 +171,11 @@ func (b *builder) params(doc *edges.Document) {
 	b.row("header", "`X-Service-Research-Optin`", "submitEvidence", "`true` is the same as `research_optin`", defaults["header.X-Service-Research-Optin"])
 }
 
-func (b *builder) answers(doc *edges.Document) {
+func (b *builder) responses(doc *edges.Document) {
 	b.line("\n## Rules of responses\n\nEvery response to an integration test is checked against these rules and may contain no other field. The tests named here")
 	b.line("show that a violation of each rule is detected.\n")
 	b.head("schema", "field", "rule", "shown by")
-	for _, r := range doc.Answers() {
+	for _, r := range doc.Responses() {
 		test := "TestAnswerEdges/" + r.Name()
 		if len(r.Cases) == 0 {
 			if test = defaults[r.Schema+"."+r.Field]; test == "" {
@@ -186,7 +186,7 @@ func (b *builder) answers(doc *edges.Document) {
 	}
 }
 
-// byDefaults is the subtest of TestDefaultsOfOmittedFields that shows a default; empty where it has none.
+// byDefaults returns the subtest of TestDefaultsOfOmittedFields that shows a default; empty if there is none.
 func (b *builder) byDefaults(r edges.Rule) string {
 	name := r.Schema + "/" + r.Field
 	if !strings.Contains(b.defaults, `"`+name+`":`) {

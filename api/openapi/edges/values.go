@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resolve follows a reference; name is that of the component it led to.
+// resolve follows a reference and returns the component with its name.
 func (d *Document) resolve(s node) (name string, out node) {
 	for {
 		ref, ok := s["$ref"].(string)
@@ -20,7 +20,7 @@ func (d *Document) resolve(s node) (name string, out node) {
 	}
 }
 
-// sample is a value that the schema accepts: its example where it has one, else the least.
+// sample returns a value that the schema accepts: its example if it has one, else the smallest value.
 func (d *Document) sample(schema node) any {
 	_, s := d.resolve(schema)
 	if examples, ok := s["examples"].([]any); ok {
@@ -76,14 +76,14 @@ func length(s node, keyword string, otherwise int) int {
 	return otherwise
 }
 
-// candidates are texts for patterns and formats; the first that fits is taken.
+// candidates are texts for patterns and formats; the first that matches is used.
 var candidates = []string{
 	"aaaaaaaa", "hold.opened", "2026-11-21T09:30:00.000Z", "sha256:" + strings.Repeat("0", 64), "https://hooks.example.com/in",
 	strings.Repeat("a", 64), "aaaa.aaaa.aaaa", "AAAA",
 }
 
-// text is a string of n characters that the schema's pattern and format accept. Where neither asks for anything, the
-// characters are ones that take four bytes each, so that a count of bytes would be found out.
+// text returns a string of n characters that the schema's pattern and format accept. Without either, the characters have four
+// bytes each, to detect code that counts bytes.
 func text(s node, n int) string {
 	switch {
 	case s["format"] == "uri":
@@ -91,7 +91,7 @@ func text(s node, n int) string {
 		return url + strings.Repeat("a", max(n-len(url), 0))
 	case s["format"] == "date-time":
 		return candidates[2]
-	case s["pattern"] == nil && n > 8000: // a body has its cap
+	case s["pattern"] == nil && n > 8000: // the body has a size limit
 		return strings.Repeat("é", n)
 	case s["pattern"] == nil:
 		return strings.Repeat("😀", n)
@@ -108,7 +108,7 @@ func text(s node, n int) string {
 	panic(fmt.Sprintf("edges: no text for the pattern %s", s["pattern"]))
 }
 
-// at is the value at the place.
+// at returns the value at the place.
 func (p place) at() any {
 	v := p.body
 	for _, step := range p.steps {
@@ -128,25 +128,25 @@ func (p place) member(name string) (any, bool) {
 	return v, ok
 }
 
-// to is the place of a member, with a value in it.
+// to returns the place of a member with that value.
 func (p place) to(name, field string, value any) place {
 	p.steps = append(append([]any{}, p.steps...), name)
 	p.field = field
 	return p.with(value)
 }
 
-// with is the place with another value in it; the body is a copy.
+// with returns a copy of the body with the value at the place replaced.
 func (p place) with(value any) place {
 	p.body = p.changed(func(parent map[string]any, key string) { parent[key] = value }, value)
 	return p
 }
 
-// without is a copy of the body with the value taken out.
+// without returns a copy of the body without the value at the place.
 func (p place) without() any {
 	return p.changed(func(parent map[string]any, key string) { delete(parent, key) }, nil)
 }
 
-// changed copies the body and changes the copy where the place is. A list's item, and the body itself, are replaced.
+// changed returns a copy of the body with the value at the place changed. Items of a list and the body itself are replaced.
 func (p place) changed(change func(parent map[string]any, key string), value any) any {
 	if len(p.steps) == 0 {
 		return value
@@ -176,7 +176,7 @@ func clone(v any) any {
 		err = json.Unmarshal(raw, &v)
 	}
 	if err != nil {
-		panic("edges: " + err.Error()) // what came from JSON goes back to it
+		panic("edges: " + err.Error()) // the value was decoded from JSON
 	}
 	return v
 }

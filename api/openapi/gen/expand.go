@@ -12,16 +12,17 @@ import (
 //
 //	id, tag, summary, description   as in OpenAPI
 //	scope        none | client | server | admin: the least scope that may call it
-//	credentials  the security schemes accepted, where they are not the usual ones of the scope
-//	body         name of the request schema; body_optional: true where it may be left out
-//	returns      status -> name of the answer's schema, "Name[]" for a list, or null for no content
-//	codes        problem codes this operation may answer with, beyond those every operation has
+//	credentials  the accepted security schemes, if they are not the usual ones of the scope
+//	body         name of the request schema; body_optional: true if it can be omitted
+//	returns      status -> name of the response schema, "Name[]" for a list, or null for no content
+//	codes        problem codes that this operation may return, in addition to those of every operation
 //	query        names of query parameters under components.parameters
-//	list         true: takes limit and cursor, answers Link
-//	idempotent   true: takes an Idempotency-Key and answers Idempotent-Replayed
-//	legacy       true: answers Deprecation and Link to the successor
-//	extension    true: not in the specification this service implements
-//	example      an example of the body or of an answer where it is not the schema's first one
+//	response_headers  names of additional response headers under components.headers
+//	list         true: accepts limit and cursor, returns Link
+//	idempotent   true: accepts an Idempotency-Key and returns Idempotent-Replayed
+//	legacy       true: returns Deprecation and Link to the successor
+//	extension    true: not in the specification that this service implements
+//	example      an example of the body or of a response, if it is not the schema's first one
 type operation struct {
 	*object
 	path, method string
@@ -30,7 +31,7 @@ type operation struct {
 
 var methods = []string{"get", "post", "put", "patch", "delete"}
 
-// expand turns the shorthand into a plain OpenAPI document.
+// expand converts the shorthand to a plain OpenAPI document.
 func expand(root *object) (*object, error) {
 	errs := []error{}
 	paths := root.obj("paths")
@@ -104,8 +105,8 @@ func (op operation) expand() (*object, error) {
 	return out, nil
 }
 
-// security lists the schemes accepted: those named, or the keys of the scope. An admin key may do all that a server
-// key may.
+// security returns the accepted security schemes: those listed, or the keys of the scope. An admin key has all rights of a
+// server key.
 func (op operation) security() ([]any, error) {
 	schemes := op.list("credentials")
 	if len(schemes) == 0 {
@@ -169,7 +170,7 @@ func (op operation) body() (*object, error) {
 	), nil
 }
 
-// exampleOf is the operation's own example under key, or the first example of the schema.
+// exampleOf returns the operation's own example under key, or the first example of the schema.
 func (op operation) exampleOf(name, key string) (any, error) {
 	if own := op.obj("example"); own != nil {
 		if v, ok := own.vals[key]; ok {
@@ -264,7 +265,7 @@ func (op operation) headers() *object {
 	if op.get("legacy") == true {
 		names = append(names, "Deprecation", "Link")
 	}
-	for _, h := range op.list("answers") {
+	for _, h := range op.list("response_headers") {
 		names = append(names, h.(string))
 	}
 	return headerRefs(names)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The document in the repository is the one the sources give; `go generate ./api/openapi` brings them together again.
+// The committed document must be the output of `go generate ./api/openapi`.
 func TestDocumentIsGenerated(t *testing.T) {
 	t.Parallel()
 	want, err := build("../src")

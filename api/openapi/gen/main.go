@@ -1,6 +1,6 @@
-// Command gen builds openapi.json from the YAML files in ../src. The sources are OpenAPI 3.1 with a shorthand for
-// what every operation repeats (see expand.go): error answers, headers, examples, security. It only assembles: no
-// rule of the contract may live here that is not written in src.
+// Command gen builds openapi.json from the YAML files in ../src. The sources are OpenAPI 3.1 with a shorthand for parts that
+// every operation repeats (see expand.go): error responses, headers, examples, security. It may not add rules of the contract
+// that are not in src.
 package main
 
 import (
@@ -47,7 +47,7 @@ func build(dir string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// load merges the sources in the order of their names; sections of the same name are joined.
+// load merges the sources in the order of their names.
 func load(dir string) (*object, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -79,7 +79,7 @@ func load(dir string) (*object, error) {
 	return root, nil
 }
 
-// merge adds the entries of part to root. Two values of one name are an error unless both are objects.
+// merge adds the entries of part to root. Objects of the same name are merged; other duplicates are an error.
 func merge(root, part *object) error {
 	for _, k := range part.keys {
 		have, ok := root.vals[k]

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// object is a JSON object that keeps the order of its keys, so that the document reads in the order it was written.
+// object is a JSON object that preserves the order of its keys.
 type object struct {
 	keys []string
 	vals map[string]any
@@ -83,7 +83,7 @@ func encode(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// fromYAML turns a YAML node into objects, lists and scalars. Times stay strings: YAML would make dates of them.
+// fromYAML converts a YAML node to objects, lists and scalars. Times remain strings; YAML would decode them as dates.
 func fromYAML(n *yaml.Node) (any, error) {
 	switch n.Kind {
 	case yaml.DocumentNode:

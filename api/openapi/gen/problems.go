@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// problems collects the statuses an operation may refuse with, each with the codes it names. An empty list of
-// codes means the shared answer of that status will do.
+// problems returns the error statuses of an operation with the codes that it lists. An empty list of codes means the shared
+// response of the status.
 func (op operation) problems() (map[int][]string, error) {
 	out := map[int][]string{429: nil, 500: nil, 503: nil}
 	if op.str("scope") != "none" {
@@ -44,7 +44,7 @@ func (op operation) problems() (map[int][]string, error) {
 	return out, nil
 }
 
-// problem is the answer of one status: the shared one, or one of its own that names the codes to expect.
+// problem returns the response of an error status: the shared one, or one that lists the operation's codes.
 func (op operation) problem(status int, codes []string) *object {
 	if len(codes) == 0 || status == 422 {
 		return ref("responses", "Problem"+strconv.Itoa(status))
@@ -56,8 +56,8 @@ func (op operation) problem(status int, codes []string) *object {
 	return problemResponse(op.doc, codes[0], "Refused with "+strings.Join(named, ", ")+".")
 }
 
-// sharedProblems makes components.responses: one answer a status that an operation refers to, shown by the first
-// code of that status.
+// sharedProblems returns components.responses: one response per status that an operation refers to, with the first code of the
+// status as its example.
 func sharedProblems(doc, paths *object) *object {
 	out := newObject()
 	problems := doc.obj("problems")

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// document is what the generator reads of the contract.
+// document is the part of the contract that the generator reads.
 type document struct {
 	Info       struct{ Version string }
 	Paths      map[string]map[string]operation
@@ -74,10 +74,10 @@ func (t *types) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &(*t)[0])
 }
 
-// additional is `additionalProperties` where it is a schema.
+// additional is `additionalProperties` if it is a schema.
 type additional struct{ schema *schema }
 
-// UnmarshalJSON passes over true and false.
+// UnmarshalJSON ignores true and false.
 func (a *additional) UnmarshalJSON(b []byte) error {
 	if b[0] != '{' {
 		return nil
@@ -85,7 +85,7 @@ func (a *additional) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &a.schema)
 }
 
-// generate answers the files by name.
+// generate returns the contents of the files by name.
 func generate() (map[string][]byte, error) {
 	var doc document
 	if err := json.Unmarshal(openapi.Document(), &doc); err != nil {
@@ -113,7 +113,7 @@ type generator struct{ doc document }
 var initialisms = map[string]string{"id": "ID", "url": "URL", "jti": "JTI", "api": "API", "json": "JSON", "html": "HTML", "rp": "RP", "ttl": "TTL",
 	"iss": "Iss", "kid": "Kid", "ms": "MS", "ids": "IDs", "ip": "IP", "aaguid": "AAGUID", "openapi": "OpenAPI"}
 
-// exported is a name of the contract as an exported Go name.
+// exported converts a name of the contract to an exported Go name.
 func exported(name string) string {
 	var b strings.Builder
 	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -126,7 +126,7 @@ func exported(name string) string {
 	return b.String()
 }
 
-// typeName is the Go name of a schema: PathId is PathID.
+// typeName returns the Go name of a schema, such as PathID for PathId.
 func typeName(name string) string {
 	if stem, ok := strings.CutSuffix(name, "Id"); ok {
 		return exported(stem) + "ID"
@@ -134,7 +134,7 @@ func typeName(name string) string {
 	return exported(name)
 }
 
-// comment writes text as a Go comment in lines of moderate length.
+// comment formats text as a Go comment with wrapped lines.
 func comment(indent, text string) string {
 	var b strings.Builder
 	line := indent + "//"

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The generated part of sdk/go is what the contract and the catalogues say now.
-func TestTheGoSDKIsUpToDate(t *testing.T) {
+// The generated part of sdk/go must match the contract and the catalogues.
+func TestGoSDKIsUpToDate(t *testing.T) {
 	t.Parallel()
 	files, err := generate()
 	require.NoError(t, err)

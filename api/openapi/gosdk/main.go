@@ -1,6 +1,5 @@
-// Command gosdk writes the generated part of sdk/go from the contract: the types of its schemas, a method an operation,
-// and the codes of the two catalogues. It may not read anything but the contract and the catalogues, so that the same
-// contract always gives the same files.
+// Command gosdk generates parts of sdk/go from the contract: the types of its schemas, a method per operation, and the codes of
+// the two catalogues. It may read only the contract and the catalogues, so that its output is reproducible.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
-// byHand are the operations that sdk/go writes itself: answers that are no JSON objects.
+// byHand lists the operations that sdk/go implements by hand: their responses are not JSON objects.
 var byHand = []string{"streamEvents", "getOpenAPI", "getMetrics"}
 
 // call is an operation as a Go method.
@@ -80,7 +80,7 @@ func (c *call) text(g *generator) string {
 	return params + doc + c.single()
 }
 
-// params is the struct of an operation's query.
+// params generates the struct of an operation's query.
 func (c *call) params(g *generator) string {
 	name := c.name() + "Params"
 	var fields, sets strings.Builder
@@ -90,7 +90,7 @@ func (c *call) params(g *generator) string {
 		fmt.Fprintf(&fields, "\t%s %s\n", field, goType)
 		fmt.Fprintf(&sets, "\tset(q, %q, p.%s)\n", p.Name, field)
 	}
-	return fmt.Sprintf("// %s is the query of %s. What is zero is not sent.\ntype %s struct {\n%s}\n\nfunc (p %s) query() url.Values {\n\tq := url.Values{}\n%s\treturn q\n}\n\n",
+	return fmt.Sprintf("// %s is the query of %s. Zero values are not sent.\ntype %s struct {\n%s}\n\nfunc (p %s) query() url.Values {\n\tq := url.Values{}\n%s\treturn q\n}\n\n",
 		name, c.name(), name, fields.String(), name, sets.String())
 }
 
@@ -109,7 +109,7 @@ func (c *call) arguments() (declared string, passed string) {
 
 var snake = regexp.MustCompile(`_([a-z])`)
 
-// argument is a parameter's name as a Go argument: subject_id is subjectID.
+// argument converts a parameter's name to a Go argument, such as subjectID for subject_id.
 func argument(name string) string {
 	name = snake.ReplaceAllStringFunc(name, func(m string) string { return strings.ToUpper(m[1:]) })
 	if stem, ok := strings.CutSuffix(name, "Id"); ok {
@@ -118,7 +118,7 @@ func argument(name string) string {
 	return name
 }
 
-// request is the literal of the request, without its closing brace.
+// request generates the literal of the request without its closing brace.
 func (c *call) request(passed string) string {
 	text := fmt.Sprintf("request{operation: %q, method: http.Method%s, path: path(%q%s)", c.ID, c.method[:1]+strings.ToLower(c.method[1:]), c.path, passed)
 	if c.keyed {
@@ -153,21 +153,21 @@ func (c *call) single() string {
 	}
 }
 
-// pages are two methods: one page, and all of them.
+// pages generates two methods: one for a single page and one that iterates over all pages.
 func (c *call) pages() string {
 	declared, passed := c.arguments()
 	declared += ", params " + c.name() + "Params, options ...RequestOption"
 	all := "All" + strings.TrimPrefix(c.name(), "List")
 	return fmt.Sprintf("func (c *Client) %s(%s) (*Page[%s], error) {\n\treturn page[%s](ctx, c, %s, query: params.query()}, options)\n}\n\n", c.name(), declared, c.result, c.result, c.request(passed)) +
-		fmt.Sprintf("// %s goes through every page of %s, newest first. It ends at the first error.\nfunc (c *Client) %s(%s) iter.Seq2[%s, error] {\n\treturn pages(params.Cursor, func(cursor string) (*Page[%s], error) {\n\t\tparams.Cursor = cursor\n\t\treturn c.%s(ctx%s, params, options...)\n\t})\n}\n\n",
+		fmt.Sprintf("// %s iterates over all pages of %s, newest first. It ends with the first error.\nfunc (c *Client) %s(%s) iter.Seq2[%s, error] {\n\treturn pages(params.Cursor, func(cursor string) (*Page[%s], error) {\n\t\tparams.Cursor = cursor\n\t\treturn c.%s(ctx%s, params, options...)\n\t})\n}\n\n",
 			all, c.name(), all, declared, c.result, c.result, c.name(), passed)
 }
 
-// codes are the catalogues: what a refusal is called, and why a decision came out as it did.
+// codes generates the constants of the problem codes and the reason codes.
 func (g *generator) codes() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// ContractVersion is the version of the contract that this package was generated from.\nconst ContractVersion = %q\n\n", g.doc.Info.Version)
-	b.WriteString("// The codes of a refusal (Error.Code).\nconst (\n")
+	b.WriteString("// The problem codes (Error.Code).\nconst (\n")
 	for _, code := range sortedKeys(problem.Catalogue()) {
 		fmt.Fprintf(&b, "\tCode%s = %q\n", exported(string(code)), code)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rule is the part of a schema that an answer is held against. Ref is the name of a schema. It is written as JSON, which the
-// client reads when it first needs it.
+// rule is the part of a schema that the client checks responses against. Ref is the name of a schema. Rules are generated as
+// JSON, which the client decodes on first use.
 type rule struct {
 	Ref        string           `json:"ref,omitempty"`
 	Type       types            `json:"type,omitempty"`
@@ -23,8 +23,7 @@ type rule struct {
 	Additional *rule            `json:"additional,omitempty"`
 }
 
-// rules are the answers of every operation with a 2xx status, and the schemas they are made of: one line each, so that a
-// change of the contract is a change of its lines.
+// rules generates the 2xx responses of all operations and their schemas, one per line for readable diffs.
 func (g *generator) rules() []byte {
 	r := ruler{g: g, schemas: map[string]*rule{}}
 	answers := map[string]map[string]*rule{}
@@ -53,7 +52,7 @@ func quoted(v any) string {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		panic(err) // strings, numbers, and what the contract's own JSON was read into
+		panic(err) // the values were decoded from JSON
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -63,7 +62,7 @@ type ruler struct {
 	schemas map[string]*rule
 }
 
-// answers are the rules by status; nil is no body.
+// answers returns the rules of an operation's responses by status; nil for no body.
 func (r *ruler) answers(op operation) map[string]*rule {
 	out := map[string]*rule{}
 	for status, response := range op.Responses {
@@ -78,12 +77,12 @@ func (r *ruler) answers(op operation) map[string]*rule {
 	return out
 }
 
-// named puts a schema, and what it is made of, among the schemas.
+// named adds a schema and the schemas that it refers to.
 func (r *ruler) named(name string) {
 	if _, there := r.schemas[name]; there {
 		return
 	}
-	r.schemas[name] = nil // a schema may refer to itself
+	r.schemas[name] = nil // stops the recursion of schemas that refer to themselves
 	r.schemas[name] = r.rule(r.g.doc.Components.Schemas[name])
 }
 

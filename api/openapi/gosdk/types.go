@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// types writes a Go type for every schema that is an object or an enumeration. What is a plain string in the contract
-// (an id, a digest) is a string in Go.
+// types generates a Go type for every schema that is an object or an enumeration. Plain strings of the contract, such as ids
+// and digests, are strings in Go.
 func (g *generator) types() string {
 	var b strings.Builder
 	b.WriteString("import \"time\"\n\n")
@@ -45,7 +45,7 @@ func (g *generator) structure(name string, s *schema) string {
 	for _, key := range sortedKeys(properties) {
 		p := properties[key]
 		if len(p.Type) == 1 && p.Type[0] == "null" {
-			continue // nothing to say yet: mandate_ref
+			continue // only null is allowed: mandate_ref
 		}
 		goType, omit := g.field(p, slices.Contains(required, key))
 		tag := key
@@ -68,8 +68,8 @@ func (g *generator) describe(p *schema) string {
 	return p.Description
 }
 
-// members are the properties of an object. Of alternatives every property of each is there, and required is what all
-// of them require.
+// members returns the properties of an object. For alternatives these are the properties of all, and a property is required if
+// all require it.
 func (g *generator) members(s *schema) (map[string]*schema, []string) {
 	if len(s.AnyOf) == 0 {
 		return s.Properties, s.Required
@@ -91,8 +91,8 @@ func (g *generator) isStruct(s *schema) bool {
 	return len(s.Properties) > 0 || (len(s.AnyOf) > 0 && s.Type == nil)
 }
 
-// field answers a field's Go type and whether its zero value is left out. Where absent, null and zero mean the same to
-// the service, the field is a plain value; else it is a pointer.
+// field returns a field's Go type and whether its zero value is omitted. The field is a plain value if absent, null and zero
+// mean the same to the service, and a pointer otherwise.
 func (g *generator) field(p *schema, required bool) (goType string, omit bool) {
 	nullable := slices.Contains(p.Type, "null") || slices.ContainsFunc(p.AnyOf, func(s *schema) bool { return slices.Contains(s.Type, "null") })
 	base := g.goType(p)

@@ -26,7 +26,7 @@ export interface paths {
         };
         /**
          * This document
-         * @description The machine-readable contract, served live. A copy is at `/docs/openapi.json`, a page to read at `/docs`.
+         * @description The machine-readable contract. Its documentation is at `/docs`.
          */
         get: operations["getOpenAPI"];
         put?: never;
@@ -44,7 +44,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is calling */
+        /** Read the calling credential */
         get: operations["getCredential"];
         put?: never;
         post?: never;
@@ -66,7 +66,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a key
-         * @description The key is in this answer and nowhere else.
+         * @description The key is returned only in this response.
          */
         post: operations["createCredential"];
         delete?: never;
@@ -103,7 +103,7 @@ export interface paths {
         put?: never;
         /**
          * Replace a key
-         * @description The old key stays good for the overlap.
+         * @description The old key remains valid during the overlap.
          */
         post: operations["rotateCredential"];
         delete?: never;
@@ -217,8 +217,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Decide stored decisions again under this version
-         * @description Nothing is changed by asking.
+         * Re-evaluate stored decisions under this version
+         * @description Nothing is changed.
          */
         post: operations["simulatePolicyVersion"];
         delete?: never;
@@ -258,7 +258,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a subject
-         * @description Rows, templates, frames, passkeys and histories go; a receipt remains. The id may be used again and starts empty.
+         * @description Deletes rows, templates, frames, passkeys and histories; a receipt remains. The id can be used again for a new subject.
          */
         delete: operations["deleteSubject"];
         options?: never;
@@ -275,7 +275,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Freeze or thaw adaptation */
+        /** Freeze or unfreeze adaptation */
         post: operations["freezeAdaptation"];
         delete?: never;
         options?: never;
@@ -310,8 +310,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Train the template from what was collected
-         * @description Too little evidence and no `force` is status `failed` with the limitation named. Sessions that do not fit the others are left out and named in `refused_sessions`. 202 with status `pending` where the training has not finished within the wait.
+         * Train the template with the collected evidence
+         * @description Too little evidence without `force` is status `failed` with the limitation. Sessions that are inconsistent with the others are not used and are listed in `refused_sessions`. 202 with status `pending` if the training has not finished in time.
          */
         post: operations["completeEnrollment"];
         delete?: never;
@@ -329,7 +329,7 @@ export interface paths {
         };
         /**
          * List the versions of a subject's templates
-         * @description What was learned of a subject, by modality and class of device. The learned numbers are in the export alone.
+         * @description The versions by modality and class of device. The trained parameters are in the export only.
          */
         get: operations["listTemplates"];
         put?: never;
@@ -350,8 +350,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Put an earlier version of a template in force again
-         * @description The version that was in force is retired. Freeze adaptation first where it is adaptation that is distrusted.
+         * Roll back to an earlier version of a template
+         * @description The active version is retired. Freeze adaptation first if you do not trust it.
          */
         post: operations["rollbackTemplate"];
         delete?: never;
@@ -369,7 +369,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Export everything held about a subject */
+        /** Export all stored data of a subject */
         post: operations["exportSubject"];
         delete?: never;
         options?: never;
@@ -493,8 +493,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Record the answer on research use
-         * @description Withdrawal removes the vectors that were kept.
+         * Record the consent to research use
+         * @description Withdrawal deletes the stored vectors.
          */
         post: operations["setResearchConsent"];
         delete?: never;
@@ -533,7 +533,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a browser credential
+         * Create a browser credential
          * @description An unknown subject is 404, and so is a `session` that is not the subject's.
          */
         post: operations["createClientToken"];
@@ -626,9 +626,9 @@ export interface paths {
         put?: never;
         /**
          * Submit a frame of evidence
-         * @description The raw body is capped (256 KiB unless the deployment says otherwise). Content that cannot be is answered 200 with status
-         *     `rejected` and reason codes. With a client token the `Origin` must be the token's, another subject's session, or another
-         *     than the token's one, is 404, and a `purpose` that the token does not grant is 403 `purpose_not_granted`.
+         * @description The limit of the raw body is 256 KiB unless the deployment sets another. Implausible content gets a 200 with status
+         *     `rejected` and reason codes. With a client token the `Origin` must be the token's. A session of a different subject, or a
+         *     session other than the token's, is 404. A `purpose` that the token does not grant is 403 `purpose_not_granted`.
          */
         post: operations["submitEvidence"];
         delete?: never;
@@ -664,10 +664,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Decide: may this subject do this now?
-         * @description A repeat with the same `idempotency_key` and body is answered byte for byte as before. Besides the schema,
-         *     `requested_at` must be within 300 seconds of ours (`stale_request`), `resource.type` the action's
-         *     (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at most 20 faults are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
+         * Make a decision
+         * @description A repeated request with the same `idempotency_key` and body gets the stored response, byte for byte. In addition to the schema,
+         *     `requested_at` must be within 300 seconds of the service's clock (`stale_request`), `resource.type` must be the action's
+         *     (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at most 20 violations are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
          *     subject, action or session is 404.
          */
         post: operations["authorize"];
@@ -720,7 +720,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Report what became of the action */
+        /** Report the outcome of the action */
         post: operations["reportOutcome"];
         delete?: never;
         options?: never;
@@ -739,9 +739,9 @@ export interface paths {
         put?: never;
         /**
          * Approve or reject a hold
-         * @description An approval assesses the subject again and makes a new authorization. Repeating the resolution returns the stored
-         *     receipt; any other review of what is resolved or not held is 409. 202 where more approvals are wanted or the workflow has not
-         *     finished within the wait.
+         * @description An approval assesses the subject again and makes a follow-up decision. Repeating the resolution returns the stored
+         *     receipt; any other review of a hold that is resolved, or of an authorization that is not held, is 409. 202 if more approvals are required or the workflow has not
+         *     finished in time.
          */
         post: operations["reviewAuthorization"];
         delete?: never;
@@ -759,7 +759,7 @@ export interface paths {
         };
         /**
          * List holds for reviewers
-         * @description Newest first, or with `order=due` what is due soonest.
+         * @description Newest first; with `order=due` soonest due first.
          */
         get: operations["listReviews"];
         put?: never;
@@ -777,7 +777,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Count what waits for reviewers */
+        /** Count pending holds */
         get: operations["countReviews"];
         put?: never;
         post?: never;
@@ -794,7 +794,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read what a person is to confirm */
+        /** Read a challenge */
         get: operations["getChallenge"];
         put?: never;
         post?: never;
@@ -832,8 +832,8 @@ export interface paths {
         put?: never;
         /**
          * Complete a challenge
-         * @description Assesses the subject again and makes a new authorization, which the receipt names. The same assertion again returns
-         *     the stored receipt; anything else on a settled challenge is 409. After five failed assertions the challenge has failed.
+         * @description Assesses the subject again and makes a follow-up decision, which the receipt names. Repeating the same assertion returns
+         *     the stored receipt; any other request on a settled challenge is 409. After five failed assertions the challenge fails.
          */
         post: operations["completeChallenge"];
         delete?: never;
@@ -868,7 +868,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make an address that opens this challenge in a browser */
+        /** Create a link that opens this challenge in a browser */
         post: operations["createChallengeLink"];
         delete?: never;
         options?: never;
@@ -885,7 +885,7 @@ export interface paths {
         };
         /**
          * Read a proof's status
-         * @description A jti that is not recognised has status `unknown`. Reading never consumes.
+         * @description An unknown jti has status `unknown`. Reading does not consume the proof.
          */
         get: operations["getProofStatus"];
         put?: never;
@@ -907,7 +907,7 @@ export interface paths {
         put?: never;
         /**
          * Verify and optionally consume a proof
-         * @description What cannot be read is `valid: false` with status `unknown`. Consuming is atomic: one of any number of callers wins. Every call is evaluated afresh: an `Idempotency-Key` is not honoured here, so a repeated `consume` is told `consumed`, never `valid` again.
+         * @description A proof that cannot be parsed is `valid: false` with status `unknown`. Consuming is atomic: of concurrent callers exactly one succeeds. An `Idempotency-Key` is ignored: a repeated `consume` returns `consumed`, never `valid` again.
          */
         post: operations["verifyProof"];
         delete?: never;
@@ -978,8 +978,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Put the next signing key into use
-         * @description The key before it is kept until its last proof is dead, and the one after it is published. A next key that cannot be opened is replaced and not used: 409 `rotation_in_progress`.
+         * Activate the next signing key
+         * @description The previous key verifies until its last proof expires, and a new next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
          */
         post: operations["rotateSigningKey"];
         delete?: never;
@@ -1087,7 +1087,7 @@ export interface paths {
         /**
          * Follow the event log
          * @description Server-sent events. `id` is the event's id, `event` its type, `data` an ActivityEntry. A comment is sent every 15 seconds.
-         *     A `resync` event says that the `Last-Event-ID` is too old to resume from: read the list instead.
+         *     A `resync` event means that the `Last-Event-ID` is too old to resume from: read the list instead.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -1105,7 +1105,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The types of event, each with schema and example */
+        /** List the event types with schema and example */
         get: operations["listEventTypes"];
         put?: never;
         post?: never;
@@ -1127,7 +1127,7 @@ export interface paths {
         put?: never;
         /**
          * Add a webhook endpoint
-         * @description The secret is in this answer and nowhere else.
+         * @description The secret is returned only in this response.
          */
         post: operations["createWebhookEndpoint"];
         delete?: never;
@@ -1421,9 +1421,9 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description An id as it appears in a path. Whether it exists is told by 404, not here. */
+        /** @description An id in a path. An unknown id is a 404, not a 422. */
         PathId: string;
-        /** @description The relying party's own id of a person, or one of ours. */
+        /** @description The relying party's id of a person, or an id assigned by the service. */
         SubjectId: string;
         /**
          * Format: date-time
@@ -1432,7 +1432,7 @@ export interface components {
         Timestamp: string;
         /**
          * Format: date-time
-         * @description RFC 3339, UTC, with milliseconds; null where it has not happened.
+         * @description RFC 3339, UTC, with milliseconds; null if it has not happened.
          */
         TimestampOrNull: string | null;
         /** @description SHA-256 over RFC 8785 canonical JSON. */
@@ -1443,7 +1443,7 @@ export interface components {
          */
         RiskClass: "low" | "elevated" | "high" | "critical";
         /**
-         * @description `test`: decided, no proof. `shadow`: decided and recorded, nobody is bothered. `enforce`: everything.
+         * @description `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take effect.
          * @enum {string}
          */
         Mode: "test" | "shadow" | "enforce";
@@ -1458,45 +1458,45 @@ export interface components {
          */
         Coverage: "none" | "sparse" | "partial" | "sufficient";
         /**
-         * @description How a person can step up. `sandbox_confirm` exists in sandbox environments only.
+         * @description A step-up method. `sandbox_confirm` is available in sandbox environments only.
          * @enum {string}
          */
         ChallengeMethod: "passkey" | "sandbox_confirm";
         /**
-         * @description What is known of a claim.
+         * @description The status of a claim.
          * @enum {string}
          */
         ClaimStatus: "confirmed" | "likely" | "uncertain" | "not_confirmed" | "detected" | "not_detected" | "not_present" | "insufficient_evidence" | "unsupported";
-        /** @description An optional note on why, kept in the audit log. */
+        /** @description An optional reason, stored in the audit log. */
         Reason: {
             /** @description Why. */
             reason?: string;
         };
-        /** @description What was refused and why (RFC 9457). `code` is stable and catalogued. */
+        /** @description A problem document (RFC 9457). `code` is stable. */
         Problem: {
-            /** @description Where the code is explained. */
+            /** @description Path of the documentation of the code. */
             type: string;
-            /** @description What kind of refusal this is. */
+            /** @description The kind of problem. */
             title: string;
             /** @description The HTTP status. */
             status: number;
             /** @description One sentence for the caller. */
             detail: string;
-            /** @description Stable name of the refusal. */
+            /** @description Stable name of the problem. */
             code: string;
             /** @description The id to quote to support. */
             request_id: string;
         };
-        /** @description Every fault of a request that does not match the API contract. */
+        /** @description Every violation of a request that does not match the API contract. */
         HTTPValidationError: {
-            /** @description One item a fault. */
+            /** @description One item per violation. */
             detail: components["schemas"]["ValidationError"][];
         };
-        /** @description One fault, where it is and which rule it breaks. */
+        /** @description One violation with its location and rule. */
         ValidationError: {
-            /** @description Path to the fault, starting with body, path, query or header. */
+            /** @description Path to the field, starting with body, path, query or header. */
             loc: (string | number)[];
-            /** @description The field and the rule in words. */
+            /** @description Message that names the field and the rule. */
             msg: string;
             /** @description Stable name of the rule. */
             type: string;
@@ -1509,7 +1509,7 @@ export interface components {
             environment: string;
             /** @description Its dotted lower-case key. */
             key: string;
-            /** @description Its name for people. */
+            /** @description Display name. */
             name: string;
             /** @description What happens if the wrong person performs it. */
             consequence: string;
@@ -1536,7 +1536,7 @@ export interface components {
         ActionCreate: {
             /** @description Dotted lower-case key. */
             key: string;
-            /** @description Its name for people. */
+            /** @description Display name. */
             name: string;
             /** @description Plain-language statement of what happens if the wrong person performs the action. */
             consequence: string;
@@ -1544,7 +1544,7 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential in the environment. */
             allowed_callers?: string[];
-            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; what would cost more to check is 422 `schema_too_complex`. */
+            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`. */
             context_schema?: {
                 [key: string]: unknown;
             };
@@ -1565,9 +1565,9 @@ export interface components {
              */
             risk_class?: "low" | "elevated" | "high" | "critical";
         };
-        /** @description What to change; a field that is left out or null keeps its value. */
+        /** @description The fields to change. An omitted or null field keeps its value. */
         ActionUpdate: {
-            /** @description Its name for people. */
+            /** @description Display name. */
             name?: string | null;
             /** @description What happens if the wrong person performs the action. */
             consequence?: string | null;
@@ -1595,7 +1595,7 @@ export interface components {
              */
             freshness_max_ms?: number;
             /**
-             * @description The decision where the evidence does not suffice.
+             * @description The decision if the evidence is insufficient.
              * @default challenge
              * @enum {string}
              */
@@ -1610,27 +1610,27 @@ export interface components {
              * @default false
              */
             explicit_approval_required?: boolean;
-            /** @description Methods offered. Where left out: passkey, and in a sandbox sandbox_confirm too. */
+            /** @description Methods offered. If omitted: passkey, and sandbox_confirm in a sandbox. */
             challenge_methods?: components["schemas"]["ChallengeMethod"][];
-            /** @description What a completed challenge satisfies. Where left out, all four. */
+            /** @description Requirements that a completed challenge satisfies. If omitted, all four. */
             challenge_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness")[];
             /** @description Reason codes that force deny. */
             deny_on?: string[];
             /** @description Reason codes that force hold. */
             hold_on?: string[];
             /**
-             * @description Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that key. Part of the content hash only where it is given.
+             * @description Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that key. Part of the content hash only if it is given.
              * @default 1
              */
             approvals_required?: number;
             /**
-             * @description Extension: whether the credential that asked, or a key behind it or issued by the same, may review its own hold. Part of the content hash only where it is given.
+             * @description Extension: whether the requesting credential, its issuer, or a key of the same issuer may review its own hold. Part of the content hash only if it is given.
              * @default allowed
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
         };
-        /** @description One immutable decision contract. What is left out or null is copied from the active version, or from the action where there is none. */
+        /** @description One immutable decision contract. Omitted or null fields are copied from the active version, or from the action if there is none. */
         PolicyVersionCreate: {
             requirements: components["schemas"]["PolicyRequirements"];
             /** @description Audiences permitted to receive proofs. */
@@ -1653,7 +1653,7 @@ export interface components {
             /** @description Its number: 1, 2, 3 and so on per action. */
             version: number;
             /**
-             * @description Where it stands.
+             * @description Status.
              * @enum {string}
              */
             status: "draft" | "active" | "retired";
@@ -1673,7 +1673,7 @@ export interface components {
             activated_at?: components["schemas"]["TimestampOrNull"];
             retired_at?: components["schemas"]["TimestampOrNull"];
         };
-        /** @description Which stored decisions of the action to decide again under this version. */
+        /** @description The stored decisions of the action to re-evaluate under this version. */
         PolicySimulationRequest: {
             /**
              * @description The newest decisions to replay.
@@ -1682,24 +1682,24 @@ export interface components {
             last?: number;
             /**
              * Format: date-time
-             * @description Nothing older than this time.
+             * @description Only entries at or after this time.
              */
             since?: string;
             /**
              * Format: date-time
-             * @description Nothing at or after this time.
+             * @description Only entries before this time.
              */
             until?: string;
         };
-        /** @description What would have been decided. Nothing is changed by asking. */
+        /** @description The result of a simulation. Nothing is changed. */
         PolicySimulation: {
             /** @description Id of the action. */
             action: string;
             /** @description The version that was simulated. */
             version: number;
-            /** @description Stored decisions that were decided again. */
+            /** @description Stored decisions that were re-evaluated. */
             decisions: number;
-            /** @description How many would have been decided otherwise. */
+            /** @description Decisions that would have been different. */
             changed: number;
             /** @description Stored decisions by decision. */
             before: {
@@ -1709,19 +1709,19 @@ export interface components {
             after: {
                 [key: string]: number;
             };
-            /** @description How many moved from which decision to which, unchanged ones left out. */
+            /** @description Number of changed decisions by old and new decision. */
             transitions: components["schemas"]["SimulatedTransition"][];
-            /** @description How often each reason code was and would be given. */
+            /** @description Frequency of each reason code before and after. */
             reasons: components["schemas"]["SimulatedReason"][];
         };
-        /** @description Decisions that would have been another one. */
+        /** @description Decisions that would have changed from one decision to another. */
         SimulatedTransition: {
             from: components["schemas"]["Decision"];
             to: components["schemas"]["Decision"];
             /** @description How many. */
             count: number;
         };
-        /** @description How often a reason code was given and would be given. */
+        /** @description Frequency of a reason code before and after. */
         SimulatedReason: {
             /** @description The reason code. */
             code: string;
@@ -1730,51 +1730,51 @@ export interface components {
             /** @description Simulated decisions with it. */
             after: number;
         };
-        /** @description Who performs the action. */
+        /** @description The actor who performs the action. */
         Actor: {
             /** @description The relying party's id of the actor. */
             id: string;
             /**
-             * @description Only people are supported.
+             * @description Only human actors are supported.
              * @default human
              * @constant
              */
             type?: "human";
         };
-        /** @description What the action is performed on. */
+        /** @description The resource of the action. */
         Resource: {
             /** @description Must be the action's `resource_type`. */
             type: string;
             /** @description The relying party's id of the resource. */
             id: string;
         };
-        /** @description May this subject perform this action on this resource, for this audience, now? */
+        /** @description The request to decide whether this subject may perform this action on this resource for this audience. */
         AuthorizeRequest: {
             /** @description Id of the subject. */
             subject: string;
             /** @description The action's key. */
             action: string;
             resource: components["schemas"]["Resource"];
-            /** @description Who will receive the proof. */
+            /** @description The audience of the proof. */
             audience: string;
-            /** @description Unix time at which the relying party created the request; within 300 seconds of ours, else `stale_request`. */
+            /** @description Unix time at which the relying party created the request; within 300 seconds of the service's clock, else `stale_request`. */
             requested_at: number;
-            /** @description Fresh for every request; it is in the proof. */
+            /** @description New for every request; part of the proof. */
             nonce: string;
-            /** @description A repeat with the same key and body gets the stored answer. */
+            /** @description A repeated request with the same key and body gets the stored response. */
             idempotency_key: string;
-            /** @description Who performs the action, where that is to be recorded beside the subject. */
+            /** @description The actor, if it is to be recorded in addition to the subject. */
             actor?: components["schemas"]["Actor"] | null;
-            /** @description Details of the action, as the action's `context_schema` wants them. */
+            /** @description Details of the action that match its `context_schema`. */
             context?: {
                 [key: string]: unknown;
             };
-            /** @description Pins an observation session, for this decision and for those that follow from it; otherwise the subject's latest. The evidence of a session that has ended or expired counts for nothing. */
+            /** @description The observation session for this decision and its follow-up decisions; by default the subject's latest. Evidence of a session that has ended or expired is not used. */
             session?: string | null;
             /** @description Agent mandates are unavailable, so it must be null. */
             mandate_ref?: null;
         };
-        /** @description The decision in words. */
+        /** @description The decision as text. */
         HumanReadable: {
             /** @description A short heading. */
             status: string;
@@ -1810,7 +1810,7 @@ export interface components {
             /** @description The proof's `jti`; only for `allow` in `enforce` mode. */
             proof_id?: string | null;
         };
-        /** @description What is known of the person using a session: claims with coverage and freshness. */
+        /** @description The assessment of the person who uses a session: claims with coverage and freshness. */
         AssuranceProfile: {
             /** @description Id of the profile. */
             id: string;
@@ -1825,10 +1825,10 @@ export interface components {
             rule_version: string;
             /** @description The feature schema of the frames. */
             feature_schema_version: string;
-            /** @description One item a claim. */
+            /** @description One item per claim. */
             claims: components["schemas"]["AssuranceClaim"][];
             coverage: components["schemas"]["Coverage"];
-            /** @description There is too little evidence to say. */
+            /** @description There is too little evidence for an assessment. */
             insufficient_evidence: boolean;
             /**
              * @description Windows of evidence that counted.
@@ -1847,27 +1847,27 @@ export interface components {
             /** @description What limits the assessment. */
             limitations?: string[];
         };
-        /** @description One thing claimed of the subject. */
+        /** @description One claim about the subject. */
         AssuranceClaim: {
             /** @description Name of the claim, e.g. `operator_continuity`. */
             claim: string;
             status: components["schemas"]["ClaimStatus"];
             coverage: components["schemas"]["Coverage"];
-            /** @description Ids of the frames it rests on. */
+            /** @description Ids of the frames that support it. */
             evidence_refs?: string[];
             /** @description What limits it. */
             limitations?: string[];
             /** @description Why. */
             reason_codes?: string[];
-            /** @description Age in milliseconds of the newest evidence that can carry this claim; null where none has come. */
+            /** @description Age in milliseconds of the newest evidence that can support this claim; null if there is none. */
             freshness_ms?: number | null;
         };
         /**
-         * @description Where a hold stands.
+         * @description Status of a hold.
          * @enum {string}
          */
         ReviewStatus: "pending" | "approved" | "rejected" | "expired";
-        /** @description The stored record of a decision. Resource and context are kept as digests. */
+        /** @description The stored record of a decision. Resource and context are stored as digests. */
         AuthorizationTrace: {
             /** @description Id of the authorization. */
             id: string;
@@ -1878,7 +1878,7 @@ export interface components {
             /** @description Who performed the action. */
             actor: string;
             /**
-             * @description Only people are supported.
+             * @description Only human actors are supported.
              * @constant
              */
             actor_type: "human";
@@ -1887,7 +1887,7 @@ export interface components {
             resource_digest: components["schemas"]["Digest"];
             context_digest: components["schemas"]["Digest"];
             action_hash: components["schemas"]["Digest"];
-            /** @description Who was to receive the proof. */
+            /** @description The audience of the proof. */
             audience: string;
             requested_at: components["schemas"]["Timestamp"];
             decided_at: components["schemas"]["Timestamp"];
@@ -1898,59 +1898,59 @@ export interface components {
             assurance: components["schemas"]["AssuranceProfile"];
             /** @description How long the decision took. */
             latency_ms: number;
-            /** @description The challenge it asked for. */
+            /** @description The challenge that it opened. */
             challenge?: components["schemas"]["ChallengeTrace"] | null;
             /** @description The proof it issued. */
             proof?: components["schemas"]["ProofTrace"] | null;
             /** @description The proof's `jti`. */
             proof_id?: string | null;
-            /** @description The authorization that this one decides again. */
+            /** @description The authorization of which this one is the follow-up decision. */
             parent?: string | null;
             /** @description What the relying party reported. */
             outcome?: string | null;
             outcome_reported_at?: components["schemas"]["TimestampOrNull"];
-            /** @description The authorization that an approved review made. */
+            /** @description The follow-up decision of an approved review. */
             review_authorization_id?: string | null;
             /**
-             * @description Where a hold stands.
+             * @description Status of a hold.
              * @enum {string|null}
              */
             review_status?: "pending" | "approved" | "rejected" | "expired" | null;
             reviewed_at?: components["schemas"]["TimestampOrNull"];
-            /** @description Who resolved the hold. */
+            /** @description The reviewer who resolved the hold. */
             reviewed_by?: string | null;
             /** @description The version that decided. */
             policy_version?: number | null;
-            /** @description Extension: every requirement of the policy, what it wanted and what was found. */
+            /** @description Extension: every requirement of the policy with what was required and what was found. */
             explanation?: components["schemas"]["ExplainedRequirement"][];
             /** @description Extension: the details that a person is shown; null for an action that shows none, and once they are past their retention. */
             display?: components["schemas"]["DisplayedDetails"] | null;
         };
-        /** @description One requirement of the policy against what was found. */
+        /** @description One requirement of the policy with its result. */
         ExplainedRequirement: {
             /** @description Name of the requirement, e.g. `coverage` or `claims.operator_continuity`. */
             requirement: string;
-            /** @description What the policy asks for. */
+            /** @description What the policy requires. */
             wanted: string;
-            /** @description What there was. */
+            /** @description What was found. */
             found: string;
-            /** @description Met or made good. */
+            /** @description Whether it is met or compensated. */
             passed: boolean;
             /**
-             * @description What this requirement leads to; allow where it passed.
+             * @description The decision that this requirement leads to; allow if it passed.
              * @enum {string}
              */
             effect: "allow" | "challenge" | "hold" | "deny";
             /**
-             * @description What made it good where it was not met.
+             * @description What compensated for it if it was not met.
              * @enum {string}
              */
             compensated_by?: "passkey" | "sandbox_confirm" | "hold_approved";
         };
-        /** @description What became of the action. */
+        /** @description The outcome of the action. */
         OutcomeReport: {
             /**
-             * @description What happened.
+             * @description The outcome.
              * @enum {string}
              */
             outcome: "executed" | "not_executed" | "manually_approved" | "manually_rejected" | "confirmed_attack" | "false_challenge" | "customer_override" | "unknown";
@@ -1965,7 +1965,7 @@ export interface components {
             outcome: string;
             reported_at: components["schemas"]["Timestamp"];
         };
-        /** @description How a hold is resolved. */
+        /** @description A review of a hold. */
         ManualReviewRequest: {
             /**
              * @description Approve or reject.
@@ -1977,7 +1977,7 @@ export interface components {
         };
         /** @description The receipt of a review, by resolution. */
         ManualReviewReceipt: components["schemas"]["ReviewApprovedReceipt"] | components["schemas"]["ReviewRejectedReceipt"];
-        /** @description The hold is approved; `decision` is a new authorization. */
+        /** @description The hold is approved; `decision` is the follow-up decision. */
         ReviewApprovedReceipt: {
             /** @description Id of the held authorization. */
             authorization: string;
@@ -1999,12 +1999,12 @@ export interface components {
             resolution: "reject";
             outcome: components["schemas"]["OutcomeReceipt"];
         };
-        /** @description The review is taken in, and the hold still waits, for further approvals or for the workflow to finish. */
+        /** @description The review is recorded and the hold is still pending, for further approvals or for its workflow to finish. */
         ReviewPending: {
             /** @description Id of the held authorization. */
             authorization: string;
             /**
-             * @description What was asked.
+             * @description The requested resolution.
              * @enum {string}
              */
             resolution: "approve" | "reject";
@@ -2035,12 +2035,12 @@ export interface components {
             reminded_at: components["schemas"]["TimestampOrNull"];
             approvals: components["schemas"]["ReviewApprovals"];
             /**
-             * @description Whether who stands behind the credential that asked may review: barred by the policy or by the environment.
+             * @description Whether the requester may review: barred by the policy or by the environment.
              * @enum {string}
              */
             self_review: "allowed" | "barred";
             /**
-             * @description What the calling credential has said of it so far.
+             * @description The resolution that the calling credential has given so far.
              * @enum {string|null}
              */
             your_resolution: "approve" | "reject" | null;
@@ -2049,13 +2049,13 @@ export interface components {
             /** @description The details that a reviewer is shown; null for an action that shows none. */
             display?: components["schemas"]["DisplayedDetails"] | null;
         };
-        /** @description What waits for reviewers. */
+        /** @description Counts of pending holds. */
         ReviewCounts: {
             as_of: components["schemas"]["Timestamp"];
             /** @description Holds that can be reviewed. */
             pending: number;
             due: components["schemas"]["ReviewsDue"];
-            /** @description Holds that have used up half of their time. */
+            /** @description Holds for which a reminder was sent after half of their time. */
             reminded: number;
             /** @description Holds that have some of their approvals. */
             partly_approved: number;
@@ -2066,7 +2066,7 @@ export interface components {
             /** @description The pending holds by action key, most first, at most 200 actions. */
             by_action: components["schemas"]["KeyedCount"][];
         };
-        /** @description Pending holds by the time that is left. Each is counted once. */
+        /** @description Pending holds by remaining time. Each is counted once. */
         ReviewsDue: {
             /** @description Due within an hour. */
             within_1h: number;
@@ -2077,7 +2077,7 @@ export interface components {
         };
         /** @description One part of a count. */
         KeyedCount: {
-            /** @description What was counted. */
+            /** @description The metrics. */
             key: string;
             /** @description How many. */
             count: number;
@@ -2091,11 +2091,11 @@ export interface components {
             expires_at: components["schemas"]["Timestamp"];
         };
         /**
-         * @description Where a challenge stands.
+         * @description Status of a challenge.
          * @enum {string}
          */
         ChallengeStatus: "open" | "completed" | "cancelled" | "expired" | "failed";
-        /** @description What a person is shown before confirming. */
+        /** @description The challenge as the user sees it before confirming. */
         ChallengePublicView: {
             /** @description Id of the challenge. */
             id: string;
@@ -2105,7 +2105,7 @@ export interface components {
             expires_at: components["schemas"]["Timestamp"];
             display: components["schemas"]["ChallengeDisplay"];
         };
-        /** @description What is being authorized; the passkey signs over its digest. */
+        /** @description What is being authorized. The passkey signs its digest. */
         ChallengeDisplay: {
             /** @description The action's key. */
             action_key: string;
@@ -2117,9 +2117,9 @@ export interface components {
             resource_type: string;
             resource_digest: components["schemas"]["Digest"];
             context_digest: components["schemas"]["Digest"];
-            /** @description Who will receive the proof. */
+            /** @description The audience of the proof. */
             audience: string;
-            /** @description Who asks. */
+            /** @description The application that requests the confirmation. */
             requesting_application: string;
             /** @description Extension: the details of the request, in order, if the action's context_schema says how to show any. Left out once they are past their retention. */
             details?: components["schemas"]["DisplayDetail"][];
@@ -2138,11 +2138,11 @@ export interface components {
             /** @description The details, in order. */
             details: components["schemas"]["DisplayDetail"][];
         };
-        /** @description A challenge as the authorization's record keeps it. */
+        /** @description A challenge in the record of an authorization. */
         ChallengeTrace: {
             /** @description Id of the challenge. */
             id: string;
-            /** @description Where it stands. */
+            /** @description Status. */
             status: string;
             expires_at: components["schemas"]["Timestamp"];
             completed_at?: components["schemas"]["TimestampOrNull"];
@@ -2151,10 +2151,10 @@ export interface components {
             /** @description `phishing_resistant` or `sandbox`. */
             strength?: string | null;
         };
-        /** @description The step-up, done. A passkey needs its assertion. */
+        /** @description The completed step-up. A passkey requires its assertion. */
         ChallengeCompleteRequest: {
             /**
-             * @description How it was done.
+             * @description The method used.
              * @enum {string}
              */
             method: "passkey" | "sandbox_confirm";
@@ -2184,7 +2184,7 @@ export interface components {
              */
             status: "cancelled";
         };
-        /** @description Where the person goes on when the challenge is over. */
+        /** @description Where the user continues after the challenge. */
         ChallengeLinkRequest: {
             /**
              * Format: uri
@@ -2192,27 +2192,27 @@ export interface components {
              */
             return_url?: string;
         };
-        /** @description A short-lived address that opens this one challenge in a browser. */
+        /** @description A short-lived URL that opens this challenge in a browser. */
         ChallengeLink: {
             /**
              * Format: uri
-             * @description Where to send the person, whole: the ticket is the part after `#`, which no server or proxy sees.
+             * @description The URL to send the user to, complete: the ticket is the part after `#`, which browsers do not send to servers.
              */
             url: string;
             expires_at: components["schemas"]["Timestamp"];
         };
-        /** @description A proof as the authorization's record keeps it. */
+        /** @description A proof in the record of an authorization. */
         ProofTrace: {
             /** @description The proof's `jti`. */
             id: string;
-            /** @description Where it stands. */
+            /** @description Status. */
             status: string;
             /** @description The compact JWS while the proof is active. */
             compact?: string | null;
             expires_at?: components["schemas"]["TimestampOrNull"];
         };
         /**
-         * @description Where a proof stands; `unknown` where the jti is not recognised.
+         * @description Status of a proof; `unknown` if the jti is not recognised.
          * @enum {string}
          */
         ProofState: "active" | "consumed" | "revoked" | "expired" | "unknown";
@@ -2224,40 +2224,40 @@ export interface components {
             expires_at?: components["schemas"]["TimestampOrNull"];
             revoked_at?: components["schemas"]["TimestampOrNull"];
         };
-        /** @description A proof, and what it is expected to be for. */
+        /** @description A proof and its expected values. */
         ProofVerifyRequest: {
             /** @description The compact JWS. */
             proof: string;
-            /** @description The audience it must be for. */
+            /** @description The expected audience. */
             audience?: string;
-            /** @description The action key it must be for. */
+            /** @description The expected action key. */
             action?: string;
             resource?: components["schemas"]["Resource"];
-            /** @description The nonce it must carry. */
+            /** @description The expected nonce. */
             nonce?: string;
             /**
-             * @description Use it up; one of any number of callers wins.
+             * @description Consumes the proof. Of concurrent callers exactly one succeeds.
              * @default false
              */
             consume?: boolean;
         };
-        /** @description Whether the proof holds. */
+        /** @description The result of the verification. */
         ProofVerification: {
-            /** @description Signed by us, alive, and for what was asked. */
+            /** @description Whether the proof is authentic, not expired, and matches the expected values. */
             valid: boolean;
             status: components["schemas"]["ProofState"];
             /** @description Why it is not valid. */
             reason_codes: string[];
-            /** @description The proof's claims; null where it cannot be read. */
+            /** @description The proof's claims; null if it cannot be parsed. */
             claims: components["schemas"]["ProofClaims"] | null;
         };
         /** @description The claims of a Proof of Agency. */
         ProofClaims: {
-            /** @description Who issued it. */
+            /** @description The issuer. */
             iss: string;
             /** @description Id of the subject. */
             sub: string;
-            /** @description Who may accept it. */
+            /** @description The audience. */
             aud: string;
             /** @description Issued at (Unix seconds). */
             iat: number;
@@ -2294,7 +2294,7 @@ export interface components {
             assurance?: {
                 [key: string]: unknown;
             };
-            /** @description What the decision rests on: behaviour, passkey, sandbox_confirm, review. */
+            /** @description The methods behind the decision: behaviour, passkey, sandbox_confirm, review. */
             amr?: string[];
         } & {
             [key: string]: unknown;
@@ -2345,7 +2345,7 @@ export interface components {
              */
             alg: "ES256";
             /**
-             * @description Published before first use, in use, kept until its last proof is dead, gone.
+             * @description `next` is published before its first use, `active` signs, `retiring` verifies until its last proof expires, `retired` is removed.
              * @enum {string}
              */
             status: "next" | "active" | "retiring" | "retired";
@@ -2353,7 +2353,7 @@ export interface components {
             activated_at: components["schemas"]["TimestampOrNull"];
             retires_at: components["schemas"]["TimestampOrNull"];
         };
-        /** @description Who is calling. It contains no secret material. */
+        /** @description The calling credential, without its secret. */
         CredentialIdentity: {
             /** @description Id of the credential. */
             credential: string;
@@ -2386,119 +2386,119 @@ export interface components {
              * @enum {string}
              */
             kind: "sandbox" | "live";
-            /** @description The host name that passkeys are bound to; set when the tenant is made. */
+            /** @description The host name that passkeys are bound to; set when the tenant is created. */
             rp_id: string;
-            /** @description The name that people are shown. */
+            /** @description The name shown to users. */
             rp_name: string;
-            /** @description Where passkeys are used from. */
+            /** @description Origins on which passkeys are used. */
             origins: string[];
             /** @description Life of a challenge (seconds). */
             challenge_ttl_seconds: number;
-            /** @description How long a hold waits for a review (seconds). */
+            /** @description Life of a hold (seconds). */
             hold_ttl_seconds: number;
-            /** @description Whether the requester may review no hold, with any credential, whatever the policy says. */
+            /** @description Whether requesters are barred from reviewing their own holds, with any credential and under any policy. */
             bar_self_review: boolean;
-            /** @description Vectors may be kept for research where subject and deployment agree. */
+            /** @description Vectors may be stored for research if subject and deployment agree. */
             research_enabled: boolean;
-            /** @description Where links to hosted pages point to; null is the service's own address. */
+            /** @description Origin of links to hosted pages; null for the service's own. */
             page_origin: string | null;
-            /** @description Where hosted pages may send people back to, beside `origins`. */
+            /** @description Origins that hosted pages may link back to, in addition to `origins`. */
             return_origins: string[];
-            /** @description Who may show hosted pages in a frame. */
+            /** @description Origins that may embed hosted pages in a frame. */
             frame_ancestors: string[];
             created_at: components["schemas"]["Timestamp"];
             /** @description Client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required: boolean;
         };
-        /** @description A background model, which a person is told apart from. */
+        /** @description A background model of the population that a person is compared with. */
         Background: {
             /** @description Name of the background; part of every profile's model_version. */
             version: string;
-            /** @description What it is a background of. */
+            /** @description The modality. */
             modality: string;
-            /** @description The people it was learned from. */
+            /** @description The data that it was trained on. */
             data: string;
-            /** @description Terms of their data. */
+            /** @description Licence of the data. */
             licence: string;
-            /** @description Whether those terms rule commercial use out. */
+            /** @description Whether the licence excludes commercial use. */
             non_commercial: boolean;
-            /** @description Whether they are the deployment's own people. */
+            /** @description Whether it was trained on data of this deployment. */
             local: boolean;
-            /** @description How many. */
+            /** @description Number of persons in the data. */
             people: number;
         };
-        /** @description Settings to change; what is left out stays. They hold for what is opened from now on. */
+        /** @description Settings to change. Omitted settings keep their value. Changes apply to new challenges and holds. */
         EnvironmentUpdate: {
-            /** @description The name that people are shown, without control characters. */
+            /** @description The name shown to users, without control characters. */
             rp_name?: string;
-            /** @description Where passkeys are used from: https, of `rp_id` or below it; localhost in a sandbox alone. */
+            /** @description Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only. */
             origins?: string[];
             /** @description Life of a challenge (seconds). */
             challenge_ttl_seconds?: number;
-            /** @description How long a hold waits for a review (seconds). */
+            /** @description Life of a hold (seconds). */
             hold_ttl_seconds?: number;
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required?: boolean;
-            /** @description Bars self-review of every hold, also of those that wait already; a policy's `self_review` can only bar it too. */
+            /** @description Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
         };
         /**
-         * @description What a credential may do.
+         * @description Scope of a credential.
          * @enum {string}
          */
         CredentialScope: "client" | "server" | "admin";
         /** @description A new key for this environment. */
         CredentialCreate: {
             /**
-             * @description What it may do; `client` makes a publishable key.
+             * @description Scope of the key; `client` is a publishable key.
              * @enum {string}
              */
             scope: "client" | "server" | "admin";
-            /** @description A name for people. */
+            /** @description Display name. */
             name?: string;
-            /** @description Requests an hour where not the environment's default. More than the environment's ceiling, which the operator sets, is 422 `rate_limit_ceiling`. */
+            /** @description Requests an hour, if not the environment's default. More than the environment's ceiling, which the operator sets, is 422 `rate_limit_ceiling`. */
             rate_limit?: number;
             /**
              * Format: date-time
-             * @description When it ends; never where left out.
+             * @description When it expires; never if omitted.
              */
             expires_at?: string;
         };
-        /** @description A key, without the key. */
+        /** @description A credential without its secret. */
         Credential: {
             /** @description Id of the credential. */
             id: string;
             scope: components["schemas"]["CredentialScope"];
-            /** @description A name for people. */
+            /** @description Display name. */
             name: string | null;
             /** @description The beginning of the key. */
             preview: string;
-            /** @description Requests an hour where not the environment's default. */
+            /** @description Requests an hour if not the environment's default. */
             rate_limit?: number | null;
             created_at: components["schemas"]["Timestamp"];
             expires_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
         };
-        /** @description A key, shown this once. */
+        /** @description A credential with its secret, which is shown only once. */
         CredentialWithKey: {
             /** @description Id of the credential. */
             id: string;
             scope: components["schemas"]["CredentialScope"];
-            /** @description A name for people. */
+            /** @description Display name. */
             name: string | null;
             /** @description The beginning of the key. */
             preview: string;
-            /** @description The key; it is not shown again. */
+            /** @description The secret key. It is not shown again. */
             key: string;
-            /** @description Requests an hour where not the environment's default. */
+            /** @description Requests an hour if not the environment's default. */
             rate_limit?: number | null;
             created_at: components["schemas"]["Timestamp"];
             expires_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
         };
-        /** @description How long the old secret stays good beside the new one. */
+        /** @description How long the old secret remains valid. */
         RotateRequest: {
             /**
              * @description Seconds of overlap.
@@ -2517,16 +2517,16 @@ export interface components {
              * @default 900
              */
             ttl_seconds?: number;
-            /** @description Extension: the purposes of the frames that the token may send; both if it is left out. Naming `enroll` asks for the subject's next enrollment. */
+            /** @description Extension: the purposes of the frames that the token may send; both if omitted. `enroll` permits the subject's next enrollment. */
             purposes?: ("score" | "enroll")[];
-            /** @description Extension: the one session that the token may send frames to; any of the subject if it is left out. */
+            /** @description Extension: the one session that the token may send frames to; any session of the subject if omitted. */
             session?: string;
         };
-        /** @description The token, shown this once. */
+        /** @description The token, which is shown only once. */
         ClientTokenCreated: {
             /** @description Send it as a bearer token. */
             client_token: string;
-            /** @description When it ends (Unix seconds). */
+            /** @description When it expires (Unix seconds). */
             expires_at: number;
             /** @description Its life in seconds. */
             ttl_seconds: number;
@@ -2534,10 +2534,10 @@ export interface components {
             origin: string;
             /** @description Extension: the purposes of the frames that it may send. */
             purposes?: ("score" | "enroll")[];
-            /** @description Extension: the one session that it may send frames to; null is any of the subject. */
+            /** @description Extension: the one session that it may send frames to; null for any session of the subject. */
             session?: string | null;
         };
-        /** @description What this deployment can do. */
+        /** @description The capabilities of this deployment. */
         Meta: {
             /** @description Name of the service. */
             service: string;
@@ -2559,23 +2559,23 @@ export interface components {
             feature_schema: {
                 [key: string]: unknown;
             };
-            /** @description Limits in force. */
+            /** @description Limits of this deployment. */
             limits: {
                 [key: string]: unknown;
             };
             /** @description Trust states of the earlier endpoints. */
             legacy_states: string[];
-            /** @description Extension: what each figure and check of an evaluation's report means. */
+            /** @description Extension: definitions of the metrics and checks of an evaluation's report. */
             evaluation_metrics?: components["schemas"]["MetricDefinition"][];
-            /** @description Extension: the background models in force and whence they come. */
+            /** @description Extension: the background models in use and their data. */
             backgrounds?: components["schemas"]["Background"][];
         };
-        /** @description What one figure or check of an evaluation's report means. */
+        /** @description Definition of a metric or check of an evaluation's report. */
         MetricDefinition: {
             /** @description Its key in `metrics` or `checks`. */
             metric: string;
             /**
-             * @description What kind of figure it is.
+             * @description Kind of metric.
              * @enum {string}
              */
             kind: "count" | "distribution" | "share" | "milliseconds" | "check" | "text";
@@ -2591,11 +2591,11 @@ export interface components {
         ReasonCode: {
             /** @description The code. */
             code: string;
-            /** @description What sort of reason it is. */
+            /** @description Kind of reason. */
             kind: string;
-            /** @description What it means. */
+            /** @description Meaning of the code. */
             description: string;
-            /** @description What would mend it. */
+            /** @description What to do about it. */
             remedy: string;
         };
         /** @description A claim and the statuses it can have. */
@@ -2604,7 +2604,7 @@ export interface components {
             claim: string;
             /** @description Statuses it can have. */
             statuses: components["schemas"]["ClaimStatus"][];
-            /** @description What it says. */
+            /** @description Meaning of the claim. */
             description: string;
         };
         /**
@@ -2613,13 +2613,13 @@ export interface components {
          */
         SubjectStatus: "active" | "revoked";
         /**
-         * @description How far a subject's enrollment has come.
+         * @description State of a subject's enrollment.
          * @enum {string}
          */
         EnrollmentState: "none" | "collecting" | "enrolled";
-        /** @description A new subject; one of our ids is given where none is sent. */
+        /** @description A new subject. The service assigns an id if none is sent. */
         SubjectCreate: {
-            /** @description The relying party's own id of the person. */
+            /** @description The relying party's id of the person. */
             id?: string;
         };
         /** @description A person whose sessions are assessed. */
@@ -2630,9 +2630,9 @@ export interface components {
             environment: string;
             status: components["schemas"]["SubjectStatus"];
             enrollment: components["schemas"]["EnrollmentState"];
-            /** @description The template does not learn from new sessions. */
+            /** @description Whether the template is not adapted to new sessions. */
             adaptation_frozen: boolean;
-            /** @description The subject agreed that vectors are kept for research. */
+            /** @description Whether the subject agreed to the storage of vectors for research. */
             research_consent: boolean;
             /** @description Registered passkeys. */
             passkeys: components["schemas"]["PasskeySummary"][];
@@ -2640,7 +2640,7 @@ export interface components {
             updated_at: components["schemas"]["Timestamp"];
             revoked_at: components["schemas"]["TimestampOrNull"];
         };
-        /** @description A passkey in short. */
+        /** @description Summary of a passkey. */
         PasskeySummary: {
             /** @description Id of the passkey. */
             id: string;
@@ -2663,30 +2663,30 @@ export interface components {
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at?: components["schemas"]["TimestampOrNull"];
         };
-        /** @description The erasure has begun; the subject is gone for every other call. */
+        /** @description The erasure has begun. The subject is not found by other requests. */
         ErasureReceipt: {
             /** @description Id of the subject. */
             subject: string;
             /** @description Id of the erasure. */
             erasure: string;
             /**
-             * @description Under way.
+             * @description In progress.
              * @constant
              */
             status: "erasing";
             requested_at: components["schemas"]["Timestamp"];
         };
-        /** @description Freeze or thaw the template's adaptation. */
+        /** @description Freezes or unfreezes the adaptation of the template. */
         AdaptationFreeze: {
             /**
-             * @description `false` lets the template learn again.
+             * @description `false` enables adaptation again.
              * @default true
              */
             frozen?: boolean;
             /** @description Why. */
             reason?: string;
         };
-        /** @description Everything held about a subject. */
+        /** @description All stored data of a subject. */
         SubjectExport: {
             /** @description Id of the subject. */
             subject: string;
@@ -2694,32 +2694,32 @@ export interface components {
             /** @description Version of the shape of `data`. */
             schema_version: string;
             digest: components["schemas"]["Digest"];
-            /** @description What is held. */
+            /** @description The data. */
             data: {
                 [key: string]: unknown;
             };
         };
-        /** @description The subject's answer on research use. */
+        /** @description The subject's consent to research use. */
         ResearchConsentRequest: {
-            /** @description Whether vectors may be kept for research. */
+            /** @description Whether vectors may be stored for research. */
             consented: boolean;
         };
-        /** @description The answer as recorded. */
+        /** @description The recorded consent. */
         ResearchConsentRecord: {
             /** @description Id of the subject. */
             subject: string;
-            /** @description The answer. */
+            /** @description Whether the subject consented. */
             consented: boolean;
             recorded_at: components["schemas"]["Timestamp"];
         };
-        /** @description Start over with a subject whose template can no longer be trusted. */
+        /** @description Resets a subject whose template can no longer be trusted. */
         RecoveryBegin: {
             /**
-             * @description What says that this is the right person.
+             * @description The evidence for the person's identity.
              * @enum {string}
              */
             anchor: "none" | "customer_session" | "idp" | "passkey" | "verified_identity";
-            /** @description The relying party's reference to that evidence; needed for every anchor but none. */
+            /** @description The relying party's reference to that evidence; required for every anchor except none. */
             anchor_evidence_ref?: string | null;
         };
         /** @description A recovery of a subject. */
@@ -2729,12 +2729,12 @@ export interface components {
             /** @description Id of the subject. */
             subject: string;
             /**
-             * @description Where it stands.
+             * @description Status.
              * @enum {string}
              */
             status: "pending" | "cooling_down" | "ready" | "completed" | "expired";
             /**
-             * @description What it rests on.
+             * @description The evidence for the person's identity.
              * @enum {string}
              */
             anchor: "none" | "customer_session" | "idp" | "passkey" | "verified_identity";
@@ -2744,12 +2744,12 @@ export interface components {
             /** @description What limits later assessments. */
             limitations: string[];
         };
-        /** @description Train the template from what was collected. */
+        /** @description Trains the template with the collected evidence. */
         EnrollmentComplete: {
             /** @description The session that ends the enrollment. */
             session: string;
             /**
-             * @description Train even where there is less evidence than asked for.
+             * @description Train even if there is less evidence than required.
              * @default false
              */
             force?: boolean;
@@ -2760,10 +2760,10 @@ export interface components {
             id: string;
             /** @description Id of the subject. */
             subject: string;
-            /** @description What says that the right person enrolled. */
+            /** @description The evidence for the person's identity. */
             anchor: string;
             /**
-             * @description Where it stands.
+             * @description Status.
              * @enum {string}
              */
             status: "pending" | "completed" | "failed";
@@ -2773,22 +2773,22 @@ export interface components {
             completed_at?: components["schemas"]["TimestampOrNull"];
             /** @description What limits the template. */
             limitations?: string[];
-            /** @description Extension: the sessions that did not fit the others and were not learned from. */
+            /** @description Extension: the sessions that were inconsistent with the others and were not used. */
             refused_sessions?: components["schemas"]["RefusedSession"][];
         };
-        /** @description A session of an enrollment that was not learned from. */
+        /** @description A session that an enrollment did not use. */
         RefusedSession: {
             /** @description Id of the session. */
             session: string;
             /** @description Reason code. */
             reason: string;
         };
-        /** @description One version of what was learned of a subject in one modality on one class of device. */
+        /** @description One version of a subject's template for a modality and a class of device. */
         Template: {
             /** @description Id of the version. */
             id: string;
             /**
-             * @description What was learned.
+             * @description The modality.
              * @enum {string}
              */
             modality: "keystroke" | "pointer";
@@ -2796,25 +2796,25 @@ export interface components {
             /** @description Number of the version, within its modality and class of device. */
             version: number;
             /**
-             * @description In force; kept for going back to; or not to be had again, after a rollback or a recovery.
+             * @description `active` is in use, `superseded` can be restored, `retired` cannot, after a rollback or a recovery.
              * @enum {string}
              */
             status: "active" | "superseded" | "retired";
             /**
-             * @description Learned by an enrollment, adapted to a confirmed session, or carried over to another background model.
+             * @description Trained by an enrollment, adapted to a confirmed session, or retrained with a new background model.
              * @enum {string}
              */
             origin: "enrollment" | "adaptation" | "retraining";
-            /** @description Background model that it was learned with. */
+            /** @description Background model that it was trained with. */
             model_version: string;
             /** @description Whether claims are capped at likely. */
             provisional: boolean;
-            /** @description Reason codes of what weakens it. */
+            /** @description Reason codes of its limitations. */
             limitations: string[];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
         };
-        /** @description What to go back on. */
+        /** @description The template to roll back. */
         TemplateRollback: {
             /**
              * @description Modality of the template.
@@ -2822,7 +2822,7 @@ export interface components {
              */
             modality: "keystroke" | "pointer";
             device_class: components["schemas"]["DeviceClass"];
-            /** @description A superseded version; left out, the newest one before the one in force. */
+            /** @description A superseded version; if omitted, the newest before the active one. */
             version?: number | null;
         };
         /** @description A one-time permission to register a passkey. */
@@ -2836,11 +2836,11 @@ export interface components {
             /** @description The grant's token. */
             registration_grant: string;
         };
-        /** @description What to hand to `navigator.credentials.create`. */
+        /** @description The argument of `navigator.credentials.create`. */
         PasskeyRegistrationOptions: {
             publicKey: components["schemas"]["PublicKeyCredentialCreationOptionsJSON"];
         };
-        /** @description The passkey that the browser made. */
+        /** @description The passkey that the browser created. */
         PasskeyRegistrationComplete: {
             /** @description The grant's token. */
             registration_grant: string;
@@ -2886,7 +2886,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What to hand to `navigator.credentials.get`. */
+        /** @description The argument of `navigator.credentials.get`. */
         PasskeyAssertionOptions: {
             publicKey: components["schemas"]["PublicKeyCredentialRequestOptionsJSON"];
         };
@@ -2921,12 +2921,12 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Whether a session still takes evidence; it expires after 30 idle minutes.
+         * @description Whether a session accepts evidence. It expires after 30 idle minutes.
          * @enum {string}
          */
         SessionState: "active" | "ended" | "expired";
         /**
-         * @description Templates of one class of device are never matched against another.
+         * @description Templates of one class of device are never compared with another.
          * @enum {string}
          */
         DeviceClass: "desktop" | "mobile" | "tablet" | "unknown";
@@ -2935,7 +2935,7 @@ export interface components {
             /** @description Id of the subject. */
             subject: string;
             /**
-             * @description What the person uses.
+             * @description The person's device.
              * @default unknown
              * @enum {string}
              */
@@ -2975,18 +2975,18 @@ export interface components {
             active_seconds: number;
             /** @description Modalities that the evidence has. */
             modalities_present: string[];
-            /** @description There is enough to complete an enrollment. */
+            /** @description Whether there is enough evidence to complete an enrollment. */
             enrollment_ready: boolean;
         };
-        /** @description One frame of derived features. It never holds what was typed, shown or filmed. */
+        /** @description One frame of derived features. It never contains what was typed, shown or filmed. */
         FeatureFrameRequest: {
-            /** @description The collector's id of the frame; each counts once. */
+            /** @description The collector's id of the frame. Each id counts once. */
             frame_id: string;
             /** @description When the frame was closed (Unix seconds). */
             timestamp: number;
             /** @description How long it covers. */
             duration_ms: number;
-            /** @description Derived features, as `feature_schema` in `/api/v1/meta` has them. */
+            /** @description Derived features according to `feature_schema` in `/api/v1/meta`. */
             features: {
                 [key: string]: unknown;
             };
@@ -2997,7 +2997,7 @@ export interface components {
              */
             purpose?: "score" | "enroll";
             /**
-             * @description The pseudonymised vector may be kept for research where subject and deployment agree.
+             * @description The pseudonymised vector may be stored for research if subject and deployment agree.
              * @default false
              */
             research_optin?: boolean;
@@ -3006,10 +3006,10 @@ export interface components {
             /** @description End of the window (Unix seconds). */
             window_end?: number | null;
         };
-        /** @description What became of a frame. */
+        /** @description The result of a frame. */
         EvidenceAck: {
             /**
-             * @description Counted, kept without weight, or refused.
+             * @description Used, stored without weight, or refused.
              * @enum {string}
              */
             status: "accepted" | "neutral" | "rejected";
@@ -3019,7 +3019,7 @@ export interface components {
             /** @description Seconds of activity in the session. */
             active_seconds: number;
             /**
-             * @description There is enough to complete an enrollment.
+             * @description Whether there is enough evidence to complete an enrollment.
              * @default false
              */
             enrollment_ready?: boolean;
@@ -3029,11 +3029,11 @@ export interface components {
             reason_codes?: string[];
         };
         /**
-         * @description Whether an evaluation still counts.
+         * @description Status of an evaluation.
          * @enum {string}
          */
         EvaluationStatus: "open" | "closed";
-        /** @description What makes an evaluation pass. */
+        /** @description The success criteria of an evaluation. */
         EvaluationCriteria: {
             /**
              * @description Least decisions in shadow mode.
@@ -3053,18 +3053,18 @@ export interface components {
         };
         /** @description A new evaluation. */
         EvaluationCreate: {
-            /** @description A name for people. */
+            /** @description Display name. */
             name: string;
             /** @description Keys of the actions to evaluate. */
             action_keys: string[];
             /**
              * Format: date-time
-             * @description Start of the window; now where left out.
+             * @description Start of the window; now if omitted.
              */
             starts_at?: string | null;
             /**
              * Format: date-time
-             * @description End of the window; open until closed where left out.
+             * @description End of the window; open until closed if omitted.
              */
             ends_at?: string | null;
             success_criteria?: components["schemas"]["EvaluationCriteria"];
@@ -3073,7 +3073,7 @@ export interface components {
         Evaluation: {
             /** @description Id of the evaluation. */
             id: string;
-            /** @description A name for people. */
+            /** @description Display name. */
             name: string;
             /** @description Keys of the actions. */
             action_keys: string[];
@@ -3083,11 +3083,11 @@ export interface components {
             ends_at?: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
         };
-        /** @description An evaluation with what it found. */
+        /** @description An evaluation with its results. */
         EvaluationReport: {
             /** @description Id of the evaluation. */
             id: string;
-            /** @description A name for people. */
+            /** @description Display name. */
             name: string;
             /** @description Keys of the actions. */
             action_keys: string[];
@@ -3102,12 +3102,12 @@ export interface components {
                 [key: string]: boolean;
             };
             /**
-             * @description Passed where every check is true at the close.
+             * @description Passed if every check is true when it is closed.
              * @enum {string}
              */
             result: "in_progress" | "passed" | "failed";
         };
-        /** @description What was counted. */
+        /** @description The metrics. */
         EvaluationMetrics: {
             /** @description Decisions of the actions in the window. */
             decisions: number;
@@ -3159,7 +3159,7 @@ export interface components {
             action: string | null;
             /** @description The authorization it is about. */
             authorization: string | null;
-            /** @description What happened, as the type's schema has it. */
+            /** @description The payload according to the schema of the type. */
             data: {
                 [key: string]: unknown;
             };
@@ -3179,7 +3179,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description An address to be told of events. */
+        /** @description A URL that receives events. */
         WebhookEndpointCreate: {
             /**
              * Format: uri
@@ -3190,8 +3190,10 @@ export interface components {
             events?: components["schemas"]["EventTypePattern"][];
             /** @description A note for people. */
             description?: string;
+            /** @description Whether events of holds carry the details of the request that people are shown, which may be personal data. Off unless given. */
+            include_details?: boolean;
         };
-        /** @description What to change; a field that is left out keeps its value. */
+        /** @description The fields to change. An omitted field keeps its value. */
         WebhookEndpointUpdate: {
             /**
              * Format: uri
@@ -3202,13 +3204,15 @@ export interface components {
             events?: components["schemas"]["EventTypePattern"][];
             /** @description A note for people. */
             description?: string | null;
+            /** @description Whether events of holds carry the details of the request. */
+            include_details?: boolean;
             /**
              * @description Whether it is told.
              * @enum {string}
              */
             status?: "enabled" | "disabled";
         };
-        /** @description An address that is told of events. */
+        /** @description A URL that receives events. */
         WebhookEndpoint: {
             /** @description Id of the endpoint. */
             id: string;
@@ -3225,10 +3229,12 @@ export interface components {
             status: "enabled" | "disabled";
             /** @description Why it is not told. */
             disabled_reason?: string | null;
+            /** @description Whether events of holds carry the details of the request. */
+            include_details?: boolean;
             created_at: components["schemas"]["Timestamp"];
             updated_at?: components["schemas"]["Timestamp"];
         };
-        /** @description An endpoint and its signing secret, shown this once. */
+        /** @description An endpoint with its signing secret, which is shown only once. */
         WebhookEndpointWithSecret: {
             /** @description Id of the endpoint. */
             id: string;
@@ -3245,34 +3251,36 @@ export interface components {
             status: "enabled" | "disabled";
             /** @description Why it is not told. */
             disabled_reason?: string | null;
+            /** @description Whether events of holds carry the details of the request. */
+            include_details?: boolean;
             /** @description The secret (`whsec_...`) of Standard Webhooks signatures; it is not shown again. */
             secret: string;
             created_at: components["schemas"]["Timestamp"];
             updated_at?: components["schemas"]["Timestamp"];
         };
-        /** @description What the endpoint answered to a `webhook.test` event. */
+        /** @description The result of a `webhook.test` event. */
         WebhookTestResult: {
             /** @description Id of the test event. */
             event: string;
-            /** @description The endpoint answered 2xx. */
+            /** @description Whether the endpoint returned 2xx. */
             delivered: boolean;
-            /** @description What it answered; null where it did not. */
+            /** @description The HTTP status that it returned; null if there was no response. */
             status_code: number | null;
             /** @description How long it took. */
             latency_ms: number;
             /** @description Why it was not delivered. */
             error: string | null;
         };
-        /** @description What to deliver again; every failed delivery where nothing is said. */
+        /** @description The deliveries to repeat; all failed ones by default. */
         WebhookReplayRequest: {
             /**
              * Format: date-time
-             * @description Nothing older than this time.
+             * @description Only entries at or after this time.
              */
             since?: string;
             /**
              * Format: date-time
-             * @description Nothing at or after this time.
+             * @description Only entries before this time.
              */
             until?: string;
             /**
@@ -3284,7 +3292,7 @@ export interface components {
             /** @description One event by its id. */
             event?: string;
         };
-        /** @description The deliveries that will be made again. */
+        /** @description The scheduled deliveries. */
         WebhookReplay: {
             /** @description Id of the endpoint. */
             endpoint: string;
@@ -3292,7 +3300,7 @@ export interface components {
             scheduled: number;
         };
         /**
-         * @description What became of an attempt.
+         * @description Status of an attempt.
          * @enum {string}
          */
         AttemptStatus: "pending" | "succeeded" | "failed";
@@ -3310,26 +3318,26 @@ export interface components {
             attempt: number;
             status: components["schemas"]["AttemptStatus"];
             at: components["schemas"]["TimestampOrNull"];
-            /** @description What the endpoint answered. */
+            /** @description The HTTP status that the endpoint returned. */
             status_code: number | null;
             /** @description How long it took. */
             latency_ms: number | null;
-            /** @description Digest of the answer's body. */
+            /** @description Digest of the response body. */
             response_digest: string | null;
             /** @description Why it failed. */
             error: string | null;
             next_attempt_at: components["schemas"]["TimestampOrNull"];
         };
-        /** @description One change, chained by hash to the one before. */
+        /** @description One change, chained by hash to the previous entry. */
         AuditEntry: {
             /** @description Id of the entry. */
             id: string;
             /** @description Its number in the environment. */
             sequence: number;
             at: components["schemas"]["Timestamp"];
-            /** @description Who made the change: a credential, a reviewer, a workflow, the command line. */
+            /** @description The actor: a credential, a reviewer, a workflow, the command line. */
             actor: string;
-            /** @description What sort of change it is. */
+            /** @description Kind of change. */
             kind: string;
             /** @description Id of what was changed. */
             target: string | null;
@@ -3341,7 +3349,7 @@ export interface components {
             request_id: string | null;
             /** @description The workflow that made it. */
             workflow_id: string | null;
-            /** @description Hash of the entry before. */
+            /** @description Hash of the previous entry. */
             previous_hash: string;
             /** @description Hash of this entry. */
             hash: string;
@@ -3350,7 +3358,7 @@ export interface components {
         AuditHead: {
             /** @description Id of the environment. */
             environment: string;
-            /** @description Number of the newest entry; 0 where there is none. */
+            /** @description Number of the newest entry; 0 if there is none. */
             sequence: number;
             /** @description Its hash. */
             hash: string;
@@ -3359,7 +3367,7 @@ export interface components {
             signature: string;
         };
         /**
-         * @description The environment that answered, for cross-checking.
+         * @description The environment of the response, for cross-checking.
          * @enum {string}
          */
         LegacyMode: "test" | "live";
@@ -3389,7 +3397,7 @@ export interface components {
             /** @description The frames. */
             frames: components["schemas"]["LegacyFrame"][];
         };
-        /** @description A frame. Its features stand in `features`, or beside `ts`. */
+        /** @description A frame. Its features are in `features` or next to `ts`. */
         LegacyFrame: {
             /** @description When the frame was closed (Unix milliseconds); it names the frame within its session. */
             ts: number;
@@ -3401,18 +3409,18 @@ export interface components {
              * @enum {string}
              */
             purpose?: "score" | "enroll";
-            /** @description Derived features, as `feature_schema` in `/api/v1/meta` has them. */
+            /** @description Derived features according to `feature_schema` in `/api/v1/meta`. */
             features?: {
                 [key: string]: unknown;
             };
         } & {
             [key: string]: unknown;
         };
-        /** @description What became of the frames. */
+        /** @description The result of the frames. */
         LegacyIngested: {
-            /** @description Frames that counted. */
+            /** @description Frames that were accepted. */
             accepted: number;
-            /** @description Frames that did not. */
+            /** @description Frames that were rejected. */
             rejected: number;
             state: components["schemas"]["TrustState"];
             mode: components["schemas"]["LegacyMode"];
@@ -3460,7 +3468,7 @@ export interface components {
             user_id: string;
             /** @description Samples so far. */
             samples: number;
-            /** @description There are enough of them. */
+            /** @description Whether there are enough samples. */
             enrolled: boolean;
             mode: components["schemas"]["LegacyMode"];
         };
@@ -3471,9 +3479,9 @@ export interface components {
             reaction_times: components["schemas"]["LegacyTimings"];
             keystroke_intervals: components["schemas"]["LegacyTimings"];
         };
-        /** @description Whether the sample is the user's. */
+        /** @description The result of the comparison. */
         LegacyAuthResult: {
-            /** @description The decision is accept. */
+            /** @description Whether the decision is accept. */
             ok: boolean;
             /** @description 1 is the enrolled person. */
             confidence: number;
@@ -3530,23 +3538,23 @@ export interface components {
         credential_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
         endpoint_id: components["schemas"]["PathId"];
-        /** @description The proof's `jti`. Any text is taken: one that is not recognised has status `unknown`. */
+        /** @description The proof's `jti`. Any text is accepted; an unknown one has status `unknown`. */
         jti: string;
         /** @description Version of the policy. */
         version: number;
         /** @description Entries on a page. */
         limit: number;
-        /** @description Where the next page starts; from the `Link` header. */
+        /** @description Cursor of the next page from the `Link` header. */
         cursor: string;
-        /** @description Nothing older than this time (RFC 3339). */
+        /** @description Only entries at or after this time (RFC 3339). */
         since: string;
-        /** @description Nothing at or after this time (RFC 3339). */
+        /** @description Only entries before this time (RFC 3339). */
         until: string;
         /** @description Only holds that are due before this time (RFC 3339). */
         dueBefore: string;
         /** @description Only holds that were opened before this time (RFC 3339). */
         openedBefore: string;
-        /** @description Newest first, or what is due soonest first. */
+        /** @description `newest` first, or soonest `due` first. */
         reviewOrder: "newest" | "due";
         /** @description Only entries of this subject. */
         subject: components["schemas"]["SubjectId"];
@@ -3582,11 +3590,11 @@ export interface components {
         auditActor: string;
         /** @description Only changes of this kind. */
         auditKind: string;
-        /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+        /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
         IdempotencyKey: string;
         /** @description The page's origin; a client token is accepted from its own origin only. */
         Origin: string;
-        /** @description `true` says the same as `research_optin` in the body. */
+        /** @description `true` is equivalent to `research_optin` in the body. */
         ResearchOptin: "true" | "false";
         /** @description Resume after this event. */
         LastEventId: string;
@@ -3662,7 +3670,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -3686,7 +3694,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3734,7 +3742,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3769,7 +3777,7 @@ export interface operations {
                 mode?: components["parameters"]["mode"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -3793,7 +3801,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3892,7 +3900,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -3919,7 +3927,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3974,7 +3982,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4036,7 +4044,7 @@ export interface operations {
                 enrollment?: components["parameters"]["enrollmentState"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4060,7 +4068,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -4133,7 +4141,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4164,7 +4172,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4191,7 +4199,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4231,7 +4239,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4258,7 +4266,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4288,7 +4296,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4315,7 +4323,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4342,7 +4350,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4368,7 +4376,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4398,7 +4406,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4474,7 +4482,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4504,7 +4512,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4534,7 +4542,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4564,7 +4572,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -4596,7 +4604,7 @@ export interface operations {
                 status?: components["parameters"]["sessionState"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4620,7 +4628,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -4718,7 +4726,7 @@ export interface operations {
             header?: {
                 /** @description The page's origin; a client token is accepted from its own origin only. */
                 Origin?: components["parameters"]["Origin"];
-                /** @description `true` says the same as `research_optin` in the body. */
+                /** @description `true` is equivalent to `research_optin` in the body. */
                 "X-Service-Research-Optin"?: components["parameters"]["ResearchOptin"];
             };
             path: {
@@ -4748,7 +4756,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4807,13 +4815,13 @@ export interface operations {
                 mode?: components["parameters"]["mode"];
                 /** @description Only authorizations with this review status. */
                 review_status?: components["parameters"]["reviewStatusFilter"];
-                /** @description Nothing older than this time (RFC 3339). */
+                /** @description Only entries at or after this time (RFC 3339). */
                 since?: components["parameters"]["since"];
-                /** @description Nothing at or after this time (RFC 3339). */
+                /** @description Only entries before this time (RFC 3339). */
                 until?: components["parameters"]["until"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -4860,7 +4868,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4890,7 +4898,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -4940,11 +4948,11 @@ export interface operations {
                 opened_before?: components["parameters"]["openedBefore"];
                 /** @description Only holds that are due before this time (RFC 3339). */
                 due_before?: components["parameters"]["dueBefore"];
-                /** @description Newest first, or what is due soonest first. */
+                /** @description `newest` first, or soonest `due` first. */
                 order?: components["parameters"]["reviewOrder"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5016,7 +5024,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5042,7 +5050,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5072,7 +5080,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5098,7 +5106,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5129,7 +5137,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The proof's `jti`. Any text is taken: one that is not recognised has status `unknown`. */
+                /** @description The proof's `jti`. Any text is accepted; an unknown one has status `unknown`. */
                 jti: components["parameters"]["jti"];
             };
             cookie?: never;
@@ -5240,7 +5248,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5264,7 +5272,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -5290,7 +5298,7 @@ export interface operations {
                 status?: components["parameters"]["evaluationStatus"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5314,7 +5322,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -5364,7 +5372,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5429,13 +5437,13 @@ export interface operations {
                 action?: components["parameters"]["action"];
                 /** @description Only entries with this decision. */
                 decision?: components["parameters"]["decision"];
-                /** @description Nothing older than this time (RFC 3339). */
+                /** @description Only entries at or after this time (RFC 3339). */
                 since?: components["parameters"]["since"];
-                /** @description Nothing at or after this time (RFC 3339). */
+                /** @description Only entries before this time (RFC 3339). */
                 until?: components["parameters"]["until"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5510,7 +5518,7 @@ export interface operations {
             query?: {
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5534,7 +5542,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -5632,7 +5640,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5662,7 +5670,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5688,7 +5696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5714,7 +5722,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -5747,13 +5755,13 @@ export interface operations {
                 status?: components["parameters"]["attemptStatus"];
                 /** @description Only attempts to deliver this event. */
                 event?: components["parameters"]["eventId"];
-                /** @description Nothing older than this time (RFC 3339). */
+                /** @description Only entries at or after this time (RFC 3339). */
                 since?: components["parameters"]["since"];
-                /** @description Nothing at or after this time (RFC 3339). */
+                /** @description Only entries before this time (RFC 3339). */
                 until?: components["parameters"]["until"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5783,13 +5791,13 @@ export interface operations {
                 actor?: components["parameters"]["auditActor"];
                 /** @description Only changes of this kind. */
                 kind?: components["parameters"]["auditKind"];
-                /** @description Nothing older than this time (RFC 3339). */
+                /** @description Only entries at or after this time (RFC 3339). */
                 since?: components["parameters"]["since"];
-                /** @description Nothing at or after this time (RFC 3339). */
+                /** @description Only entries before this time (RFC 3339). */
                 until?: components["parameters"]["until"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
-                /** @description Where the next page starts; from the `Link` header. */
+                /** @description Cursor of the next page from the `Link` header. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
@@ -5833,7 +5841,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -5907,7 +5915,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -5934,7 +5942,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat of this request answer what the first one answered. The same key with another request is refused with `idempotency_key_reused`. Keys are the credential's own. */
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
