@@ -72,7 +72,7 @@ func (w populated) pages() []struct{ name, path, text string } {
 		{"subject", w.console("subjects", w.subject), "Continuity over time"},
 		{"policies", w.console("policies"), "Release a payment"},
 		{"policy", w.console("policies", w.actionID), "version 2"},
-		{"version", w.console("policies", w.actionID, "2") + "?last=500", "would have been another"},
+		{"version", w.console("policies", w.actionID, "2") + "?last=500", "would have been different"},
 		{"evaluations", w.console("evaluations"), "Pilot of payments"},
 		{"evaluation", w.console("evaluations", w.evaluation), "Success criteria"},
 		{"webhooks", w.console("webhooks"), "Case system"},
