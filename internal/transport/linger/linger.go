@@ -1,9 +1,7 @@
-// Package linger closes connections without losing the response when a request is answered before it was read to its end.
+// Package linger keeps an early response from being lost when the server closes a connection whose client is still sending.
 //
-// A connection that is closed while its client still sends is reset, and the reset overtakes the response: the client
-// reports a broken connection instead of, say, 413. The package therefore reads and discards what still arrives before it
-// closes (lingering close, RFC 9112 section 9.6), bounded by bytes, by time and by the number of connections. It does not
-// parse HTTP.
+// Such a connection is reset, and the client reports a broken connection instead of, say, 413. The package therefore discards
+// what still arrives for a while before it closes (lingering close, RFC 9112 section 9.6). It does not parse HTTP.
 package linger
 
 import (
@@ -27,7 +25,7 @@ func NewListener(l net.Listener) net.Listener {
 	return &listener{Listener: l, slots: make(chan struct{}, maxConnections)}
 }
 
-// MarkUnread records that the request is answered before it was read to its end, so that its connection lingers on close.
+// MarkUnread records that the response is sent before the request was read to its end: the connection lingers on close.
 func MarkUnread(c *fiber.Ctx) {
 	if conn, ok := c.Context().Conn().(*conn); ok {
 		conn.unread.Store(true)
@@ -39,7 +37,6 @@ type listener struct {
 	slots chan struct{}
 }
 
-// Accept waits for the next connection and wraps it.
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -54,7 +51,7 @@ type conn struct {
 	unread atomic.Bool
 }
 
-// Close closes the connection. If the request was not read to its end and a slot is free, it drains the connection first.
+// Close drains the connection first if its request is unread and a slot is free.
 func (c *conn) Close() error {
 	if c.unread.Swap(false) {
 		select {

@@ -22,8 +22,7 @@ const (
 	keyProblemCode = "problem_code"
 )
 
-// Context returns the context that carries the request's deadline and trace; context.Background if none was set. Fiber's own
-// contexts carry neither.
+// Context returns the context with the request's deadline and trace, which Fiber's own contexts do not have.
 func Context(c *fiber.Ctx) context.Context {
 	if ctx, ok := c.Locals(keyContext).(context.Context); ok {
 		return ctx
@@ -46,12 +45,10 @@ func TraceID(c *fiber.Ctx) string { return local(c, keyTraceID) }
 // SetTraceID sets what TraceID returns.
 func SetTraceID(c *fiber.Ctx, id string) { c.Locals(keyTraceID, id) }
 
-// Route returns the name of the matched route: an operation id of the contract or the name of a page; empty before a route
-// matches.
+// Route returns the operation id or the page name of the matched route; empty if none has matched.
 func Route(c *fiber.Ctx) string { return local(c, keyRoute) }
 
-// SetRoute names the route for logs, metrics and spans. They never show the path, which may contain a subject's id or a
-// ticket.
+// SetRoute names the route for logs, metrics and spans, which never show the path: it may contain a ticket.
 func SetRoute(c *fiber.Ctx, name string) { c.Locals(keyRoute, name) }
 
 // ProblemCode returns the code of the problem that the request ended with; empty if it succeeded.

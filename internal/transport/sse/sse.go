@@ -27,12 +27,9 @@ const (
 	defaultHeartbeat = 15 * time.Second
 	// defaultPatience is how long a client may leave sent bytes unread before its stream is cut.
 	defaultPatience = 30 * time.Second
-	// readTimeout limits one read of the event log for a stream that catches up.
-	readTimeout = 10 * time.Second
-	// shareRetry is the Retry-After for an environment that has used up its share of streams.
-	shareRetry = 30 * time.Second
-	// retryHint tells a client how many milliseconds to wait before it connects again.
-	retryHint = "retry: 2000\n\n"
+	readTimeout     = 10 * time.Second  // of one read of the event log
+	shareRetry      = 30 * time.Second  // Retry-After of problem.TooManyStreams
+	retryHint       = "retry: 2000\n\n" // ms until the client connects again
 )
 
 // Server opens streams. The zero values of the durations are their defaults.
@@ -97,7 +94,6 @@ func or(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// writer writes one stream to one connection.
 type writer struct {
 	conn                net.Conn
 	heartbeat, patience time.Duration
