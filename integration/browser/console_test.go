@@ -105,7 +105,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.waitForStream()
 	id, subject := w.holdOf(t, action)
 	b.see(subject)
-	b.until(`document.querySelector("[data-announce]").textContent === "A new hold waits."`)
+	b.until(`document.querySelector("[data-announce]").textContent === "1 new hold."`)
 	b.until(`document.querySelector(".count").textContent.startsWith("1")`)
 
 	b.press("j")
@@ -196,7 +196,7 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	first.enter(w, "Ann", models.RoleReviewer)
 	first.open(w.console("reviews", id))
 	first.see("0 of 2")
-	first.review("[data-approve]", "You said approve")
+	first.review("[data-approve]", "Your review is approve")
 	first.see("1 of 2")
 	first.waitForStream()
 	first.eval("window.before = true", nil)
