@@ -2054,48 +2054,47 @@ type WebhookAttempt struct {
 type WebhookEndpoint struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// A note for people.
+	// Description.
 	Description string `json:"description,omitzero"`
-	// Why it is not told.
+	// Why it is disabled.
 	DisabledReason string `json:"disabled_reason,omitzero"`
-	// Types it is told of.
+	// Event types to deliver.
 	Events []string `json:"events"`
 	// Id of the endpoint.
 	ID string `json:"id"`
-	// Whether events of holds carry the details of the request.
+	// Whether events of holds contain the displayed details of the request.
 	IncludeDetails bool `json:"include_details,omitzero"`
-	// Whether it is told.
+	// Whether events are delivered.
 	Status string `json:"status"`
 	// RFC 3339, UTC, with milliseconds.
 	UpdatedAt *time.Time `json:"updated_at,omitzero"`
-	// Where we post.
+	// The URL that events are posted to.
 	URL string `json:"url"`
 }
 
 // WebhookEndpointCreate: A URL that receives events.
 type WebhookEndpointCreate struct {
-	// A note for people.
+	// Description.
 	Description string `json:"description,omitzero"`
-	// Types to be told of; all where left out.
+	// Event types to deliver; all if omitted.
 	Events []string `json:"events,omitzero"`
-	// Whether events of holds carry the details of the request that people are shown, which may be personal data. Off
-	// unless given.
+	// Whether events of holds contain the displayed details of the request, which may be personal data. Default false.
 	IncludeDetails bool `json:"include_details,omitzero"`
-	// Where to post.
+	// The URL that events are posted to.
 	URL string `json:"url"`
 }
 
 // WebhookEndpointUpdate: The fields to change. An omitted field keeps its value.
 type WebhookEndpointUpdate struct {
-	// A note for people.
+	// Description.
 	Description string `json:"description,omitzero"`
-	// Types to be told of; all where empty.
+	// Event types to deliver; all if empty.
 	Events []string `json:"events,omitzero"`
-	// Whether events of holds carry the details of the request.
+	// Whether events of holds contain the displayed details of the request.
 	IncludeDetails bool `json:"include_details,omitzero"`
-	// Whether it is told.
+	// Whether events are delivered.
 	Status string `json:"status,omitzero"`
-	// Where to post.
+	// The URL that events are posted to.
 	URL string `json:"url,omitzero"`
 }
 
@@ -2103,23 +2102,23 @@ type WebhookEndpointUpdate struct {
 type WebhookEndpointWithSecret struct {
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// A note for people.
+	// Description.
 	Description string `json:"description,omitzero"`
-	// Why it is not told.
+	// Why it is disabled.
 	DisabledReason string `json:"disabled_reason,omitzero"`
-	// Types it is told of.
+	// Event types to deliver.
 	Events []string `json:"events"`
 	// Id of the endpoint.
 	ID string `json:"id"`
-	// Whether events of holds carry the details of the request.
+	// Whether events of holds contain the displayed details of the request.
 	IncludeDetails bool `json:"include_details,omitzero"`
 	// The secret (`whsec_...`) of Standard Webhooks signatures; it is not shown again.
 	Secret string `json:"secret"`
-	// Whether it is told.
+	// Whether events are delivered.
 	Status string `json:"status"`
 	// RFC 3339, UTC, with milliseconds.
 	UpdatedAt *time.Time `json:"updated_at,omitzero"`
-	// Where we post.
+	// The URL that events are posted to.
 	URL string `json:"url"`
 }
 

@@ -3183,31 +3183,31 @@ export interface components {
         WebhookEndpointCreate: {
             /**
              * Format: uri
-             * @description Where to post.
+             * @description The URL that events are posted to.
              */
             url: string;
-            /** @description Types to be told of; all where left out. */
+            /** @description Event types to deliver; all if omitted. */
             events?: components["schemas"]["EventTypePattern"][];
-            /** @description A note for people. */
+            /** @description Description. */
             description?: string;
-            /** @description Whether events of holds carry the details of the request that people are shown, which may be personal data. Off unless given. */
+            /** @description Whether events of holds contain the displayed details of the request, which may be personal data. Default false. */
             include_details?: boolean;
         };
         /** @description The fields to change. An omitted field keeps its value. */
         WebhookEndpointUpdate: {
             /**
              * Format: uri
-             * @description Where to post.
+             * @description The URL that events are posted to.
              */
             url?: string;
-            /** @description Types to be told of; all where empty. */
+            /** @description Event types to deliver; all if empty. */
             events?: components["schemas"]["EventTypePattern"][];
-            /** @description A note for people. */
+            /** @description Description. */
             description?: string | null;
-            /** @description Whether events of holds carry the details of the request. */
+            /** @description Whether events of holds contain the displayed details of the request. */
             include_details?: boolean;
             /**
-             * @description Whether it is told.
+             * @description Whether events are delivered.
              * @enum {string}
              */
             status?: "enabled" | "disabled";
@@ -3216,20 +3216,20 @@ export interface components {
         WebhookEndpoint: {
             /** @description Id of the endpoint. */
             id: string;
-            /** @description Where we post. */
+            /** @description The URL that events are posted to. */
             url: string;
-            /** @description Types it is told of. */
+            /** @description Event types to deliver. */
             events: string[];
-            /** @description A note for people. */
+            /** @description Description. */
             description: string | null;
             /**
-             * @description Whether it is told.
+             * @description Whether events are delivered.
              * @enum {string}
              */
             status: "enabled" | "disabled";
-            /** @description Why it is not told. */
+            /** @description Why it is disabled. */
             disabled_reason?: string | null;
-            /** @description Whether events of holds carry the details of the request. */
+            /** @description Whether events of holds contain the displayed details of the request. */
             include_details?: boolean;
             created_at: components["schemas"]["Timestamp"];
             updated_at?: components["schemas"]["Timestamp"];
@@ -3238,20 +3238,20 @@ export interface components {
         WebhookEndpointWithSecret: {
             /** @description Id of the endpoint. */
             id: string;
-            /** @description Where we post. */
+            /** @description The URL that events are posted to. */
             url: string;
-            /** @description Types it is told of. */
+            /** @description Event types to deliver. */
             events: string[];
-            /** @description A note for people. */
+            /** @description Description. */
             description: string | null;
             /**
-             * @description Whether it is told.
+             * @description Whether events are delivered.
              * @enum {string}
              */
             status: "enabled" | "disabled";
-            /** @description Why it is not told. */
+            /** @description Why it is disabled. */
             disabled_reason?: string | null;
-            /** @description Whether events of holds carry the details of the request. */
+            /** @description Whether events of holds contain the displayed details of the request. */
             include_details?: boolean;
             /** @description The secret (`whsec_...`) of Standard Webhooks signatures; it is not shown again. */
             secret: string;
