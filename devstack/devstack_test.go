@@ -37,7 +37,7 @@ func startRequest(id string) *workflowservice.StartWorkflowExecutionRequest {
 		Namespace:    namespace,
 		WorkflowId:   id,
 		WorkflowType: &commonpb.WorkflowType{Name: "Nothing"},
-		TaskQueue:    &taskqueuepb.TaskQueue{Name: "nobody-polls-this"},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: "no-worker"},
 		RequestId:    id,
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
 			"Kind": {
@@ -48,7 +48,7 @@ func startRequest(id string) *workflowservice.StartWorkflowExecutionRequest {
 	}
 }
 
-// found waits until the visibility store shows one workflow of kind id.
+// found waits until the visibility store lists one workflow of kind id.
 func found(t *testing.T, f *frontend, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -59,7 +59,7 @@ func found(t *testing.T, f *frontend, id string) {
 	}, patience, 50*time.Millisecond)
 }
 
-func TestDevstack_ReadyMeansASearchableWorkflowStartsAtOnce(t *testing.T) {
+func TestDevstack_StartsSearchableWorkflowOnceReady(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	f := dial(t, start(t, mainDB, visibilityDB, kindAttribute...))
@@ -68,7 +68,7 @@ func TestDevstack_ReadyMeansASearchableWorkflowStartsAtOnce(t *testing.T) {
 	found(t, f, "first")
 }
 
-func TestDevstack_DataOutlivesAKill(t *testing.T) {
+func TestDevstack_KeepsDataAfterKill(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	p := start(t, mainDB, visibilityDB, kindAttribute...)
@@ -86,7 +86,7 @@ func TestDevstack_DataOutlivesAKill(t *testing.T) {
 	found(t, f, "kept")
 }
 
-func TestDevstack_DataOutlivesPostgresGoingAway(t *testing.T) {
+func TestDevstack_RecoversFromLostPostgresConnections(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	f := dial(t, start(t, mainDB, visibilityDB, kindAttribute...))
@@ -103,7 +103,7 @@ func TestDevstack_DataOutlivesPostgresGoingAway(t *testing.T) {
 	found(t, f, "after")
 }
 
-func TestDevstack_UpdateWithStartIsServed(t *testing.T) {
+func TestDevstack_ServesUpdateWithStart(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	f := dial(t, start(t, mainDB, visibilityDB, kindAttribute...))
@@ -130,12 +130,12 @@ func TestDevstack_UpdateWithStartIsServed(t *testing.T) {
 			}},
 		},
 	})
-	// No worker is there to accept the update, so the call ends with its deadline; a refusal would come at once.
+	// No worker accepts the update, so the call ends at its deadline; a rejection would return at once.
 	require.Equal(t, codes.DeadlineExceeded.String(), status.Code(err).String(), "%v", err)
 	found(t, f, "updated")
 }
 
-func TestDevstack_UIServesPageAndAPIOnBothFamilies(t *testing.T) {
+func TestDevstack_ServesUIOnBothAddressFamilies(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	p := start(t, mainDB, visibilityDB, "--namespace", "first", "--namespace", "second",
@@ -170,7 +170,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-func TestDevstack_StopsInOrderOnASignal(t *testing.T) {
+func TestDevstack_ShutsDownOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -180,12 +180,12 @@ func TestDevstack_StopsInOrderOnASignal(t *testing.T) {
 			require.NoError(t, p.cmd.Process.Signal(signal))
 			code, printed := p.wait(t)
 			require.Zero(t, code, printed)
-			require.Equal(t, 1, strings.Count(printed, "\n"), "nothing but the ready line: %s", printed)
+			require.Equal(t, 1, strings.Count(printed, "\n"), "only the ready line is printed: %s", printed)
 		})
 	}
 }
 
-func TestDevstack_SecondOneOnTheSameDatabaseIsRefused(t *testing.T) {
+func TestDevstack_RefusesSecondInstanceOnSameDatabase(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	start(t, mainDB, visibilityDB)
@@ -194,7 +194,7 @@ func TestDevstack_SecondOneOnTheSameDatabaseIsRefused(t *testing.T) {
 	require.Contains(t, printed, "another devstack is running")
 }
 
-func TestDevstack_SearchAttributeOfAnotherTypeIsRefused(t *testing.T) {
+func TestDevstack_RefusesChangedSearchAttributeType(t *testing.T) {
 	t.Parallel()
 	mainDB, visibilityDB := freshNames(t)
 	p := start(t, mainDB, visibilityDB, kindAttribute...)

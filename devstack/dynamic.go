@@ -9,17 +9,17 @@ import (
 // unlimited is a rate that no development machine reaches, in requests per second.
 const unlimited = 100_000
 
-// dynamicConfig returns the settings in which a server for one developer differs from the defaults, which are made
-// for a cluster shared by many.
+// dynamicConfig returns the settings in which a server for one developer differs from the defaults, which suit a
+// shared cluster.
 func dynamicConfig() dynamicconfig.Client {
 	settings := dynamicconfig.StaticClient{}
 	set := func(s dynamicconfig.GenericSetting, value any) { settings[s.Key()] = value }
 
-	// A search attribute or namespace registered while the server runs works at once.
+	// A search attribute or namespace registered while the server runs is usable immediately.
 	set(dynamicconfig.ForceSearchAttributesCacheRefreshOnRead, true)
 	set(dynamicconfig.NamespaceCacheRefreshInterval, time.Second)
 
-	// No request is refused for its rate: load tests measure the machine, not a limit.
+	// No request is rejected for its rate: load tests measure the machine, not a limit.
 	for _, s := range []dynamicconfig.GenericSetting{
 		dynamicconfig.FrontendRPS,
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance,
@@ -37,14 +37,14 @@ func dynamicConfig() dynamicconfig.Client {
 		set(s, unlimited)
 	}
 
-	// Several callers may race on one workflow, which decides among them; the default refuses the eleventh.
+	// Several callers may update one workflow concurrently; the default limit rejects the eleventh update.
 	set(dynamicconfig.WorkflowExecutionMaxInFlightUpdates, 1000)
 
-	// One host needs no task queue partitions, and a task never waits in one while a worker polls another.
+	// One host needs a single partition per task queue. With more, a task could wait in one while a worker polls another.
 	set(dynamicconfig.MatchingNumTaskqueueReadPartitions, 1)
 	set(dynamicconfig.MatchingNumTaskqueueWritePartitions, 1)
 
-	// Nothing is told to anybody outside this machine.
+	// The server makes no requests to hosts outside this machine.
 	set(dynamicconfig.EnableServerVersionCheck, false)
 	return settings
 }

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// asDevstackEnv makes the test binary be devstack itself, so that tests can kill it.
+	// asDevstackEnv makes the test binary run devstack in a separate process, so that tests can kill it.
 	asDevstackEnv = "DEVSTACK_TEST_AS_DEVSTACK"
-	// testDatabaseEnv names a Postgres to test against instead of one of the tests' own.
+	// testDatabaseEnv is the URL of a Postgres to use instead of a temporary one.
 	testDatabaseEnv = "DEVSTACK_TEST_DATABASE_URL"
-	// patience is how long a test waits for what must happen; a loaded machine may take its time.
+	// patience is how long a test waits for an expected event; it is long because the machine may be loaded.
 	patience = 60 * time.Second
 )
 
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shared is the Postgres all tests of one run use, started by the first that asks.
+// shared is the Postgres that all tests of this process use. The first test that needs it starts it.
 var shared struct {
 	once sync.Once
 	url  string
@@ -51,7 +51,7 @@ var shared struct {
 	stop func()
 }
 
-// postgresURL returns a Postgres whose user may create databases, and skips the test where there is none to be had.
+// postgresURL returns the URL of a Postgres whose user may create databases. It skips the test if none is installed.
 func postgresURL(tb testing.TB) string {
 	tb.Helper()
 	shared.once.Do(func() {
@@ -69,8 +69,8 @@ func postgresURL(tb testing.TB) string {
 var errNoPostgres = errors.New("initdb and postgres were found neither on PATH nor under /usr/lib/postgresql: " +
 	"install postgresql, or set " + testDatabaseEnv)
 
-// startPostgres makes a throw-away cluster in a temporary folder, as another user where the tests run as root, which
-// Postgres refuses to be run by.
+// startPostgres starts a temporary cluster in a temporary folder. If the tests run as root, it runs as another user,
+// because Postgres refuses to run as root.
 func startPostgres() (string, func(), error) {
 	bin, err := postgresBinaries()
 	if err != nil {
@@ -132,7 +132,8 @@ func postgresBinaries() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// postgresUser gives dir to the user Postgres is to run as, and returns how to become that user.
+// postgresUser makes the user that Postgres runs as the owner of dir, and returns the credentials of that user. It
+// returns nil, the current user, unless the tests run as root.
 func postgresUser(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -151,7 +152,7 @@ func postgresUser(dir string) (*syscall.SysProcAttr, error) {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 }
 
-// freshNames returns two database names nobody has used and drops the databases after the test.
+// freshNames returns two unused database names and drops the databases after the test.
 func freshNames(tb testing.TB) (mainDB, visibilityDB string) {
 	tb.Helper()
 	base := postgresURL(tb)
@@ -169,7 +170,7 @@ func freshNames(tb testing.TB) (mainDB, visibilityDB string) {
 	return mainDB, visibilityDB
 }
 
-// process is a devstack running as a process of its own.
+// process is a devstack that runs in a separate process.
 type process struct {
 	endpoints
 	cmd    *exec.Cmd
@@ -178,7 +179,7 @@ type process struct {
 	err    error // valid once exited is closed
 }
 
-// launch starts a devstack on free ports with more flags, without waiting for it.
+// launch starts a devstack on free ports with additional flags and does not wait until it is ready.
 func launch(tb testing.TB, mainDB, visibilityDB string, flags ...string) *process {
 	tb.Helper()
 	args := append([]string{
@@ -200,7 +201,7 @@ func launch(tb testing.TB, mainDB, visibilityDB string, flags ...string) *proces
 	return p
 }
 
-// start is launch that returns once the ready file is there.
+// start calls launch and returns once the ready file exists.
 func start(tb testing.TB, mainDB, visibilityDB string, flags ...string) *process {
 	tb.Helper()
 	ready := filepath.Join(tb.TempDir(), "ready.json")
@@ -218,7 +219,7 @@ func start(tb testing.TB, mainDB, visibilityDB string, flags ...string) *process
 	return p
 }
 
-// wait returns the exit code and what was printed.
+// wait returns the exit code and the standard error output.
 func (p *process) wait(tb testing.TB) (int, string) {
 	tb.Helper()
 	select {
@@ -229,7 +230,7 @@ func (p *process) wait(tb testing.TB) (int, string) {
 	return p.cmd.ProcessState.ExitCode(), p.stderr.String()
 }
 
-// String is for messages of failed tests.
+// String describes the process in messages of failed tests.
 func (p *process) String() string {
 	select {
 	case <-p.exited:

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDatabaseURL_KeepsAllButTheName(t *testing.T) {
+func TestDatabaseURL_ChangesOnlyTheName(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ base, want string }{
 		{"postgres://u:p%40ss@h:5432/a?sslmode=disable", "postgres://u:p%40ss@h:5432/tem%20poral?sslmode=disable"},
@@ -25,19 +25,19 @@ func TestDatabaseURL_KeepsAllButTheName(t *testing.T) {
 	}
 }
 
-func TestConnectServer_SaysWhoRefusedAndHidesThePassword(t *testing.T) {
+func TestConnectServer_NamesServerAndHidesPassword(t *testing.T) {
 	t.Parallel()
 	l, err := listen(loopback, 0)
 	require.NoError(t, err)
-	nobody := l.Addr().String()
+	closed := l.Addr().String()
 	require.NoError(t, l.Close())
-	_, err = connectServer(t.Context(), "postgres://u:hunter2@"+nobody+"/x", 0)
-	require.ErrorContains(t, err, "Postgres at "+nobody)
+	_, err = connectServer(t.Context(), "postgres://u:hunter2@"+closed+"/x", 0)
+	require.ErrorContains(t, err, "Postgres at "+closed)
 	require.NotContains(t, err.Error(), "hunter2")
 	require.NotContains(t, err.Error(), "\n")
 }
 
-func TestReservations_TakenPortNamesTheFlag(t *testing.T) {
+func TestReservations_NameFlagOfPortInUse(t *testing.T) {
 	t.Parallel()
 	l, err := listen(loopback, 0)
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestReservations_TakenPortNamesTheFlag(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use")
 }
 
-func TestReservations_HeldUntilReleased(t *testing.T) {
+func TestReservations_HoldPortUntilReleased(t *testing.T) {
 	t.Parallel()
 	var r reservations
 	port, err := r.reserve(0, "frontend-port")
@@ -61,7 +61,7 @@ func TestReservations_HeldUntilReleased(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-func TestListenUI_TakesBothFamiliesOrNone(t *testing.T) {
+func TestListenUI_ListensOnBothFamiliesOrNone(t *testing.T) {
 	t.Parallel()
 	if !hasIPv6() {
 		t.Skip("this machine has no IPv6 loopback address")
@@ -73,14 +73,14 @@ func TestListenUI_TakesBothFamiliesOrNone(t *testing.T) {
 	_, err = listenUI(loopback, port)
 	require.ErrorContains(t, err, "--ui-port")
 	v4, err := listen(loopback, port)
-	require.NoError(t, err, "the IPv4 half must have been given back")
+	require.NoError(t, err, "the IPv4 port must have been released")
 	require.NoError(t, v4.Close())
 }
 
-func TestReadyFile_WrittenWholeAndRemoved(t *testing.T) {
+func TestReadyFile_IsWrittenAtomicallyAndRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ready.json")
-	require.NoError(t, removeReady(path), "nothing to remove is no error")
+	require.NoError(t, removeReady(path), "a missing file is no error")
 	require.NoError(t, os.WriteFile(path, []byte("left by an earlier run, and longer than what replaces it ............"), 0o600))
 	require.NoError(t, writeReady(path, endpoints{Frontend: "127.0.0.1:1", UI: "http://localhost:2"}))
 	text, err := os.ReadFile(path)
@@ -88,12 +88,12 @@ func TestReadyFile_WrittenWholeAndRemoved(t *testing.T) {
 	require.JSONEq(t, `{"frontend":"127.0.0.1:1","ui":"http://localhost:2"}`, string(text))
 	left, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, left, 1, "no temporary file stays behind")
+	require.Len(t, left, 1, "no temporary file remains")
 	require.NoError(t, removeReady(path))
 	require.NoFileExists(t, path)
 }
 
-func TestWatchParent_NoticesTheEnd(t *testing.T) {
+func TestWatchParent_ReportsEnd(t *testing.T) {
 	t.Parallel()
 	watched := exec.Command("sleep", "60")
 	require.NoError(t, watched.Start())
@@ -102,7 +102,7 @@ func TestWatchParent_NoticesTheEnd(t *testing.T) {
 	go watchParent(t.Context(), watched.Process.Pid, func() { close(ended) })
 	select {
 	case <-ended:
-		require.Fail(t, "a running process was taken for an ended one")
+		require.Fail(t, "a running process was reported as ended")
 	default:
 	}
 	require.NoError(t, watched.Process.Kill())
@@ -110,11 +110,11 @@ func TestWatchParent_NoticesTheEnd(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(20 * parentCheckEvery):
-		require.Fail(t, "the end was not noticed")
+		require.Fail(t, "the end of the process was not reported")
 	}
 }
 
-func TestWatchParent_EndsWithItsContext(t *testing.T) {
+func TestWatchParent_ReturnsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -6,15 +6,16 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// serverLog is where the Temporal server writes, on standard error, one line a message and without stack traces.
+// serverLog is the Temporal server's logger. It writes one line per message to standard error, without stack traces.
 type serverLog struct {
 	log.Logger
 	wanted  zapcore.Level
 	current zap.AtomicLevel
 }
 
-// newServerLog prints messages of level ("debug", "info", "warn" or "error") and above. At "error" it stays hushed
-// until speak is called: queues that ask for a shard just being acquired call that an error, and try again.
+// newServerLog returns a logger that prints messages of level ("debug", "info", "warn" or "error") and above. At
+// "error" it is silent until speak is called: at start, queues report a shard that is still being acquired as an
+// error, and retry.
 func newServerLog(level string) (*serverLog, error) {
 	current, err := zap.ParseAtomicLevel(level)
 	if err != nil {
@@ -29,9 +30,9 @@ func newServerLog(level string) (*serverLog, error) {
 	return l, nil
 }
 
-// speak prints from now on what was asked for.
+// speak enables the configured level.
 func (l *serverLog) speak() { l.current.SetLevel(l.wanted) }
 
-// hush drops everything but what ends the process. A server that is being stopped reports every poll it cuts off as
-// an error, which would bury the reason for the stop.
+// hush suppresses everything below fatal. A server that is stopping reports every interrupted poll as an error,
+// which would hide the reason for the stop.
 func (l *serverLog) hush() { l.current.SetLevel(zapcore.FatalLevel) }

@@ -1,9 +1,9 @@
 // Command devstack runs a Temporal server and its web UI in one process on Postgres persistence, for development
 // and tests. It creates the databases it needs, brings their schema up to date, registers namespaces and search
-// attributes, and says when all of it answers.
+// attributes, and reports when everything is ready.
 //
-// It is a module of its own so that nothing of the server's dependency tree reaches the product, and it may import
-// nothing of the product: the product talks to it over Temporal's gRPC interface like to any other Temporal server.
+// It is a separate module so that the server's dependencies stay out of the product, and it may not import any
+// package of the product: the product uses Temporal's gRPC interface, as with any other Temporal server.
 package main
 
 import (
@@ -25,15 +25,14 @@ func main() {
 		fail(err, 2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The handler is taken away as soon as the first signal arrived, so that a second one ends the process at once.
+	// The handler is removed after the first signal, so that a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, opts); err != nil {
 		fail(err, 1)
 	}
 }
 
-// fail prints the one sentence that says what went wrong and ends the process with code: 1 for a failure, 2 for
-// flags that cannot be.
+// fail prints err as one sentence and exits with code: 1 for a failure, 2 for invalid flags.
 func fail(err error, code int) {
 	fmt.Fprintf(os.Stderr, "devstack: %v\n", err)
 	os.Exit(code)

@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// callTimeout bounds one request to the server; a request that fails is tried again until the caller's context ends.
+// callTimeout bounds one request to the server; a failed request is retried until the caller's context ends.
 const callTimeout = 5 * time.Second
 
-// frontend speaks to the server as a client would.
+// frontend is a gRPC client of the server's frontend service.
 type frontend struct {
 	conn     *grpc.ClientConn
 	workflow workflowservice.WorkflowServiceClient
@@ -42,8 +42,8 @@ func dialFrontend(target string) (*frontend, error) {
 
 func (f *frontend) close() { _ = f.conn.Close() }
 
-// prepare registers name with its search attributes where they are missing and returns once every service answers
-// for it. A namespace that exists keeps the retention it has.
+// prepare registers the namespace and its search attributes if they are missing, and returns once every service
+// serves it. An existing namespace keeps its retention.
 func (f *frontend) prepare(ctx context.Context, name string, o options) error {
 	if err := f.register(ctx, name, o.retention); err != nil {
 		return fmt.Errorf("namespace %q cannot be registered: %w", name, err)
@@ -52,7 +52,7 @@ func (f *frontend) prepare(ctx context.Context, name string, o options) error {
 		return fmt.Errorf("search attributes cannot be registered in namespace %q: %w", name, err)
 	}
 	if err := f.probe(ctx, name, o.searchAttributes); err != nil {
-		return fmt.Errorf("namespace %q does not answer: %w", name, err)
+		return fmt.Errorf("namespace %q does not respond: %w", name, err)
 	}
 	return nil
 }
@@ -70,8 +70,8 @@ func (f *frontend) register(ctx context.Context, name string, retention time.Dur
 	})
 }
 
-// addSearchAttributes registers those of wanted that are missing. One that exists with another type is an error:
-// Temporal cannot change a type in place.
+// addSearchAttributes registers the attributes of wanted that are missing. An attribute that exists with a different
+// type is an error: Temporal cannot change a type in place.
 func (f *frontend) addSearchAttributes(ctx context.Context, name string, wanted map[string]enumspb.IndexedValueType) error {
 	missing := map[string]enumspb.IndexedValueType{}
 	err := retry(ctx, func(ctx context.Context) error {
@@ -101,8 +101,8 @@ func (f *frontend) addSearchAttributes(ctx context.Context, name string, wanted 
 	})
 }
 
-// probe asks each service something that only a working one answers: the frontend and the visibility store for a
-// count by every search attribute, history for a workflow nobody started, matching for a task queue.
+// probe sends each service a request that succeeds only if the service works: a count by every search attribute to
+// the frontend and the visibility store, a workflow that does not exist to history, and a task queue to matching.
 func (f *frontend) probe(ctx context.Context, name string, attributes map[string]enumspb.IndexedValueType) error {
 	queries := []string{""}
 	for attribute := range attributes {
@@ -140,7 +140,7 @@ func (f *frontend) probe(ctx context.Context, name string, attributes map[string
 	})
 }
 
-// retry calls try until it succeeds, ctx ends, or the server refuses the request as such.
+// retry calls try until it succeeds, ctx ends, or the server rejects the request as invalid.
 func retry(ctx context.Context, try func(context.Context) error) error {
 	return retryUnless(ctx, try, func(err error) bool {
 		switch status.Code(err) {
@@ -152,7 +152,7 @@ func retry(ctx context.Context, try func(context.Context) error) error {
 	})
 }
 
-// retryAlways is retry for questions that a server still starting may refuse with any code.
+// retryAlways is retry for requests that a starting server may reject with any code.
 func retryAlways(ctx context.Context, try func(context.Context) error) error {
 	return retryUnless(ctx, try, func(error) bool { return false })
 }
@@ -169,7 +169,7 @@ func retryUnless(ctx context.Context, try func(context.Context) error, final fun
 			return errors.New(status.Convert(err).Message())
 		}
 		if waitErr := pause(ctx, 20*time.Millisecond); waitErr != nil {
-			return fmt.Errorf("%w; the last answer was: %s", waitErr, status.Convert(err).Message())
+			return fmt.Errorf("%w; the last response was: %s", waitErr, status.Convert(err).Message())
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // databaseURLEnv names the environment variable that stands in for --database-url.
 const databaseURLEnv = "DEVSTACK_DATABASE_URL"
 
-// options is what the command line asked for, checked and with defaults applied.
+// options holds the validated command line with defaults applied.
 type options struct {
 	databaseURL        string // postgres:// URL of any database on the server
 	database           string // Temporal's main store; created when absent
@@ -30,10 +30,10 @@ type options struct {
 	retention          time.Duration
 	searchAttributes   map[string]enumspb.IndexedValueType
 	listen             string // IPv4 address of the frontend and the UI
-	readyFile          string // empty: none is written
+	readyFile          string // empty: no ready file is written
 	logLevel           string
 	codecEndpoint      string // empty: the UI shows payloads as they are stored
-	parentPID          int    // 0: nobody is watched
+	parentPID          int    // 0: no process is watched
 }
 
 var (
@@ -42,8 +42,8 @@ var (
 	logLevels           = []string{"debug", "info", "warn", "error"}
 )
 
-// parseOptions reads args (without the program's name). The usage text goes to out; flag.ErrHelp means that it was
-// asked for. Every other error is one sentence naming the flag and the rule it breaks.
+// parseOptions reads args (without the program's name). It writes the usage text to out and returns
+// flag.ErrHelp if args ask for help. Every other error is one sentence that names the flag and the rule it breaks.
 func parseOptions(args []string, getenv func(string) string, out io.Writer) (options, error) {
 	o := options{searchAttributes: map[string]enumspb.IndexedValueType{}}
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
@@ -52,18 +52,18 @@ func parseOptions(args []string, getenv func(string) string, out io.Writer) (opt
 		"Postgres `URL` of a user who may create databases (env "+databaseURLEnv+")")
 	fs.StringVar(&o.database, "database", "temporal", "`name` of Temporal's main database")
 	fs.StringVar(&o.visibilityDatabase, "visibility-database", "temporal_visibility", "`name` of the visibility database")
-	fs.DurationVar(&o.databaseWait, "database-wait", 10*time.Second, "how long Postgres may take to accept connections")
+	fs.DurationVar(&o.databaseWait, "database-wait", 10*time.Second, "how long to wait for Postgres to accept connections")
 	fs.IntVar(&o.frontendPort, "frontend-port", 7233, "gRPC `port`; 0 picks a free one")
 	fs.IntVar(&o.uiPort, "ui-port", 8233, "web UI `port`; 0 picks a free one")
 	fs.StringVar(&o.listen, "listen", loopback,
-		"IPv4 `address` that gRPC and the UI listen on; neither asks who is calling, so leave it but inside a container")
+		"IPv4 `address` that gRPC and the UI listen on; neither authenticates callers, so change it only inside a container")
 	fs.Func("namespace", "`name` to register at start; repeatable (default countersign)", o.addNamespace)
-	fs.DurationVar(&o.retention, "retention", 30*24*time.Hour, "how long a newly registered namespace keeps closed workflows")
+	fs.DurationVar(&o.retention, "retention", 30*24*time.Hour, "how long a namespace registered at start keeps closed workflows")
 	fs.Func("search-attribute", "`Name=Type` to register in every namespace; repeatable", o.addSearchAttribute)
-	fs.StringVar(&o.readyFile, "ready-file", "", "`path` of a JSON file written once everything answers")
-	fs.StringVar(&o.logLevel, "log-level", "error", "least `level` printed: "+strings.Join(logLevels, ", "))
-	fs.StringVar(&o.codecEndpoint, "codec-endpoint", "", "`URL` of the codec server the UI decodes payloads with")
-	fs.IntVar(&o.parentPID, "parent-pid", 0, "`pid` of a process whose end also ends this one; 0 watches none")
+	fs.StringVar(&o.readyFile, "ready-file", "", "`path` of a JSON file written once everything is ready")
+	fs.StringVar(&o.logLevel, "log-level", "error", "lowest `level` printed: "+strings.Join(logLevels, ", "))
+	fs.StringVar(&o.codecEndpoint, "codec-endpoint", "", "`URL` of the codec server that the UI uses to decode payloads")
+	fs.IntVar(&o.parentPID, "parent-pid", 0, "`pid` of a process to watch: devstack stops when it ends; 0 watches none")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fs.SetOutput(out)
@@ -97,7 +97,7 @@ func (o *options) addSearchAttribute(pair string) error {
 	}
 	kind, err := enumspb.IndexedValueTypeFromString(typeName)
 	if err != nil || kind == enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED {
-		return fmt.Errorf("%q is no type: Keyword, KeywordList, Text, Int, Double, Bool and Datetime are", typeName)
+		return fmt.Errorf("%q is no type: use Keyword, KeywordList, Text, Int, Double, Bool or Datetime", typeName)
 	}
 	if known, ok := o.searchAttributes[name]; ok && known != kind {
 		return fmt.Errorf("%s is given twice, as %s and as %s", name, known, kind)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// parentCheckEvery is how long a devstack may outlive the process it watches, in the worst case.
+// parentCheckEvery is the interval between checks, and so the longest that devstack outlives the watched process.
 const parentCheckEvery = 500 * time.Millisecond
 
-// watchParent calls ended once the process pid is gone. It asks instead of being told (Linux could signal, but only
-// for the end of the thread that started the process, which Go ends as it likes), so it works on every Unix.
+// watchParent calls ended once the process pid has ended. It polls, which works on every Unix. Linux could send a
+// signal instead, but does so when the thread that started this process ends, and Go may end a thread at any time.
 func watchParent(ctx context.Context, pid int, ended func()) {
 	isParent := os.Getppid() == pid
 	for {
@@ -26,8 +26,8 @@ func watchParent(ctx context.Context, pid int, ended func()) {
 	}
 }
 
-// alive reports whether pid still runs. A direct parent is recognised by its child's parent id, which changes the
-// moment it dies, even while it is a zombie or its number has been given to another process.
+// alive reports whether pid still runs. For a direct parent it compares this process's parent id, which changes as
+// soon as the parent dies, even if the parent is still a zombie or its pid has been reused.
 func alive(pid int, isParent bool) bool {
 	if isParent {
 		return os.Getppid() == pid

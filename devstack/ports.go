@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// loopback is the only address devstack listens on, besides [::1] for the web UI, unless --listen says otherwise. Inside
-// the process all parts reach each other over it.
+// loopback is the default listen address; the web UI also listens on [::1]. --listen changes it. The services inside
+// the process always use loopback to reach each other.
 const loopback = "127.0.0.1"
 
-// Picked ports lie below the range from which operating systems number outgoing connections, so that none of those
-// takes a port between the moment it is picked and the moment the server listens on it.
+// Picked ports are below the ephemeral range of operating systems, so that no outgoing connection takes a port
+// between the moment it is picked and the moment the server listens on it.
 const (
 	lowestPickedPort  = 20000
 	highestPickedPort = 32000
@@ -25,8 +25,8 @@ type reservations struct {
 	listeners []net.Listener
 }
 
-// reserve takes port on 127.0.0.1, or a free one where port is 0, and returns its number. flagName is what to change
-// when the port is taken.
+// reserve reserves port on 127.0.0.1, or a free port if port is 0, and returns its number. flagName is the flag that
+// the error message suggests if the port is in use.
 func (r *reservations) reserve(port int, flagName string) (int, error) {
 	if port == 0 {
 		return r.reserveAny()
@@ -53,7 +53,7 @@ func (r *reservations) reserveAny() (int, error) {
 	return 0, fmt.Errorf("no free port was found on %s: %w", loopback, err)
 }
 
-// release gives all ports back, right before the server takes them.
+// release closes all reserved ports, right before the server listens on them.
 func (r *reservations) release() {
 	for _, l := range r.listeners {
 		_ = l.Close()
@@ -61,7 +61,7 @@ func (r *reservations) release() {
 	r.listeners = nil
 }
 
-// portError says in one sentence that port cannot be listened on and which flag chooses another.
+// portError returns one sentence that names the port, the cause and the flag that selects another port.
 func portError(port int, flagName string, err error) error {
 	var call *os.SyscallError
 	if errors.As(err, &call) {

@@ -16,7 +16,7 @@ import (
 const (
 	// instanceLock is the key of the advisory lock a devstack holds on its main database while it runs.
 	instanceLock = 0x636f756e74657273
-	// instanceLockWait covers the moment Postgres needs to notice that a killed devstack's connection is gone.
+	// instanceLockWait covers the time that Postgres needs to notice that the connection of a killed devstack is closed.
 	instanceLockWait = 5 * time.Second
 	retryEvery       = 100 * time.Millisecond
 
@@ -35,9 +35,9 @@ func databaseURL(base, name string) (string, error) {
 	return u.String(), nil
 }
 
-// connectServer connects to the database the URL names, or to "postgres" where that one does not exist yet. Until
-// wait has passed it tries again while nobody listens or Postgres is still starting; whatever else Postgres answers
-// (wrong password, no such role) is final.
+// connectServer connects to the database that the URL names, or to "postgres" if that database does not exist yet.
+// It retries for up to wait while the connection is refused or Postgres is starting. Every other error (wrong
+// password, no such role) is final.
 func connectServer(ctx context.Context, base string, wait time.Duration) (*pgx.Conn, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -65,14 +65,14 @@ func connectDatabase(ctx context.Context, base, name string) (*pgx.Conn, error) 
 	return pgx.Connect(ctx, target)
 }
 
-// createDatabase creates name unless it is there; a race with somebody else who creates it is no error.
+// createDatabase creates the database name unless it exists. A concurrent creation by another process is no error.
 func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
-	var there bool
-	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&there)
+	var exists bool
+	err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
 	if err != nil {
 		return fmt.Errorf("the list of databases cannot be read: %w", reason(err))
 	}
-	if there {
+	if exists {
 		return nil
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
@@ -82,9 +82,9 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	return nil
 }
 
-// lockInstance keeps a second devstack off the same database, where the two would take the history shards from each
-// other for ever. The lock lives as long as conn does, so a killed process never leaves one behind;
-// it guards the start, and is not taken again when Postgres itself was restarted meanwhile.
+// lockInstance prevents a second devstack on the same database, because the two would take the history shards from
+// each other endlessly. The lock is released when conn closes, so a killed process never leaves one behind. It only
+// guards the start: it is not acquired again after a restart of Postgres.
 func lockInstance(ctx context.Context, conn *pgx.Conn, name string) error {
 	deadline := time.Now().Add(instanceLockWait)
 	for {
@@ -105,26 +105,26 @@ func lockInstance(ctx context.Context, conn *pgx.Conn, name string) error {
 	}
 }
 
-// mayPass reports whether waiting may cure err: nothing accepts the connection, or Postgres is still starting.
+// mayPass reports whether err may be temporary: the connection is refused, or Postgres is still starting.
 func mayPass(err error) bool {
 	var refused *pgconn.ConnectError
-	var answered *pgconn.PgError
-	if errors.As(err, &answered) {
-		return answered.Code == codeStartingUp
+	var response *pgconn.PgError
+	if errors.As(err, &response) {
+		return response.Code == codeStartingUp
 	}
 	return errors.As(err, &refused)
 }
 
 func hasCode(err error, code string) bool {
-	var answered *pgconn.PgError
-	return errors.As(err, &answered) && answered.Code == code
+	var response *pgconn.PgError
+	return errors.As(err, &response) && response.Code == code
 }
 
-// reason shortens a pgx error to what a reader needs: Postgres's own words, or the network's.
+// reason shortens a pgx error to its cause: the message of Postgres or of the network.
 func reason(err error) error {
-	var answered *pgconn.PgError
-	if errors.As(err, &answered) {
-		return fmt.Errorf("%s (SQLSTATE %s)", answered.Message, answered.Code)
+	var response *pgconn.PgError
+	if errors.As(err, &response) {
+		return fmt.Errorf("%s (SQLSTATE %s)", response.Message, response.Code)
 	}
 	var name *net.DNSError
 	if errors.As(err, &name) {
@@ -146,7 +146,7 @@ func describe(base string) string {
 	return fmt.Sprintf("%s:%d", cfg.Host, cfg.Port)
 }
 
-// pause waits for d or for ctx to end, whose error it returns.
+// pause waits for d. If ctx ends first, it returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

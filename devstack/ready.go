@@ -13,7 +13,7 @@ type endpoints struct {
 	UI       string `json:"ui"`       // URL of the web UI
 }
 
-// writeReady puts e at path in one step: a reader sees the whole file or none.
+// writeReady writes e to path atomically: a reader sees the whole file or none.
 func writeReady(path string, e endpoints) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -23,7 +23,7 @@ func writeReady(path string, e endpoints) error {
 	if err != nil {
 		return fmt.Errorf("the ready file cannot be written: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // nothing is left to remove once it has its name
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails harmlessly once the file is renamed
 	_, err = tmp.Write(append(text, '\n'))
 	if closeErr := tmp.Close(); err == nil {
 		err = closeErr
@@ -37,7 +37,7 @@ func writeReady(path string, e endpoints) error {
 	return nil
 }
 
-// removeReady takes away what an earlier run left, so that nobody takes it for this one's.
+// removeReady removes the ready file of an earlier process, so that a reader does not mistake it for this one's.
 func removeReady(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("the old ready file cannot be removed: %w", err)

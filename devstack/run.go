@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// readyWithin bounds the time from a started server to one that answers for every namespace.
+// readyWithin bounds the time from a started server to one that serves every namespace.
 const readyWithin = 60 * time.Second
 
-// run brings everything up, waits for ctx or the watched parent to end, and takes everything down. It returns nil
-// after an orderly stop and one sentence otherwise.
+// run starts everything, waits until ctx or the watched parent ends, and stops everything. It returns nil after an
+// orderly stop; otherwise the error is one sentence.
 func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -33,7 +33,7 @@ func run(ctx context.Context, o options) error {
 	return err
 }
 
-// serve takes the ports first, since a taken one is the likeliest failure and costs nothing to find.
+// serve reserves the ports first: a port in use is the most likely failure and the cheapest to detect.
 func serve(ctx context.Context, o options) error {
 	started := time.Now()
 	var held reservations
@@ -125,7 +125,7 @@ func prepareStore(ctx context.Context, admin *pgx.Conn, o options, s store, lock
 	return conn, nil
 }
 
-// announce waits until namespaces, search attributes and UI answer, and says so on the screen and in the ready file.
+// announce waits until the namespaces, search attributes and UI are ready, then prints a line and writes the ready file.
 func announce(ctx context.Context, o options, ports services, ui *webUI, started time.Time) error {
 	waiting, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -150,7 +150,7 @@ func announce(ctx context.Context, o options, ports services, ui *webUI, started
 	return writeReady(o.readyFile, endpoints{Frontend: ports.frontend(), UI: ui.url()})
 }
 
-// withdraw takes the ready file back before the server stops answering.
+// withdraw removes the ready file before the server stops.
 func withdraw(o options) error {
 	if o.readyFile == "" {
 		return nil

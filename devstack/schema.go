@@ -18,7 +18,7 @@ import (
 type store struct {
 	database string // name in Postgres
 	schema   string // folder among the server module's embedded schema files
-	version  string // what this binary's server was built for
+	version  string // schema version that this binary's server requires
 }
 
 func stores(o options) []store {
@@ -28,8 +28,8 @@ func stores(o options) []store {
 	}
 }
 
-// migrate brings the schema of s up to this binary's version, from whatever version conn finds, in one transaction:
-// a process killed half way leaves the database as it was. A schema newer than this binary is refused untouched.
+// migrate brings the schema of s up to this binary's version, from any older version, in one transaction: if the
+// process is killed, the database is unchanged. A schema newer than this binary is an error and stays unchanged.
 func migrate(ctx context.Context, conn *pgx.Conn, s store) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, s store) error {
 	return nil
 }
 
-// compareVersions is negative when a is older than b, zero when they are equal and positive when a is newer.
+// compareVersions returns a negative number if a is older than b, zero if they are equal, and a positive one if a is newer.
 func compareVersions(a, b string) (int, error) {
 	va, err := semver.ParseTolerant(a)
 	if err != nil {
@@ -77,8 +77,8 @@ func compareVersions(a, b string) (int, error) {
 	return va.Compare(vb), nil
 }
 
-// migration is the database of Temporal's own schema tool, held in one transaction. Its tables have the shape the
-// tool gives them, so the tool can take over a database made here.
+// migration implements the database interface of Temporal's own schema tool on one transaction. Its tables have the
+// columns that the tool creates, so the tool can continue with a database created here.
 type migration struct {
 	ctx      context.Context
 	tx       pgx.Tx
@@ -88,14 +88,14 @@ type migration struct {
 var _ schema.DB = (*migration)(nil)
 
 // Exec runs one statement of a schema file. Indexes are built without CONCURRENTLY, which Postgres forbids inside a
-// transaction: nobody else reads the database while it is being migrated.
+// transaction. No other process reads the database during the migration, so the table locks block no one.
 func (m *migration) Exec(statement string, args ...any) error {
 	statement = strings.Replace(statement, "CREATE INDEX CONCURRENTLY", "CREATE INDEX", 1)
 	_, err := m.tx.Exec(m.ctx, statement, args...)
 	return err
 }
 
-// CreateSchemaVersionTables creates the version table and its history where they are missing.
+// CreateSchemaVersionTables creates the version table and its history if they are missing.
 func (m *migration) CreateSchemaVersionTables() error {
 	const statement = `
 CREATE TABLE IF NOT EXISTS schema_version (

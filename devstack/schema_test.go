@@ -35,7 +35,7 @@ func connect(t *testing.T, database string) *pgx.Conn {
 	return conn
 }
 
-// shape lists every column and index of a database, for comparison. Defaults are left out: the server's versioned
+// shape lists every column and index of a database, for comparison. It omits column defaults: the server's versioned
 // files set some that its schema.sql does not, and the server writes every column itself.
 func shape(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
@@ -65,7 +65,7 @@ func recordedVersion(t *testing.T, conn *pgx.Conn, database string) (version str
 	return version
 }
 
-func TestMigrate_EmptyDatabaseGetsTheServersOwnSchema(t *testing.T) {
+func TestMigrate_CreatesServerSchema(t *testing.T) {
 	t.Parallel()
 	all, conns := openStores(t)
 	_, reference := openStores(t)
@@ -84,7 +84,7 @@ func TestMigrate_EmptyDatabaseGetsTheServersOwnSchema(t *testing.T) {
 	}
 }
 
-func TestMigrate_AgainChangesNothing(t *testing.T) {
+func TestMigrate_IsIdempotent(t *testing.T) {
 	t.Parallel()
 	all, conns := openStores(t)
 	for i, s := range all {
@@ -95,7 +95,7 @@ func TestMigrate_AgainChangesNothing(t *testing.T) {
 	}
 }
 
-func TestMigrate_OlderDatabaseIsUpgraded(t *testing.T) {
+func TestMigrate_UpgradesOlderDatabase(t *testing.T) {
 	t.Parallel()
 	all, conns := openStores(t)
 	_, fresh := openStores(t)
@@ -109,7 +109,7 @@ func TestMigrate_OlderDatabaseIsUpgraded(t *testing.T) {
 	}
 }
 
-// migrateTo leaves the database as an older devstack would have.
+// migrateTo migrates the database to an earlier version, as an older devstack would have.
 func migrateTo(t *testing.T, conn *pgx.Conn, s store, version string) {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
@@ -122,7 +122,7 @@ func migrateTo(t *testing.T, conn *pgx.Conn, s store, version string) {
 	require.NoError(t, tx.Commit(t.Context()))
 }
 
-func TestMigrate_NewerDatabaseIsRefusedUntouched(t *testing.T) {
+func TestMigrate_RefusesNewerDatabase(t *testing.T) {
 	t.Parallel()
 	all, conns := openStores(t)
 	s, conn := all[0], conns[0]
@@ -135,11 +135,11 @@ func TestMigrate_NewerDatabaseIsRefusedUntouched(t *testing.T) {
 	require.Equal(t, before, shape(t, conn))
 }
 
-func TestMigrate_FailureLeavesNothingBehind(t *testing.T) {
+func TestMigrate_RollsBackOnFailure(t *testing.T) {
 	t.Parallel()
 	all, conns := openStores(t)
 	s, conn := all[0], conns[0]
-	_, err := conn.Exec(t.Context(), `CREATE VIEW tasks AS SELECT 1 AS somebody_elses`)
+	_, err := conn.Exec(t.Context(), `CREATE VIEW tasks AS SELECT 1 AS foreign_column`)
 	require.NoError(t, err)
 	before := shape(t, conn)
 	require.ErrorContains(t, migrate(t.Context(), conn, s), "cannot be migrated")

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// historyShards divides the workflows among this many locks, under each of which one commit runs at a time. On two
-	// cores 16 take about 430 durable workflow starts a second where 4 take 240; more gain nothing. The number is fixed
-	// in the database when that is first used: Temporal goes on with the stored one whatever is written here.
+	// historyShards is the number of history shards; each commits one change at a time. On two cores, 16 shards take
+	// about 430 durable workflow starts a second and 4 take 240; more than 16 gain nothing. The number is stored in the
+	// database at first use, and Temporal ignores a different value here afterwards.
 	historyShards = 16
 
 	// Each of the server's four services opens both pools, so a devstack holds at most
@@ -35,7 +35,7 @@ const (
 // services maps every Temporal service to the port it listens on.
 type services map[primitives.ServiceName]int
 
-// reserveServices picks a port for each service; only the frontend's is the caller's choice.
+// reserveServices reserves a port for each service; the caller chooses only the frontend's.
 func reserveServices(r *reservations, frontendPort int) (services, error) {
 	frontend, err := r.reserve(frontendPort, "frontend-port")
 	if err != nil {
@@ -55,8 +55,8 @@ func reserveServices(r *reservations, frontendPort int) (services, error) {
 // frontend is the address clients dial.
 func (s services) frontend() string { return address(loopback, s[primitives.FrontendService]) }
 
-// startServer starts a whole Temporal server whose services know each other's addresses beforehand, so no gossip ring
-// has to form and none of its stale members delays a restart.
+// startServer starts a complete Temporal server. Its services get each other's addresses by configuration, so no
+// gossip ring has to form and no stale member of one delays a restart.
 func startServer(o options, ports services, logger log.Logger) (temporal.Server, error) {
 	cfg := serverConfig(o, ports)
 	hosts := map[primitives.ServiceName]static.Hosts{}
@@ -83,8 +83,8 @@ func startServer(o options, ports services, logger log.Logger) (temporal.Server,
 	return server, nil
 }
 
-// stopServer stops the server, but waits for its queues no longer than stopWithin: every answered request is in
-// Postgres already.
+// stopServer stops the server and waits at most stopWithin for its queues. Nothing is lost at the deadline: every
+// acknowledged request is already in Postgres.
 func stopServer(server temporal.Server) error {
 	done := make(chan error, 1)
 	go func() { done <- server.Stop() }()
@@ -135,13 +135,13 @@ func serverConfig(o options, ports services) *config.Config {
 		front := cfg.Services[string(primitives.FrontendService)]
 		front.RPC.BindOnIP = o.listen
 		cfg.Services[string(primitives.FrontendService)] = front
-		cfg.Global.Membership.BroadcastAddress = loopback // the parts of this process, and nobody else, are its members
+		cfg.Global.Membership.BroadcastAddress = loopback // only the services of this process are members
 	}
 	return cfg
 }
 
-// sqlConfig describes one database to the server. The connection is made here and not by the server's own settings,
-// so that every form of Postgres URL works: sockets, TLS parameters, special characters in passwords.
+// sqlConfig is the server's configuration of one database. The Connect function replaces the server's own connection
+// settings, so that every form of Postgres URL works: sockets, TLS parameters, special characters in passwords.
 func sqlConfig(base, database string, conns int) *config.SQL {
 	return &config.SQL{
 		PluginName:   postgresql.PluginNamePGX,

@@ -14,8 +14,8 @@ import (
 	"github.com/temporalio/ui-server/v2/server/server_options"
 )
 
-// webUI is Temporal's web UI. Its server listens on one address only and ends the process when it cannot, so it gets
-// a private port, and devstack itself serves localhost on both address families in front of it.
+// webUI is Temporal's web UI. Its server listens on one address only and exits the process if it cannot, so it gets
+// a private port, and devstack runs a reverse proxy in front of it on both address families of localhost.
 type webUI struct {
 	port      int
 	listeners []net.Listener
@@ -23,7 +23,8 @@ type webUI struct {
 	front     *http.Server
 }
 
-// listenUI takes port, or a free one where it is 0, on host and, where host is 127.0.0.1 and the machine has it, on [::1].
+// listenUI listens on port of host, or on a free port if port is 0. If host is 127.0.0.1 and the machine has IPv6, it
+// also listens on [::1].
 func listenUI(host string, port int) (*webUI, error) {
 	const tries = 50
 	for attempt := 0; ; attempt++ {
@@ -64,10 +65,10 @@ func hasIPv6() bool {
 	return l.Close() == nil
 }
 
-// url is what a browser opens.
+// url returns the URL for a browser.
 func (u *webUI) url() string { return fmt.Sprintf("http://localhost:%d", u.port) }
 
-// start serves the UI of the server at frontend, by way of backendPort on 127.0.0.1.
+// start serves the UI of the server at frontend. The UI's own server listens on backendPort of 127.0.0.1.
 func (u *webUI) start(o options, frontend string, backendPort int) {
 	u.backend = server.NewServer(server_options.WithConfigProvider(&uiconfig.Config{
 		TemporalGRPCAddress: frontend,
@@ -95,20 +96,21 @@ func (u *webUI) start(o options, frontend string, backendPort int) {
 	}
 }
 
-// awaitUI returns once the page and the API behind it answer.
+// await returns once the page and its API respond.
 func (u *webUI) await(ctx context.Context) error {
 	client := &http.Client{Timeout: time.Second}
 	for _, path := range []string{"/", "/api/v1/system-info"} {
-		for !answers(ctx, client, fmt.Sprintf("http://%s%s", address(loopback, u.port), path)) {
+		for !responds(ctx, client, fmt.Sprintf("http://%s%s", address(loopback, u.port), path)) {
 			if err := pause(ctx, 20*time.Millisecond); err != nil {
-				return fmt.Errorf("the web UI does not answer: %w", err)
+				return fmt.Errorf("the web UI does not respond: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-func answers(ctx context.Context, client *http.Client, target string) bool {
+// responds reports whether target returns status 200.
+func responds(ctx context.Context, client *http.Client, target string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return false
@@ -121,7 +123,7 @@ func answers(ctx context.Context, client *http.Client, target string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// stop ends the UI at once; nothing it does has to be finished.
+// stop ends the UI at once; it has no work that must complete.
 func (u *webUI) stop() {
 	for _, l := range u.listeners {
 		_ = l.Close()
