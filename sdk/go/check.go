@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// contract has the schemas of the responses.
+// contractText holds the schemas of the responses.
 //
 //go:embed contract.gen.json
 var contractText []byte
 
-// contract is what answers are held against.
+// contract holds the rules that responses are checked against.
 var contract = sync.OnceValue(func() (c struct {
 	Answers map[string]map[string]*rule // by operation and status; nil is no body
 	Schemas map[string]*rule

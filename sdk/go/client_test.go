@@ -15,14 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seen is what a server was sent.
+// seen is one request that a server received.
 type seen struct {
 	method, path, key, body string
 }
 
-// served answers a client whose server answers each try by the next of answers (the last one for all that follow), and
-// what the server was sent so far. Pauses between tries are told to pauses and not waited for.
-func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) (*Client, func() []seen) {
+// served returns a client and a function that lists the requests its server has received so far. The server handles
+// each attempt with the next of handlers; the last one handles all further attempts. Pauses between attempts are
+// appended to pauses instead of being waited for.
+func served(t *testing.T, pauses *[]time.Duration, handlers ...http.HandlerFunc) (*Client, func() []seen) {
 	t.Helper()
 	var (
 		mu  sync.Mutex
@@ -32,7 +33,7 @@ func served(t *testing.T, pauses *[]time.Duration, answers ...http.HandlerFunc) 
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		got = append(got, seen{r.Method, r.URL.RequestURI(), r.Header.Get("Idempotency-Key"), string(body)})
-		next := answers[min(len(got), len(answers))-1]
+		next := handlers[min(len(got), len(handlers))-1]
 		mu.Unlock()
 		next(w, r)
 	}))
@@ -96,22 +97,22 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		fails http.HandlerFunc
 		tries int
 	}{
-		"a lost read":                        {read, hangUp, 3},
-		"a lost keyed change":                {keyed, hangUp, 3},
-		"a lost decision, keyed by its body": {decide, hangUp, 3},
-		"a lost change without a key":        {unkeyed, hangUp, 1},
-		"refused by quota":                   {unkeyed, answer(429, `{"code":"rate_limited"}`, "Retry-After", "2"), 3},
-		"away, for any call":                 {unkeyed, answer(503, `{"code":"unavailable"}`), 3},
-		"away for longer than we wait":       {read, answer(503, `{"code":"unavailable"}`, "Retry-After", "3600"), 1},
-		"a proxy's bad gateway":              {keyed, answer(502, `<html>`), 3},
-		"the same, without a key":            {unkeyed, answer(502, `<html>`), 1},
-		"the same key is at work":            {keyed, answer(409, `{"code":"idempotency_in_flight"}`), 3},
-		"a conflict":                         {keyed, answer(409, `{"code":"subject_exists"}`), 1},
-		"a fault of ours":                    {keyed, answer(422, `{"detail":[{"loc":["body","id"],"msg":"id is too long","type":"string_too_long"}]}`), 1},
-		"a portal's page for a read":         {read, answer(200, `<html>`, "Content-Type", "text/html"), 3},
-		"the same, without a key, again":     {unkeyed, answer(200, `<html>`, "Content-Type", "text/html"), 1},
-		"a redirect":                         {read, answer(302, ``, "Location", "/elsewhere"), 1},
-		"a fault of theirs":                  {read, answer(500, `{"code":"internal_error"}`), 1},
+		"a lost read":                          {read, hangUp, 3},
+		"a lost keyed change":                  {keyed, hangUp, 3},
+		"a lost decision, keyed by its body":   {decide, hangUp, 3},
+		"a lost change without a key":          {unkeyed, hangUp, 1},
+		"refused by quota":                     {unkeyed, answer(429, `{"code":"rate_limited"}`, "Retry-After", "2"), 3},
+		"unavailable, for any call":            {unkeyed, answer(503, `{"code":"unavailable"}`), 3},
+		"unavailable for longer than the wait": {read, answer(503, `{"code":"unavailable"}`, "Retry-After", "3600"), 1},
+		"a proxy's bad gateway":                {keyed, answer(502, `<html>`), 3},
+		"the same, without a key":              {unkeyed, answer(502, `<html>`), 1},
+		"the same key is at work":              {keyed, answer(409, `{"code":"idempotency_in_flight"}`), 3},
+		"a conflict":                           {keyed, answer(409, `{"code":"subject_exists"}`), 1},
+		"a fault of ours":                      {keyed, answer(422, `{"detail":[{"loc":["body","id"],"msg":"id is too long","type":"string_too_long"}]}`), 1},
+		"a portal's page for a read":           {read, answer(200, `<html>`, "Content-Type", "text/html"), 3},
+		"the same, without a key, again":       {unkeyed, answer(200, `<html>`, "Content-Type", "text/html"), 1},
+		"a redirect":                           {read, answer(302, ``, "Location", "/elsewhere"), 1},
+		"a fault of theirs":                    {read, answer(500, `{"code":"internal_error"}`), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,12 +143,12 @@ func TestRefusalsAreErrors(t *testing.T) {
 	require.Equal(t, "countersign: validation_error: proof_ttl_seconds must be at most 900 (422, request req_1)", err.Error())
 
 	c, _ = served(t, nil, answer(404, `{"code":"not_found","title":"Not found","detail":"No such resource exists in this environment.","request_id":"req_2"}`))
-	_, err = c.GetSubject(t.Context(), "nobody")
+	_, err = c.GetSubject(t.Context(), "unknown")
 	require.True(t, IsCode(err, CodeNotFound))
 	require.False(t, Unavailable(err))
 
 	c, _ = served(t, nil, hangUp)
-	_, err = c.GetSubject(t.Context(), "nobody")
+	_, err = c.GetSubject(t.Context(), "unknown")
 	require.True(t, Unavailable(err))
 }
 

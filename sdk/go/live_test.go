@@ -39,8 +39,8 @@ func live(t *testing.T) (*countersign.Client, *proof.Verifier) {
 	return client, &proof.Verifier{Keys: proof.NewRemote(base, nil), Issuer: me.ProofIssuer, Environment: me.Environment, Audience: "bank.example"}
 }
 
-// enforced makes an action whose active policy has requirements, and a subject; it answers the action's key and the
-// subject's id.
+// enforced creates an action whose active policy has the requirements, and a subject. It returns the action's key and
+// the subject's id.
 func enforced(t *testing.T, c *countersign.Client, requirements countersign.PolicyRequirements) (action, subject string) {
 	t.Helper()
 	ctx := t.Context()
@@ -192,7 +192,7 @@ func TestLiveListsAndStreams(t *testing.T) {
 	defer cancel()
 	person, err := c.CreateSubject(ctx, nil)
 	require.NoError(t, err)
-	// The stream begins with what happens once it is open: revoke and try again until it tells of it.
+	// The stream begins with the events after it is open: change the subject until the stream reports a change.
 	events := make(chan countersign.StreamedEvent)
 	go func() {
 		defer close(events)
@@ -210,11 +210,11 @@ func TestLiveListsAndStreams(t *testing.T) {
 	frozen := true
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for told := false; !told; {
+	for received := false; !received; {
 		select {
 		case e, open := <-events:
 			require.True(t, open, "the stream ended")
-			told = e.Type == "subject.adaptation_changed"
+			received = e.Type == "subject.adaptation_changed"
 		case <-tick.C:
 			_, err := c.FreezeAdaptation(ctx, person.ID, &countersign.AdaptationFreeze{Frozen: &frozen})
 			require.NoError(t, err)
@@ -230,6 +230,6 @@ func TestLiveListsAndStreams(t *testing.T) {
 		seen[subject.ID] = true
 	}
 	require.True(t, seen[person.ID])
-	_, err = c.GetSubject(ctx, "nobody")
+	_, err = c.GetSubject(ctx, "unknown")
 	require.True(t, countersign.IsCode(err, countersign.CodeNotFound))
 }

@@ -84,8 +84,8 @@ func (c *Client) openStream(ctx context.Context, params StreamParams) (io.ReadCl
 	return nil, refusal("streamEvents", res, text)
 }
 
-// readStream reads server-sent events (WHATWG HTML, section 9.2) and gives each to take. It answers nil where take did
-// not want more.
+// readStream reads server-sent events (WHATWG HTML, section 9.2) and passes each to take. It returns nil if take
+// returns false.
 func readStream(body io.Reader, take func(StreamedEvent) bool) error {
 	scanner := bufio.NewScanner(body)
 	scanner.Buffer(make([]byte, 0, 4096), maxEvent)

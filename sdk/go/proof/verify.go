@@ -121,8 +121,9 @@ func split(compact string) (parts [3][]byte, err error) {
 	return parts, nil
 }
 
-// header answers the kid of a header that is exactly alg, kid and typ, each once: crit and b64 would change what is
-// signed, jwk, jku, x5c and x5u would let a proof bring its own key (RFC 8725).
+// header returns the kid of a header that has exactly the members alg, kid and typ, each once. Others are rejected:
+// crit and b64 would change which bytes are signed; jwk, jku, x5c and x5u would let a proof supply its own key
+// (RFC 8725).
 func header(raw []byte) (kid string, err error) {
 	members, err := flatObject(raw)
 	if err != nil {

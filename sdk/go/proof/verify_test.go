@@ -173,7 +173,7 @@ func TestFormAndHeaderAreHeldStrictly(t *testing.T) {
 		"something after":       {i.sign(t, i.header()+"{}", body), "proof_malformed"},
 		"an unknown key":        {i.sign(t, `{"alg":"ES256","kid":"k2","typ":"poa+jwt"}`, body), "proof_key_unknown"},
 		"altered claims":        {strings.Split(good, ".")[0] + "." + b64.EncodeToString([]byte(claims(func(c map[string]any) { c["sub"] = "user-2" }))) + "." + strings.Split(good, ".")[2], "proof_signature_invalid"},
-		"somebody else's":       {newIssuer(t, "k1").sign(t, i.header(), body), "proof_signature_invalid"},
+		"another issuer's":      {newIssuer(t, "k1").sign(t, i.header(), body), "proof_signature_invalid"},
 		"a signature of zeroes": {good[:strings.LastIndexByte(good, '.')+1] + b64.EncodeToString(make([]byte, 64)), "proof_signature_invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,9 +301,9 @@ func TestTheKeySetIsFetchedOnceAndAgainForANewKey(t *testing.T) {
 	server.Close()
 	clock = clock.Add(time.Hour)
 	_, err = remote.Key(t.Context(), "k1")
-	require.NoError(t, err, "a known key is used on while the service is away")
+	require.NoError(t, err, "a known key remains usable while the service is unavailable")
 	_, err = remote.Key(t.Context(), "k3")
 	require.Error(t, err)
 	var refused *proof.Error
-	require.False(t, errors.As(err, &refused), "that the keys cannot be had is no word on the proof")
+	require.False(t, errors.As(err, &refused), "missing keys do not make the proof invalid")
 }

@@ -1,8 +1,8 @@
-// Package protect puts a Countersign action in front of a route: the route runs when the service allows this subject this
-// action on this resource, or when the request brings a proof that it did. Package protect/fibergate does the same for
+// Package protect guards a route with a Countersign action: the route runs if the service allows the subject to perform the
+// action on the resource, or if the request carries a proof of an earlier allow. Package protect/fibergate does the same for
 // Fiber.
 //
-// A gate decides nothing itself but what to do while the service does not answer, and that by the rule it was given.
+// A gate makes no decisions of its own. While the service is unavailable it applies the configured Failure mode.
 package protect
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/sdk/go/proof"
 )
 
-// ProofHeader is the request header in which a page brings the proof it was given after a step-up.
+// ProofHeader is the request header in which a page sends the proof that it received after a step-up.
 const ProofHeader = "Countersign-Proof"
 
 // Ask is the action that a route is about to perform. Fill it from the request's own session and body, never from what
@@ -25,22 +25,22 @@ type Ask struct {
 	Subject        string
 	ResourceType   string
 	ResourceID     string
-	Context        map[string]any // as the action's context_schema wants it
+	Context        map[string]any // as the action's context_schema requires
 	Session        string         // pins an observation session; empty: the subject's latest
-	IdempotencyKey string         // 8 to 128 characters; empty: a fresh one. The same one for the same attempt of a person
+	IdempotencyKey string         // 8 to 128 characters; empty: a fresh one. Reuse it for retries of the same attempt
 }
 
-// Failure is what a gate does while the service does not decide.
+// Failure selects how a gate treats requests while the service is unavailable.
 type Failure int
 
-// FailClosed refuses with 503, and is the zero value. FailOpen lets the request through and says so in Outcome.Unavailable,
-// for the route to note.
+// FailClosed, the zero value, refuses the request with 503. FailOpen lets the request through and sets Outcome.Unavailable,
+// so that the route can record it.
 const (
 	FailClosed Failure = iota
 	FailOpen
 )
 
-// ForRisk is the failure mode that suits a risk class: only what is of low risk goes on without a decision.
+// ForRisk returns the failure mode for a risk class: only actions of low risk proceed without a decision.
 func ForRisk(class countersign.RiskClass) Failure {
 	if class == countersign.RiskClassLow {
 		return FailOpen
@@ -50,8 +50,8 @@ func ForRisk(class countersign.RiskClass) Failure {
 
 // Gate guards one action. Client, Verifier and Action are required. It is safe for concurrent use.
 //
-// In an action's mode shadow nothing is refused. In mode test what is not allowed is refused, and there are no proofs to
-// bring back: try the whole path with mode enforce in a sandbox.
+// If the action's mode is shadow, no request is refused. In mode test, a request that is not allowed is refused, and no
+// proofs are issued: to test the whole flow, use mode enforce in a sandbox.
 type Gate struct {
 	Client   *countersign.Client
 	Verifier *proof.Verifier // its Audience is the audience asked for
@@ -60,20 +60,20 @@ type Gate struct {
 	Within   time.Duration // how long a decision may take before Failure applies; 0 is 2 s
 }
 
-// Outcome is what came of an Ask.
+// Outcome is the result of an Ask.
 type Outcome struct {
 	Allowed     bool
-	Unavailable bool                           // the service did not decide
-	Decision    *countersign.AuthorizeResponse // nil where a proof was brought or nothing was decided
-	Proof       *proof.Claims                  // of a proof that was brought, now used up
-	Refusal     *proof.Error                   // why a proof that was brought is not taken
+	Unavailable bool                           // the service made no decision
+	Decision    *countersign.AuthorizeResponse // nil if the request carried a proof or there is no decision
+	Proof       *proof.Claims                  // of the proof that the request carried, now consumed
+	Refusal     *proof.Error                   // why the proof that the request carried is rejected
 }
 
 const decideWithin = 2 * time.Second
 
-// Check asks. A proof, where it is not empty, is verified against ask and used up; one that does not hold is refused
-// without asking anew. The error says what of the gate or of ask is wrong, or that the service refused the request
-// itself (*countersign.Error), such as one whose context breaks the action's schema.
+// Check requests a decision on ask. If compact is not empty, it verifies and consumes that proof instead; an invalid proof is
+// refused without a new decision. The error reports an invalid gate or ask, or a request that the service rejected
+// (*countersign.Error), for example because the context violates the action's schema.
 func (g *Gate) Check(ctx context.Context, ask Ask, compact string) (*Outcome, error) {
 	if g.Client == nil || g.Verifier == nil || g.Action == "" {
 		return nil, errors.New("protect: Gate.Client, Verifier and Action must be set")
@@ -98,7 +98,7 @@ func (g *Gate) Check(ctx context.Context, ask Ask, compact string) (*Outcome, er
 	return outcome, err
 }
 
-// undecided also holds where our own deadline ended the wait.
+// undecided reports whether there is no decision: the service is unavailable, or the gate's own deadline passed.
 func undecided(err error) bool {
 	return countersign.Unavailable(err) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -120,7 +120,8 @@ func (g *Gate) authorize(ctx context.Context, ask Ask) (*Outcome, error) {
 	return &Outcome{Allowed: allowed, Decision: decision}, nil
 }
 
-// redeem verifies a proof here and uses it up there, so that of any number of requests with one proof one goes through.
+// redeem verifies a proof locally and consumes it at the service, so that only one of several requests with the same proof
+// goes through.
 func (g *Gate) redeem(ctx context.Context, ask Ask, compact string) (*Outcome, error) {
 	digest, err := proof.ContextDigest(ask.Context)
 	if err != nil {
@@ -134,14 +135,14 @@ func (g *Gate) redeem(ctx context.Context, ask Ask, compact string) (*Outcome, e
 		return &Outcome{Refusal: refused}, nil
 	}
 	if err != nil {
-		return &Outcome{Unavailable: true}, nil //nolint:nilerr // the keys could not be had, and a proof cannot be taken unread
+		return &Outcome{Unavailable: true}, nil //nolint:nilerr // the keys are unavailable, and an unverified proof is never accepted
 	}
 	used, err := g.Client.VerifyProof(ctx, countersign.ProofVerifyRequest{Proof: compact, Audience: g.Verifier.Audience, Action: g.Action, Consume: true})
 	if err != nil {
 		return nil, err
 	}
 	if used.Valid && used.Claims.JTI != claims.ID {
-		return &Outcome{Unavailable: true}, nil // the answer is about another proof
+		return &Outcome{Unavailable: true}, nil // the response is about another proof
 	}
 	if !used.Valid {
 		code := "proof_unknown"

@@ -23,8 +23,8 @@ import (
 	"github.com/countersign-dev/countersign/sdk/go/protect/fibergate"
 )
 
-// gate guards payments.transfer with a service that answers authorize as told. The whole path with a real service is in
-// package live.
+// gate guards payments.transfer with a service that responds to authorize with answer. Package live tests the whole flow
+// with a real service.
 func gate(t *testing.T, answer http.HandlerFunc, failure protect.Failure) *protect.Gate {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -61,7 +61,7 @@ func status(code int, body string) http.HandlerFunc {
 	}
 }
 
-// stuck answers nothing until the caller hangs up, which a server notices once it has read the body.
+// stuck does not respond until the client disconnects, which a server notices only after it has read the body.
 func stuck(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -69,7 +69,7 @@ func stuck(_ http.ResponseWriter, r *http.Request) {
 
 var transfer = protect.Ask{Subject: "user-1", ResourceType: "account", ResourceID: "acc-1"}
 
-// both sends a request through the net/http and the Fiber form of g and requires that they answer alike.
+// both sends a request through the net/http and the Fiber form of g and requires equal responses.
 func both(t *testing.T, g *protect.Gate, describeErr error, header ...string) (*http.Response, string) {
 	t.Helper()
 	request := func() *http.Request {
@@ -103,7 +103,7 @@ func both(t *testing.T, g *protect.Gate, describeErr error, header ...string) (*
 
 func TestTheRouteRunsAsDecided(t *testing.T) {
 	t.Parallel()
-	away := status(503, `{"code":"unavailable"}`)
+	unavailable := status(503, `{"code":"unavailable"}`)
 	for name, tc := range map[string]struct {
 		service http.HandlerFunc
 		failure protect.Failure
@@ -116,8 +116,8 @@ func TestTheRouteRunsAsDecided(t *testing.T) {
 		"deny":                      {decided("deny", "enforce"), protect.FailOpen, 403, `"decision":"deny"`},
 		"deny in shadow":            {decided("deny", "shadow"), protect.FailClosed, 200, "moved"},
 		"deny in test":              {decided("deny", "test"), protect.FailClosed, 403, `"decision":"deny"`},
-		"away, closed":              {away, protect.FailClosed, 503, `"decision":"unavailable"`},
-		"away, open":                {away, protect.FailOpen, 200, "moved"},
+		"unavailable, closed":       {unavailable, protect.FailClosed, 503, `"decision":"unavailable"`},
+		"unavailable, open":         {unavailable, protect.FailOpen, 200, "moved"},
 		"a portal, closed":          {status(200, "<html>"), protect.FailClosed, 503, `"decision":"unavailable"`},
 		"a portal, open":            {status(200, "<html>"), protect.FailOpen, 200, "moved"},
 		"nothing, closed":           {status(200, "{}"), protect.FailClosed, 503, `"decision":"unavailable"`},

@@ -11,19 +11,20 @@ import (
 
 type outcomeKey struct{}
 
-// FromContext is the outcome by which the request went through; nil outside a protected route.
+// FromContext returns the outcome that let the request through; nil outside a protected route.
 func FromContext(ctx context.Context) *Outcome {
 	outcome, _ := ctx.Value(outcomeKey{}).(*Outcome)
 	return outcome
 }
 
-// NewContext carries an outcome to a handler.
+// NewContext returns a context that carries the outcome to a handler.
 func NewContext(ctx context.Context, outcome *Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, outcome)
 }
 
-// Handler runs next where the gate allows what describe says the request is about, and answers as Answer says otherwise.
-// describe's error is the request's fault: 400, with its text. It may read the body only if it puts it back.
+// Handler calls next if the gate allows the Ask that describe returns for the request, and otherwise responds as described at
+// Answer. An error of describe is an invalid request: status 400 with the error's text. If describe reads the body, it must
+// restore it.
 func (g *Gate) Handler(describe func(*http.Request) (Ask, error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ask, err := describe(r)
@@ -41,7 +42,7 @@ func (g *Gate) Handler(describe func(*http.Request) (Ask, error), next http.Hand
 	})
 }
 
-// Body is what a page is told where its request did not go through.
+// Body is the response to a request that did not go through.
 type Body struct {
 	Decision      string                           `json:"decision"` // challenge, hold, deny; refused, unavailable
 	Authorization string                           `json:"authorization,omitempty"`
@@ -49,9 +50,10 @@ type Body struct {
 	Message       string                           `json:"message"`
 }
 
-// Answer is how a request that did not go through is answered: 401 for a challenge (RFC 9470: the page completes it and
-// comes again with the proof), 403 for a hold, a denial or a proof that is not taken, 503 where nothing was decided, 500
-// for a mistake of the relying party's own, whose text is for its log and not for the page.
+// Answer returns the response to a request that did not go through: 401 for a challenge (RFC 9470: the page completes it and
+// repeats the request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
+// invalid, 503 if there is no decision, and 500 for a mistake of the relying party, whose text belongs in its log and not on
+// the page.
 func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
 	var refused *countersign.Error
 	switch {

@@ -1,5 +1,5 @@
-// Package damage makes answers of the service that are not to be believed, for tests: cut, retyped, of another question, of a
-// portal instead of the service.
+// Package damage generates damaged responses of the service for tests: truncated, with changed types, for a different
+// request, or from a captive portal instead of the service. Clients must reject them.
 package damage
 
 import (
@@ -13,31 +13,31 @@ import (
 	"strings"
 )
 
-// Recorded is a decision of a running service.
+// Recorded is a decision recorded from a running service.
 type Recorded struct {
 	Request json.RawMessage
 	Answer  string
 }
 
-// Answer is what a client is given.
+// Answer is a response that a client receives.
 type Answer struct {
 	Kind        string // of damage
-	Of          int    // which decision of the set it was, and so which question it answers
+	Of          int    // index of the recorded decision, and so of the request that it belongs to
 	Status      int
 	ContentType string
 	Body        []byte
 	Cut         bool // the connection ends before the body does
-	// Readable answers may pass for one that is not an allow: a flipped bit may hit a word that is for people. All others are to
-	// be refused.
+	// Readable marks a response that a client may accept as any decision but an allow: a flipped bit may be in a text
+	// for people. A client must reject all others.
 	Readable bool
 }
 
-// Whole is the answer as it was recorded.
+// Whole returns the recorded response without damage.
 func Whole(r Recorded) Answer {
 	return Answer{Kind: "none", Status: http.StatusOK, ContentType: "application/json", Body: []byte(r.Answer)}
 }
 
-// RoundTrip lets an answer be the transport of a client.
+// RoundTrip implements http.RoundTripper: it returns the response to every request.
 func (a Answer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -55,7 +55,7 @@ func (a Answer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 type brokenOff struct{}
 
-// Read ends as a connection that is reset.
+// Read returns the error of a reset connection.
 func (brokenOff) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
 
 // One damages a decision of a set, whose first is an allow, as rng says.
@@ -165,7 +165,7 @@ var kinds = []kind{
 			if rng.IntN(2) == 0 {
 				v["action"] = "payments.other"
 			} else {
-				v["assurance"].(map[string]any)["subject"] = "somebody-else"
+				v["assurance"].(map[string]any)["subject"] = "user-other"
 			}
 		})
 	}},
