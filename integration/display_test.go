@@ -21,7 +21,7 @@ var paymentSchema = object{
 	},
 }
 
-// shownPayment is what paymentSchema shows of payment.
+// shownPayment lists the labels and values that paymentSchema displays of payment.
 var shownPayment = toAny([]any{
 	object{"label": "Amount", "value": "1,250.50 EUR"},
 	object{"label": "To account", "value": "DE89 3704 0044 0532 0130 00"},

@@ -88,7 +88,7 @@ func TestErasureMakesTwoPasses(t *testing.T) {
 	require.GreaterOrEqual(t, e.at[0].Sub(start), 30*time.Second, "the second pass comes after every request under way has ended")
 }
 
-// A step that fails is retried until it succeeds, and continues where it was.
+// A failed step is retried until it succeeds, and resumes from its previous position.
 func TestErasureRetriesFailedSteps(t *testing.T) {
 	t.Parallel()
 	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}}}

@@ -283,11 +283,11 @@ func (m *machine) startProcess(ctx context.Context, p *wiring.Process, api, oper
 		return err
 	}
 	m.onStop(stop)
-	return m.answered(ctx)
+	return m.awaitAPI(ctx)
 }
 
-// answered returns once the API has served a request.
-func (m *machine) answered(ctx context.Context) error {
+// awaitAPI returns once the API has served a request.
+func (m *machine) awaitAPI(ctx context.Context) error {
 	for {
 		err := probe(ctx, m.state.BaseURL+"/api/v1/credential", m.state.Environments.Sandbox.ServerKey)
 		if err == nil {

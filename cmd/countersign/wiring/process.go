@@ -32,7 +32,7 @@ type Options struct {
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
 	Version       string // of the build
-	// Research lets vectors be kept for learning, where an environment has it switched on and page and subject agree.
+	// Research lets feature vectors be stored for training if the environment enables it and the page and the subject consent.
 	Research bool
 	// Retention is how long data is kept; nil is the default.
 	Retention *upkeep.Retention
@@ -42,8 +42,6 @@ type Options struct {
 	OnViolation func(report []byte)
 	// OnlyWorks is for a worker, which serves no requests: it is ready while it takes tasks from Temporal. With a wrong
 	// address, credential or namespace it never becomes ready, so that a rollout stops at it.
-	// OnlyWorks is for a process that serves nobody: it is ready while it takes tasks from Temporal. One whose address,
-	//
 	OnlyWorks bool
 	// TryKey is a server key of a sandbox: the page under /try works with it. Empty for no such page.
 	TryKey string

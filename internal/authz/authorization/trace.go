@@ -50,7 +50,7 @@ type Trace struct {
 	ProofID *string     `json:"proof_id"`
 	// Parent is the decision that this follow-up decision follows; nil for a first decision.
 	Parent *string `json:"parent"`
-	// Outcome is what the relying party reported, or manually_rejected; nil until then.
+	// Outcome is the outcome that the relying party reported, or manually_rejected; nil until then.
 	Outcome           *string `json:"outcome"`
 	OutcomeReportedAt *string `json:"outcome_reported_at"`
 	// ReviewAuthorizationID is the follow-up decision of an approved hold.

@@ -72,20 +72,20 @@ func (c *client) persist(method, path string, body any) (harness.Response, bool)
 		switch {
 		case err != nil: // no answer: nothing is known
 		case a.Status == http.StatusServiceUnavailable:
-			c.journal.answered(a.Status)
+			c.journal.countResponse(a.Status)
 			if a.RetryAfter == "" {
 				c.journal.odd("%s %s returned status 503 without Retry-After: %s", method, path, a.Body)
 			}
 		case a.Status >= 500:
-			c.journal.answered(a.Status)
+			c.journal.countResponse(a.Status)
 			c.journal.odd("%s %s returned status %d: %s", method, path, a.Status, a.Body)
 		default:
-			c.journal.answered(a.Status)
+			c.journal.countResponse(a.Status)
 			return a, true
 		}
 		<-time.After(time.Duration(50+random.IntN(250)) * time.Millisecond)
 	}
-	c.journal.answered(0)
+	c.journal.countResponse(0)
 	return harness.Response{}, false
 }
 
@@ -117,7 +117,7 @@ func (c *client) decidedAtOnce() bool {
 	if decided := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &got) == nil; decided {
 		asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
 	}
-	c.journal.answered(a.Status)
+	c.journal.countResponse(a.Status)
 	c.journal.write(func() { c.journal.Asked = append(c.journal.Asked, asked) })
 	return asked.Answer != ""
 }

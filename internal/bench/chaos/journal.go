@@ -70,9 +70,9 @@ func (j *Journal) odd(format string, args ...any) {
 	j.write(func() { j.Odd = append(j.Odd, fmt.Sprintf(format, args...)) })
 }
 
-// answered counts a response by its status; 0 is a request without a
+// countResponse counts a response by its status; 0 is a request without a
 // response within insist.
-func (j *Journal) answered(status int) {
+func (j *Journal) countResponse(status int) {
 	j.write(func() {
 		if j.Responses == nil {
 			j.Responses = map[int]int{}

@@ -41,8 +41,8 @@ func TestErasureAndExportCoverEveryTableOfSubjects(t *testing.T) {
 
 	// Tables of a subject that are not exported, with the reason.
 	unexported := map[string]string{
-		"challenge_links": "the MAC of a ticket and when it was made; the ticket itself is gone in minutes",
-		"erasures":        "what remains of an erasure names nobody, and there is no subject to export then",
+		"challenge_links": "the MAC of a ticket and its creation time; the ticket itself expires within minutes",
+		"erasures":        "the record of an erasure identifies no one, and no subject remains to export",
 	}
 	for _, table := range texts(t, st, tablesOfSubjects) {
 		if unexported[table] == "" {
