@@ -31,7 +31,9 @@ const clients = 8
 // subjects is the number of subjects that a load is spread over.
 const subjects = 64
 
-// openRate is the rate of the open loop, in requests a second.
+// openRate is the rate of the open loop, in requests a second. It is below
+// the capacity of a machine with two cores, so that latencies are those of
+// the service and not of a growing queue.
 const openRate = 300
 
 // openClients bounds the requests in flight in an open loop.
@@ -195,4 +197,5 @@ func (b *bench) bare(ctx context.Context, n int, do func(ctx context.Context, in
 }
 
 // poolSize is the number of connections that the service has by default.
+// The bare side has as many, so that neither side waits less for one.
 const poolSize = 16

@@ -129,7 +129,9 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 	return p.run(ctx, b)
 }
 
-// patience is how long a request may take before it counts as failed.
+// patience is how long a request may take before it counts as failed. It
+// is far above every target, so that a slow response shows as a latency and
+// only a stuck one as a failure.
 const patience = 10 * time.Second
 
 // say prints a line of progress.
@@ -160,6 +162,7 @@ func (b *bench) describePostgres(ctx context.Context) error {
 }
 
 // usage reads what API, worker and Postgres have used since they started.
+// The load generator and the Temporal server are not counted.
 func (b *bench) usage(ctx context.Context) cost {
 	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
 	if b.second != nil {
@@ -207,7 +210,8 @@ type side struct {
 
 // compare runs two sides in turn and adds a row for each. It returns the
 // medians over the rounds of first over second: a disturbance from outside
-// affects one turn, and so changes the median little.
+// affects one turn, and so changes the median little. The sides alternate,
+// so that both see the same temperature, caches and table sizes.
 func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
 	var results [2]loadgen.Result
 	var costs [2]cost
@@ -246,7 +250,8 @@ func ratioOf(first, second loadgen.Result) ratios {
 	}
 }
 
-// medians returns the median of each ratio.
+// medians returns the median of each ratio. all must not be empty: with no
+// rounds there is nothing to compare.
 func medians(all []ratios) ratios {
 	middle := func(of func(ratios) float64) float64 {
 		values := make([]float64, len(all))

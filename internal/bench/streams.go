@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	// openStreams also configures the API's limit of streams per environment.
 	openStreams = 1000
 	streamRate  = 20 // events a second, each to every stream
 	// watched is how many of the streams have their latencies taken; the rest are only read.

@@ -234,7 +234,8 @@ func (r *Rig) env() []string {
 	return []string{"COUNTERSIGN_DATABASE_URL=" + r.serviceDatabaseURL(), "COUNTERSIGN_MASTER_KEY=" + r.MasterKey}
 }
 
-// checkReady returns an error unless /readyz returns status 200.
+// checkReady returns an error unless /readyz returns status 200. The
+// process calls it repeatedly until it succeeds.
 func (s *Service) checkReady(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.OpsURL+"/readyz", nil)
 	if err != nil {

@@ -48,6 +48,7 @@ func (p *Process) Usage() Usage {
 }
 
 // memory reads the resident memory of a process and its peak, in bytes.
+// Both are 0 for a process that has ended.
 func memory(pid int) (rss, peak int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -60,7 +60,8 @@ func (r *Result) PerSecond() float64 {
 }
 
 // Quantile is the smallest latency that the share q (0 to 1) of the
-// successes did not exceed; 0 if there are none.
+// successes did not exceed; 0 if there are none. It sorts Latencies in
+// place, so it must not be called concurrently.
 func (r *Result) Quantile(q float64) time.Duration {
 	if len(r.Latencies) == 0 {
 		return 0
