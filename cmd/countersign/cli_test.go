@@ -121,7 +121,7 @@ func TestSigningKeysRotate(t *testing.T) {
 }
 
 func TestBadCommandLines(t *testing.T) {
-	c := newCLI(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=2")
+	c := newCLI(t, "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	c.fails("unknown flag", "serve", "--nothing")
 	c.fails("unknown command", "nothing")
 	c.fails("does not respond", "migrate")
@@ -159,7 +159,7 @@ func devFolder(t *testing.T) string {
 }
 
 func TestDevSaysWhatIsWrong(t *testing.T) {
-	c := newCLI(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=2")
+	c := newCLI(t, "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	c.fails("COUNTERSIGN_DATABASE_URL: the database at 127.0.0.1:1 does not respond", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
 	t.Setenv("COUNTERSIGN_DATABASE_URL", testenv.EmptyDatabase(t))
 	c.fails("run make devstack", "dev", "--dir", devFolder(t), "--devstack", "/no/such/devstack", "--port", "0", "--ops-port", "0")

@@ -132,7 +132,7 @@ func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err err
 				return err
 			}
 		}
-		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "stored_responses": responses})
+		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": responses})
 	})
 	return more, err
 }

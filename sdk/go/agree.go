@@ -33,7 +33,7 @@ func contradiction(r request, out any) string {
 	return ""
 }
 
-// names holds an id of the answer against the path of the request.
+// names compares an id of the response with the path of the request.
 func (r request) names(field, id string) string {
 	if id != "" && slices.Contains(strings.Split(r.path, "/"), url.PathEscape(id)) {
 		return ""

@@ -20,8 +20,8 @@ var contractText []byte
 
 // contract holds the rules that responses are checked against.
 var contract = sync.OnceValue(func() (c struct {
-	Answers map[string]map[string]*rule // by operation and status; nil is no body
-	Schemas map[string]*rule
+	Responses map[string]map[string]*rule // by operation and status; nil is no body
+	Schemas   map[string]*rule
 }) {
 	if err := json.Unmarshal(contractText, &c); err != nil {
 		panic("countersign: contract.gen.json: " + err.Error()) // generated with this package
@@ -45,7 +45,7 @@ type rule struct {
 	Additional *rule
 }
 
-// breach is how an answer breaks its rule. It quotes nothing of the answer but names of fields that the contract has.
+// breach is how a response breaks its rule. It quotes nothing of the response but names of fields that the contract has.
 type breach struct {
 	at   string
 	what string

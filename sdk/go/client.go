@@ -1,6 +1,7 @@
 // Package countersign is the Go client of a Countersign service: typed calls with deadlines and safe retries, pages, and
-// refusals as Go errors. An answer that is not one of the contract is a *ProtocolError and never half a result. Package proof verifies Proofs of Agency, package webhook verifies events, and package protect
-// puts an action in front of a net/http or Fiber route.
+// refusals as Go errors. A response that the contract does not allow is a *ProtocolError and never half a result. Package
+// proof verifies Proofs of Agency, package webhook verifies events, and package protect puts an action in front of a net/http
+// or Fiber route.
 //
 // The package keeps no state but its connections, logs nothing, and sends nothing but what it is called with.
 package countersign
@@ -91,7 +92,7 @@ func Traceparent(value string) RequestOption {
 
 // request is one call before it is sent.
 type request struct {
-	operation string // of the contract, such as authorize: what its answer is held against
+	operation string // of the contract, such as authorize: which rules check its response
 	method    string
 	path      string
 	query     url.Values

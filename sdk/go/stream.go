@@ -78,7 +78,7 @@ func (c *Client) openStream(ctx context.Context, params StreamParams) (io.ReadCl
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode < http.StatusBadRequest {
-		return nil, notUnderstood("streamEvents", res, "the answer is not a stream of events", nil)
+		return nil, notUnderstood("streamEvents", res, "the response is not a stream of events", nil)
 	}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxEvent))
 	return nil, refusal("streamEvents", res, text)

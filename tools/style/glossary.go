@@ -128,7 +128,8 @@ func proseOfGo(file string) ([]passage, error) {
 		}
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		// A literal without a space is a value, such as the name of a user or of a JSON field, and not prose.
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
 			out = append(out, passage{set.Position(lit.Pos()).Line, lit.Value})
 		}
 		return true

@@ -109,6 +109,7 @@ func TestParametersFindsLongParameterLists(t *testing.T) {
 		"literal":       {"var f = func(a, b, c, d, e, g, h int) {}", 1},
 		"method":        {"func (t T) f(a, b int, c, d string, e, g, h bool) {}", 1},
 		"function type": {"type F func(a, b, c, d, e, g, h int)", 0},
+		"fuzz target":   {"var f = func(t *testing.T, a, b, c, d, e, g, h int) {}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

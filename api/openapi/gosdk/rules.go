@@ -26,17 +26,17 @@ type rule struct {
 // rules generates the 2xx responses of all operations and their schemas, one per line for readable diffs.
 func (g *generator) rules() []byte {
 	r := ruler{g: g, schemas: map[string]*rule{}}
-	answers := map[string]map[string]*rule{}
+	responses := map[string]map[string]*rule{}
 	for _, item := range g.doc.Paths {
 		for _, op := range item {
 			if !slices.Contains(byHand, op.ID) {
-				answers[op.ID] = r.answers(op)
+				responses[op.ID] = r.responses(op)
 			}
 		}
 	}
 	r.named("HTTPValidationError")
 	r.named("Problem")
-	return []byte("{\n" + lines("answers", answers) + ",\n" + lines("schemas", r.schemas) + "\n}\n")
+	return []byte("{\n" + lines("responses", responses) + ",\n" + lines("schemas", r.schemas) + "\n}\n")
 }
 
 func lines[T any](name string, entries map[string]T) string {
@@ -62,8 +62,8 @@ type ruler struct {
 	schemas map[string]*rule
 }
 
-// answers returns the rules of an operation's responses by status; nil for no body.
-func (r *ruler) answers(op operation) map[string]*rule {
+// responses returns the rules of an operation's responses by status; nil for no body.
+func (r *ruler) responses(op operation) map[string]*rule {
 	out := map[string]*rule{}
 	for status, response := range op.Responses {
 		if !strings.HasPrefix(status, "2") {

@@ -188,7 +188,7 @@ func writeGolden(t *testing.T) {
 		cases[i].Features = body
 	}
 	body, err := json.MarshalIndent(map[string]any{"feature_schema_version": features.SchemaVersion,
-		"note": "made-up events of nobody; means may differ by 0.01 where a value lies on a rounding edge", "cases": cases}, "", " ")
+		"note": "made-up events; means may differ by 0.01 where a value lies on a rounding edge", "cases": cases}, "", " ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(goldenPath, append(body, '\n'), 0o644))
 }

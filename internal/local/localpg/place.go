@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 )
@@ -36,8 +37,8 @@ func runAs() (*subprocess.User, error) {
 		}
 		return &subprocess.User{Name: name, UID: uint32(uid), GID: uint32(gid)}, nil
 	}
-	return nil, errors.New("PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody: " +
-		"start as another user")
+	return nil, fmt.Errorf("PostgreSQL does not run as root, and this machine has none of the users %s: start as a different user",
+		strings.Join(servants, ", "))
 }
 
 // settle creates the folder of the cluster and gives it to Postgres' user.

@@ -22,7 +22,7 @@ type Keys interface {
 	Key(ctx context.Context, kid string) (*ecdsa.PublicKey, error)
 }
 
-// How long a fetched set is kept where the answer does not say, the bounds of what it may say, how soon after a fetch an
+// How long a fetched set is kept if the response does not say, the bounds of what it may say, how soon after a fetch an
 // unknown kid may cause another (so that forged proofs cannot make us hammer the service), and what a fetch may take.
 const (
 	keepFor      = 5 * time.Minute

@@ -22,7 +22,7 @@ const Tolerance = 5 * time.Minute
 // maxBody bounds an event in bytes.
 const maxBody = 1 << 20
 
-// Why an event is refused. Answer 400 or 401: the service tries again later.
+// Why an event is refused. Return 400 or 401: the service retries later.
 var (
 	ErrHeaders   = errors.New("webhook: webhook-id, webhook-timestamp or webhook-signature is missing or malformed")
 	ErrTimestamp = errors.New("webhook: the timestamp is more than 5 minutes from this machine's clock")

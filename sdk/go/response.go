@@ -12,8 +12,8 @@ import (
 
 // Bounds of a response's body, in bytes. The largest responses are exports of a subject.
 const (
-	maxAnswer = 16 << 20
-	maxExport = 256 << 20
+	maxResponse = 16 << 20
+	maxExport   = 256 << 20
 )
 
 // ProtocolError reports a response that breaks the contract: a page of a portal or proxy, a redirect, a body that is
@@ -22,7 +22,7 @@ const (
 type ProtocolError struct {
 	Operation string // of the contract, such as authorize
 	Status    int    // HTTP status
-	RequestID string // the X-Request-Id of the answer; empty if it has none
+	RequestID string // the X-Request-Id of the response; empty if it has none
 	Msg       string // what is wrong; it never quotes the response
 	// How long to wait before a retry; 0 if the response does not have the header.
 	RetryAfter time.Duration
@@ -46,15 +46,15 @@ func notUnderstood(operation string, res *http.Response, msg string, err error) 
 // response body.
 func understand(r request, res *http.Response, text []byte, out any) error {
 	fail := func(msg string) error { return notUnderstood(r.operation, res, msg, nil) }
-	answers := contract().Answers[r.operation]
-	rule, known := answers[strconv.Itoa(res.StatusCode)]
+	responses := contract().Responses[r.operation]
+	rule, known := responses[strconv.Itoa(res.StatusCode)]
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		return fail("the answer is a redirect, which is never followed")
+		return fail("the response is a redirect, which is never followed")
 	case res.StatusCode >= 400:
 		return refusal(r.operation, res, text)
 	case !known:
-		return fail("the contract has no answer with this status")
+		return fail("the contract has no response with this status")
 	case rule == nil && len(text) > 0:
 		return fail("a body where the contract has none")
 	case rule == nil:
@@ -63,10 +63,10 @@ func understand(r request, res *http.Response, text []byte, out any) error {
 		return fail("the content type is not application/json")
 	}
 	if b := check(rule, text); b != nil {
-		return fail("the answer" + b.at + " " + b.what)
+		return fail("the response" + b.at + " " + b.what)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fail("the answer does not fit its type")
+		return fail("the response does not fit its type")
 	}
 	if wrong := contradiction(r, out); wrong != "" {
 		return fail(wrong)
@@ -76,7 +76,7 @@ func understand(r request, res *http.Response, text []byte, out any) error {
 
 // read reads a response to its end.
 func read(r request, res *http.Response) ([]byte, error) {
-	most := int64(maxAnswer)
+	most := int64(maxResponse)
 	if r.operation == "exportSubject" {
 		most = maxExport
 	}
