@@ -72,6 +72,9 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 			TraceID: a.TraceID, DecidedAt: apitime.Time(now), LatencyMS: a.LatencyMS,
 		},
 	}
+	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
+		return d.row, nil, err
+	}
 	if err := s.addConsequences(ctx, q, d); err != nil {
 		return d.row, nil, err
 	}
@@ -86,6 +89,17 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	}
 	d.row.Events, err = eventRows(d)
 	return d.row, body, err
+}
+
+// shownDetails returns the row with the sealed details of a decision; nil if it shows none.
+func (s *Service) shownDetails(a models.Authorization, details []display.Detail) (*models.ShownDetails, error) {
+	if len(details) == 0 {
+		return nil, nil
+	}
+	sealed, err := s.vault.Seal(a.ID, details)
+	return &models.ShownDetails{
+		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Details: sealed, DecidedAt: a.DecidedAt,
+	}, err
 }
 
 // question returns the facts that the policy decides on.
@@ -215,7 +229,7 @@ func (s *Service) addChallenge(ctx context.Context, q *store.Q, d *decision) err
 	if err != nil {
 		return err
 	}
-	display := Display{
+	shown := Display{
 		ActionKey: a.ActionKey, Action: d.in.force.Action.Name, Consequence: d.in.force.Action.Consequence, ResourceType: a.ResourceType,
 		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, Audience: a.Audience, RequestingApplication: env.RPName,
 	}
@@ -228,10 +242,15 @@ func (s *Service) addChallenge(ctx context.Context, q *store.Q, d *decision) err
 	for _, m := range d.verdict.Methods {
 		c.Methods = append(c.Methods, string(m))
 	}
-	if c.Display, err = json.Marshal(display); err != nil {
+	if len(d.in.details) > 0 {
+		if shown.DetailsDigest, err = display.Digest(d.in.details); err != nil {
+			return err
+		}
+	}
+	if c.Display, err = json.Marshal(shown); err != nil {
 		return err
 	}
-	if c.DisplayDigest, err = canonical.Digest(display); err != nil {
+	if c.DisplayDigest, err = canonical.Digest(shown); err != nil {
 		return err
 	}
 	// The count includes this challenge, so that max_challenges bounds the whole chain of follow-up decisions.

@@ -68,7 +68,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		return parent, nil, err
 	}
 	if !written {
-		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Try agar.", nil)
+		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Send the request again.", nil)
 	}
 	return d.Authorization, body, nil
 }
