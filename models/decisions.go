@@ -95,6 +95,17 @@ type ShownDetails struct {
 	DecidedAt       time.Time
 }
 
+// KeptValues are the values of a request that are kept for simulations, sealed (internal/authz/kept). There is no row for an
+// action that keeps none.
+type KeptValues struct {
+	AuthorizationID string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	Kept            []byte
+	DecidedAt       time.Time
+}
+
 // ChallengeLink opens one challenge in a browser.
 type ChallengeLink struct {
 	MAC         []byte `gorm:"column:mac;primaryKey"`

@@ -12,7 +12,6 @@ import (
 	actions "github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
@@ -151,7 +150,7 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	assessor, proofs := assurance.New(scoring.Default(), keys), signing.New(st, keys, c, b.rig.API.URL)
 	return &inside{
 		store: st, principal: p,
-		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofs, display.NewVault(keys)),
+		decide:   authorization.New(st, c, actions.New(st, c), assessor, proofs, keys),
 		sessions: session.New(st, c, assessor, nil),
 		proofs:   proofs,
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -24,11 +25,12 @@ type exporter struct {
 	pseudonyms [][]byte        // of the subject's research vectors
 	open       Opener
 	details    display.Vault
+	kept       kept.Vault
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
-	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys)}
+	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
 		return e, err
@@ -85,7 +87,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
-	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details}
+	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details, kept: e.kept}
 	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
@@ -97,6 +99,7 @@ type exportSections struct {
 	w       io.Writer
 	open    Opener
 	details display.Vault
+	kept    kept.Vault
 	uid     string
 	subject json.RawMessage
 	current string
@@ -165,13 +168,9 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 			return s.open.OpenPassages(store.PassagePlace(s.uid, place.DeviceClass, place.Block), sealed)
 		})
 	case "shown_details":
-		var of struct {
-			Authorization string `json:"authorization_id"`
-		}
-		if err := json.Unmarshal(row, &of); err != nil {
-			return nil, err
-		}
-		return replace(row, "details", func(_ string, sealed []byte) (any, error) { return s.details.Open(of.Authorization, sealed) })
+		return replaceOf(row, "details", s.details.Open)
+	case "kept_values":
+		return replaceOf(row, "kept", s.kept.Open)
 	case "frames", "research_vectors":
 		return replace(row, "vector", func(_ string, packed []byte) (any, error) {
 			var f features.Frame
@@ -208,6 +207,17 @@ func replace(row json.RawMessage, field string, open func(id string, stored []by
 		return nil, err
 	}
 	return json.Marshal(fields)
+}
+
+// replaceOf replaces the sealed field of a row that belongs to an authorization.
+func replaceOf[T any](row json.RawMessage, field string, open func(authorization string, sealed []byte) (T, error)) (json.RawMessage, error) {
+	var of struct {
+		Authorization string `json:"authorization_id"`
+	}
+	if err := json.Unmarshal(row, &of); err != nil {
+		return nil, err
+	}
+	return replace(row, field, func(_ string, sealed []byte) (any, error) { return open(of.Authorization, sealed) })
 }
 
 // counter is a writer that counts bytes.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
@@ -101,6 +102,10 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	require.NoError(t, err)
 	b.exec(t, `insert into shown_details (authorization_id, tenant_id, environment_id, subject_uid, details, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, shown, now)
+	kept, err := kept.NewVault(b.keys).Seal(out.authorization, &kept.Values{Kept: []string{"/amount"}, Context: []byte(`{"amount": 250}`)})
+	require.NoError(t, err)
+	b.exec(t, `insert into kept_values (authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at) values ($1, $2, $3, $4, $5, $6)`,
+		out.authorization, s.TenantID, s.EnvironmentID, s.UID, kept, now)
 	b.exec(t, `insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $3)`, []byte(out.challenge), out.challenge, now)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))

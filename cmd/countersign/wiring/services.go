@@ -58,7 +58,7 @@ func newServices(p *Process) services {
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
 	}
-	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, display.NewVault(p.Keys))
+	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, p.Keys)
 	// A process that decides caches environments: its own changes of settings must apply at once.
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
 	s.research = research.New(p.Store, p.Keys, p.options.Research)

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/singleflight"
@@ -34,6 +36,7 @@ type InForce struct {
 	Hash     string
 	Contract policy.Contract
 	Display  display.Plan // what a person is shown of a request
+	Kept     kept.Plan    // the values of a request that are kept for simulations
 	schema   contextSchema
 	weight   int // bytes in the cache
 }
@@ -154,11 +157,19 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 		return nil, err
 	}
 	shown, err := display.Parse(v.ContextSchema)
-	var unusable *display.Fault
-	if err != nil && !errors.As(err, &unusable) { // a schema from before the annotation had a meaning shows nothing
+	// A schema from before an annotation had a meaning shows and keeps nothing.
+	var unusable *annotation.Fault
+	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
-	return &InForce{Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, schema: schema, weight: cacheEach + len(v.ContextSchema)}, nil
+	values, err := kept.Parse(v.ContextSchema)
+	if err != nil && !errors.As(err, &unusable) {
+		return nil, err
+	}
+	return &InForce{
+		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values,
+		schema: schema, weight: cacheEach + len(v.ContextSchema),
+	}, nil
 }
 
 // forget drops the cached contract of an action that this process has changed.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -57,13 +59,23 @@ func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 	} else if err != nil {
 		return nil, invalidSchema("context_schema is not valid JSON Schema 2020-12: "+firstLine(err), "json_schema_invalid")
 	}
-	var fault *display.Fault
+	return models.JSON(raw), checkAnnotations(raw)
+}
+
+// checkAnnotations refuses annotations of Countersign's own that cannot be used, each with its place.
+func checkAnnotations(raw []byte) error {
+	var fault *annotation.Fault
 	if _, err := display.Parse(raw); errors.As(err, &fault) {
-		return nil, invalidSchema(fault.Error()+".", "display_invalid")
+		return invalidSchema(fault.Error()+".", "display_invalid")
 	} else if err != nil {
-		return nil, err
+		return err
 	}
-	return models.JSON(raw), nil
+	if _, err := kept.Parse(raw); errors.As(err, &fault) {
+		return invalidSchema(fault.Error()+".", "keep_invalid")
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // invalidSchema returns the refusal of a context_schema.

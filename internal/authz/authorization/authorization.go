@@ -11,9 +11,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -32,12 +34,16 @@ type Service struct {
 	assessor *assurance.Assessor
 	proofs   *signing.Service
 	vault    display.Vault
+	kept     kept.Vault
 	envs     environments
 }
 
 // New returns a Service.
-func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, vault display.Vault) *Service {
-	return &Service{store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs, vault: vault, envs: newEnvironments()}
+func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
+	return &Service{
+		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
+		vault: display.NewVault(keys), kept: kept.NewVault(keys), envs: newEnvironments(),
+	}
 }
 
 // Request is AuthorizeRequest.
@@ -58,7 +64,8 @@ type Request struct {
 	IdempotencyKey string `json:"idempotency_key"`
 	// Actor is recorded beside the subject; nil for the subject itself.
 	Actor *Actor `json:"actor"`
-	// Context is a JSON object that must match the context_schema of the action. It is stored as a digest only.
+	// Context is a JSON object that must match the context_schema of the action. It is stored as a
+	// digest, and of its values only what the schema says is shown or kept.
 	Context json.RawMessage `json:"context"`
 	// Session pins an observation session, also for follow-up decisions; nil uses the latest session of the subject.
 	Session *string `json:"session"`

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -54,7 +53,7 @@ func setup(t *testing.T, r policy.Requirements) *bundle {
 	proofs := signing.New(b.Store, keys, b.clock, "https://countersign.example")
 	require.NoError(t, proofs.Establish(t.Context(), b.Store.Q, b.Scope, "cli:test"))
 	b.actions = action.New(b.Store, b.clock)
-	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), keys), proofs, display.NewVault(keys))
+	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), keys), proofs, keys)
 	b.activate(t, action.CreateVersion{Requirements: r})
 	return b
 }

@@ -206,8 +206,12 @@ func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (d
 		return decisionInput{}, err
 	}
 	details, err := force.Display.Details(r.Resource.ID, r.Context)
+	if err != nil {
+		return decisionInput{}, err
+	}
+	values, err := force.Kept.Values(r.Resource.ID, r.Context)
 	return decisionInput{
-		force: force, facts: facts, start: r.start, details: details,
+		force: force, facts: facts, start: r.start, details: details, kept: values,
 		base: models.Authorization{
 			TenantID: r.principal.TenantID, EnvironmentID: r.principal.EnvironmentID, CredentialID: r.principal.CredentialID,
 			ActionID: force.Action.ID, ActionKey: force.Action.Key, SubjectUID: facts.Subject.UID, Actor: actor,

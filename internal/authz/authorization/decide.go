@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -25,6 +26,7 @@ type decisionInput struct {
 	base       models.Authorization // the fields of the row that are known before deciding
 	force      *action.InForce
 	details    []display.Detail // of the request; nil for an action that shows none
+	kept       *kept.Values     // of the request; nil for an action that keeps none
 	facts      store.Facts
 	kind       policy.EnvironmentKind
 	env        *models.Environment // the current settings; nil to use the cached ones
@@ -75,6 +77,9 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
 		return d.row, nil, err
 	}
+	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
+		return d.row, nil, err
+	}
 	if err := s.addConsequences(ctx, q, d); err != nil {
 		return d.row, nil, err
 	}
@@ -99,6 +104,17 @@ func (s *Service) shownDetails(a models.Authorization, details []display.Detail)
 	sealed, err := s.vault.Seal(a.ID, details)
 	return &models.ShownDetails{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Details: sealed, DecidedAt: a.DecidedAt,
+	}, err
+}
+
+// keptValues returns the row with the sealed values that are kept for simulations; nil if there are none.
+func (s *Service) keptValues(a models.Authorization, values *kept.Values) (*models.KeptValues, error) {
+	if values == nil {
+		return nil, nil
+	}
+	sealed, err := s.kept.Seal(a.ID, values)
+	return &models.KeptValues{
+		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Kept: sealed, DecidedAt: a.DecidedAt,
 	}, err
 }
 

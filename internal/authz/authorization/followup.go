@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -48,6 +49,10 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
+	values, err := s.keptOf(ctx, q, force, parent)
+	if err != nil {
+		return parent, nil, err
+	}
 	base := parent
 	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
 	base.Outcome, base.OutcomeReportedAt, base.OutcomeNoteDigest = nil, nil, nil
@@ -56,7 +61,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		base.ChallengeCompleted = &r.ChallengeMethod
 	}
 	d, body, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, details: details, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
+		base: base, force: force, facts: facts, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
 		cause: r.Cause,
 	}, now)
@@ -84,4 +89,17 @@ func (s *Service) detailsOf(ctx context.Context, q *store.Q, force *action.InFor
 		return nil, err
 	}
 	return s.vault.Open(parent.ID, sealed)
+}
+
+// keptOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
+// action keeps none, or if their retention has passed.
+func (s *Service) keptOf(ctx context.Context, q *store.Q, force *action.InForce, parent models.Authorization) (*kept.Values, error) {
+	if force.Kept.Empty() {
+		return nil, nil
+	}
+	sealed, err := q.Decisions().Kept(ctx, store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.kept.Open(parent.ID, sealed)
 }

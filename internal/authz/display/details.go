@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
@@ -38,7 +39,7 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 	for _, r := range p.rules {
 		value, given := any(resourceID), true
 		if r.Path != nil {
-			value, given = lookup(values, r.Path)
+			value, given = annotation.Lookup(values, r.Path)
 		}
 		if !given || value == nil {
 			continue
@@ -46,21 +47,6 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		out = append(out, Detail{Label: r.Label, Value: bounded(readable(r.text(value, values)))})
 	}
 	return out, nil
-}
-
-// lookup follows property names down from an object.
-func lookup(values map[string]any, path []string) (any, bool) {
-	var at any = values
-	for _, step := range path {
-		object, ok := at.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if at, ok = object[step]; !ok {
-			return nil, false
-		}
-	}
-	return at, true
 }
 
 // text writes a value in its rule's format. A value that does not fit the format is written as it was sent: it is still what
@@ -93,7 +79,7 @@ func (r Rule) currency(context map[string]any) string {
 	if r.CurrencyPath == nil {
 		return r.Currency
 	}
-	value, _ := lookup(context, r.CurrencyPath)
+	value, _ := annotation.Lookup(context, r.CurrencyPath)
 	code, _ := value.(string)
 	return code
 }

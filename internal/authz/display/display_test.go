@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
@@ -140,7 +141,7 @@ func TestParseRefusesAnnotationsThatCannotBeShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := display.Parse([]byte(c.schema))
-			var fault *display.Fault
+			var fault *annotation.Fault
 			require.True(t, errors.As(err, &fault), "%v", err)
 			require.Equal(t, c.place, fault.Place)
 			require.Contains(t, fault.Why, c.why)

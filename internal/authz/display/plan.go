@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 )
 
@@ -52,43 +53,34 @@ type Plan struct{ rules []Rule }
 // Empty reports whether nothing is shown.
 func (p Plan) Empty() bool { return len(p.rules) == 0 }
 
-// Fault is an annotation that cannot be used.
-type Fault struct {
-	Place string // JSON pointer into the schema
-	Why   string
-}
-
-// Error implements error.
-func (f *Fault) Error() string { return "context_schema" + f.Place + ": " + f.Why }
-
-// annotation is the value of the keyword.
-type annotation struct {
+// setting is the value of the keyword.
+type setting struct {
 	Label    string `json:"label"`
 	Format   Format `json:"format"`
 	Currency string `json:"currency"`
 	Order    int    `json:"order"`
 }
 
-// Parse reads the annotations of a context_schema. They count on the properties of objects, reached by "properties" alone, and
-// on the schema's root, where they describe the resource; an annotation anywhere else is a Fault, for it would silently show
-// nothing.
+// Parse reads the annotations of a context_schema. On the schema itself an annotation describes the resource. One that cannot
+// be used is an *annotation.Fault.
 func Parse(schema []byte) (Plan, error) {
-	var root any
-	if err := json.Unmarshal(schema, &root); err != nil {
+	found, err := annotation.Find(schema, Annotation)
+	if err != nil {
 		return Plan{}, err
 	}
-	found := &collector{}
-	if err := found.object(root, "", nil); err != nil {
-		return Plan{}, err
+	var rules []Rule
+	for _, f := range found {
+		r, err := rule(f)
+		if err != nil {
+			return Plan{}, err
+		}
+		rules = append(rules, r)
 	}
-	if count(root) != len(found.rules) {
-		return Plan{}, &Fault{"", Annotation + " is read on the schema itself and on properties of objects, not inside other keywords"}
+	if len(rules) > MaxDetails {
+		return Plan{}, &annotation.Fault{Why: fmt.Sprintf("at most %d values can be shown, and %d have %s", MaxDetails, len(rules), Annotation)}
 	}
-	if len(found.rules) > MaxDetails {
-		return Plan{}, &Fault{"", fmt.Sprintf("at most %d values can be shown, and %d have %s", MaxDetails, len(found.rules), Annotation)}
-	}
-	slices.SortStableFunc(found.rules, byOrder)
-	return Plan{found.rules}, nil
+	slices.SortStableFunc(rules, byOrder)
+	return Plan{rules}, nil
 }
 
 // byOrder puts rules with an order first, then amounts, then the resource, then the rest by the names of their properties: an
@@ -112,112 +104,47 @@ func byOrder(a, b Rule) int {
 	return slices.Compare(a.Path, b.Path)
 }
 
-type collector struct{ rules []Rule }
-
-// object collects from a schema and the properties below it. place is its JSON pointer, path its property names.
-func (c *collector) object(schema any, place string, path []string) error {
-	fields, ok := schema.(map[string]any)
-	if !ok {
-		return nil
-	}
-	if raw, given := fields[Annotation]; given {
-		if err := c.add(raw, place+"/"+Annotation, path); err != nil {
-			return err
-		}
-	}
-	properties, _ := fields["properties"].(map[string]any)
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		below := append(slices.Clone(path), name)
-		if err := c.object(properties[name], place+"/properties/"+escape(name), below); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *collector) add(raw any, place string, path []string) error {
-	text, err := json.Marshal(raw)
+func rule(f annotation.Found) (Rule, error) {
+	text, err := json.Marshal(f.Value)
 	if err != nil {
-		return err
+		return Rule{}, err
 	}
-	var a annotation
-	if err := json.Unmarshal(text, &a); err != nil {
-		return &Fault{place, `must be an object such as {"label": "Amount", "format": "money", "currency": "/currency"}`}
+	var s setting
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Rule{}, &annotation.Fault{Place: f.Place, Why: `must be an object such as {"label": "Amount", "format": "money", "currency": "/currency"}`}
 	}
-	if why := a.fault(); why != "" {
-		return &Fault{place, why}
+	if why := s.fault(); why != "" {
+		return Rule{}, &annotation.Fault{Place: f.Place, Why: why}
 	}
-	r := Rule{Path: path, Label: a.Label, Format: a.Format, Order: a.Order}
-	if strings.HasPrefix(a.Currency, "/") {
-		r.CurrencyPath = split(a.Currency)
+	r := Rule{Path: f.Path, Label: s.Label, Format: s.Format, Order: s.Order}
+	if strings.HasPrefix(s.Currency, "/") {
+		r.CurrencyPath = annotation.Split(s.Currency)
 	} else {
-		r.Currency = a.Currency
+		r.Currency = s.Currency
 	}
-	c.rules = append(c.rules, r)
-	return nil
+	return r, nil
 }
 
 // fault returns the rule that the annotation breaks; empty if it breaks none.
-func (a annotation) fault() string {
+func (s setting) fault() string {
 	switch {
-	case a.Label == "" || utf8.RuneCountInString(a.Label) > MaxLabel:
+	case s.Label == "" || utf8.RuneCountInString(s.Label) > MaxLabel:
 		return fmt.Sprintf("label must have 1 to %d characters", MaxLabel)
-	case displaytext.Fault(a.Label) != "":
-		return "label must not contain " + displaytext.Fault(a.Label)
-	case !slices.Contains(formats, a.Format):
+	case displaytext.Fault(s.Label) != "":
+		return "label must not contain " + displaytext.Fault(s.Label)
+	case !slices.Contains(formats, s.Format):
 		return fmt.Sprintf("format must be one of %s", join(formats))
-	case a.Order < 0 || a.Order > 99:
+	case s.Order < 0 || s.Order > 99:
 		return "order must be 1 to 99"
-	case a.Format == Money && a.Currency == "":
+	case s.Format == Money && s.Currency == "":
 		return `currency is required for money: an ISO 4217 code, or a JSON pointer into the context such as "/currency"`
-	case a.Format != Money && a.Currency != "":
+	case s.Format != Money && s.Currency != "":
 		return "currency is for the format money"
-	case a.Currency != "" && !strings.HasPrefix(a.Currency, "/") && !knownCurrency(a.Currency):
+	case s.Currency != "" && !strings.HasPrefix(s.Currency, "/") && !knownCurrency(s.Currency):
 		return "currency must be an ISO 4217 code in capitals, or a JSON pointer that begins with /"
 	default:
 		return ""
 	}
-}
-
-// count counts the annotations of a document, wherever they are. What is under "const", "enum", "default" and "examples" is
-// a value and not a schema.
-func count(v any) int {
-	n := 0
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			n += count(item)
-		}
-	case map[string]any:
-		for name, item := range v {
-			switch name {
-			case Annotation:
-				n++
-			case "const", "enum", "default", "examples":
-			default:
-				n += count(item)
-			}
-		}
-	}
-	return n
-}
-
-// escape writes a property name as a step of a JSON pointer; split reads a pointer.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-func split(pointer string) []string {
-	steps := strings.Split(pointer[1:], "/")
-	for i, s := range steps {
-		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
-	}
-	return steps
 }
 
 func join(list []Format) string {

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
@@ -36,7 +35,7 @@ func setup(t *testing.T) *bundle {
 	require.NoError(t, err)
 	b := &bundle{World: fixture.New(t, testenv.Store(t), now), clock: clock.NewFake(now)}
 	decide := authorization.New(b.Store, b.clock, action.New(b.Store, b.clock), assurance.New(scoring.Default(), keys),
-		signing.New(b.Store, keys, b.clock, "https://countersign.example"), display.NewVault(keys))
+		signing.New(b.Store, keys, b.clock, "https://countersign.example"), keys)
 	b.Reader = consolequery.New(b.Store, b.clock, decide)
 	return b
 }

@@ -18,6 +18,7 @@ type Decision struct {
 	Challenge     *models.Challenge
 	Hold          *models.Hold
 	Details       *models.ShownDetails
+	Kept          *models.KeptValues
 	Events        []models.Event  // announced to webhooks
 	Outbox        []models.Outbox // workflows to start
 	// SubjectAsOf is the updated_at of the subject that was decided about.
@@ -42,6 +43,9 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	}
 	if d.Details != nil {
 		s.insertDetails(*d.Details)
+	}
+	if d.Kept != nil {
+		s.insertKept(*d.Kept)
 	}
 	s.insertDecisionEvents(d.Events)
 	for i, o := range d.Outbox {
@@ -119,6 +123,11 @@ func (s *statement) insertHold(h models.Hold) {
 func (s *statement) insertDetails(d models.ShownDetails) {
 	s.insert("shd", "shown_details", "authorization_id, tenant_id, environment_id, subject_uid, details, decided_at",
 		d.AuthorizationID, d.TenantID, d.EnvironmentID, d.SubjectUID, d.Details, d.DecidedAt)
+}
+
+func (s *statement) insertKept(k models.KeptValues) {
+	s.insert("kpt", "kept_values", "authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at",
+		k.AuthorizationID, k.TenantID, k.EnvironmentID, k.SubjectUID, k.Kept, k.DecidedAt)
 }
 
 // insertDecisionEvents inserts the events in one statement, in their order. Postgres runs the expressions of a statement

@@ -152,3 +152,14 @@ func (q Decisions) Details(ctx context.Context, s Scope, id string) ([]byte, err
 	}
 	return row.Details, err
 }
+
+// Kept returns the sealed values that are kept of a decision of the scope, or nil if there are none.
+func (q Decisions) Kept(ctx context.Context, s Scope, id string) ([]byte, error) {
+	var row models.KeptValues
+	row, err := orNotFound(row, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, id).
+		Take(&row).Error)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return row.Kept, err
+}

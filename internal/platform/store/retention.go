@@ -23,6 +23,7 @@ const (
 	ExpiringTemplates      Expiring = "templates"
 	ExpiringAuthorizations Expiring = "authorizations"
 	ExpiringDetails        Expiring = "details"
+	ExpiringKept           Expiring = "kept"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"
 )
@@ -51,6 +52,8 @@ var expiring = map[Expiring]string{
 	ExpiringDetails: `delete from shown_details where authorization_id in (select d.authorization_id from shown_details d where d.decided_at < $1
 		and not exists (select from challenges c where c.authorization_id = d.authorization_id and c.status = 'open')
 		and not exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending') limit $2)
+		returning environment_id`,
+	ExpiringKept: `delete from kept_values where authorization_id in (select authorization_id from kept_values where decided_at < $1 limit $2)
 		returning environment_id`,
 	// The event stays, so that the audit chain can be verified; its personal part is removed.
 	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3

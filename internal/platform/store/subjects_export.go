@@ -40,6 +40,8 @@ var exportSections = []exportSection{
 	{"holds", "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
 		"resolved_by self_review_barred child_authorization_id",
 		"holds where subject_uid = $1 order by opened_at, authorization_id"},
+	{"kept_values", "authorization_id #kept @decided_at",
+		"kept_values where subject_uid = $1 order by decided_at, authorization_id"},
 	{"passkeys", "id #credential_id #public_key attestation_type #aaguid transports sign_count user_verified backup_eligible " +
 		"backup_state clone_warning @created_at @last_used_at @revoked_at",
 		"passkeys where subject_uid = $1 order by created_at, id"},

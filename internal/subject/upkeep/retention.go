@@ -30,6 +30,7 @@ type Retention struct {
 	Templates      time.Duration // superseded and retired versions of templates
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
 	Details        time.Duration // what was shown of requests that are settled
+	Kept           time.Duration // values of requests that are kept for simulations
 	Events         time.Duration // the personal part of the event log
 	Research       time.Duration // research vectors
 	ResearchSalts  time.Duration // how long a pseudonym is used before its salt is destroyed
@@ -41,7 +42,7 @@ type Retention struct {
 // DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
-		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Research: 365 * day, ResearchSalts: 30 * day,
 		Deliveries: 30 * day, Idempotency: day, Spent: day,
 	}
 }
@@ -62,6 +63,7 @@ var classes = []class{
 	{"templates", func(r *Retention) *time.Duration { return &r.Templates }, day, false},
 	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
 	{"details", func(r *Retention) *time.Duration { return &r.Details }, day, true},
+	{"kept", func(r *Retention) *time.Duration { return &r.Kept }, day, false},
 	{"events", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
 	{"research", func(r *Retention) *time.Duration { return &r.Research }, day, false},
 	{"research_salts", func(r *Retention) *time.Duration { return &r.ResearchSalts }, day, false},
@@ -138,6 +140,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{store.ExpiringTemplates, d.Retention.Templates},
 		{store.ExpiringAuthorizations, d.Retention.Authorizations},
 		{store.ExpiringDetails, d.Retention.Details},
+		{store.ExpiringKept, d.Retention.Kept},
 		{store.ExpiringEvents, d.Retention.Events},
 		{store.ExpiringResearch, d.Retention.Research},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
+	"github.com/countersign-dev/countersign/models"
 )
 
 const day = 24 * time.Hour
@@ -57,6 +58,12 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 			a.DecidedAt = at
 			b.Write(store.Decision{Authorization: a})
 		}, "select count(*) from authorizations", "retention.executed"},
+		"kept": {kept.Kept, func(b *bundle, at time.Time) {
+			a := b.Authorization("deny")
+			a.DecidedAt = at
+			b.Write(store.Decision{Authorization: a, Kept: &models.KeptValues{AuthorizationID: a.ID, TenantID: a.TenantID,
+				EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Kept: []byte{1}, DecidedAt: at}})
+		}, "select count(*) from kept_values", "retention.executed"},
 		"events": {kept.Events, func(b *bundle, at time.Time) {
 			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectCreatedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)
@@ -128,7 +135,7 @@ func TestParseRetention(t *testing.T) {
 	require.Equal(t, 2555*day, r.Authorizations)
 	require.Zero(t, r.Events)
 	require.Equal(t, upkeep.DefaultRetention().Sessions, r.Sessions)
-	for _, bad := range []string{"frames", "frames=30", "frames=0d", "frames=-1d", "frames=never", "frames=1d,frames=2d", "mail=1d", "events=29d",
+	for _, bad := range []string{"frames", "frames=30", "frames=0d", "frames=-1d", "frames=never", "frames=1d,frames=2d", "mail=1d", "events=29d", "kept=never", "kept=0d",
 		"frames=1.5d", "frames=99999d", "frames=9223372036854775807d", "=1d", "deliveries=6d"} {
 		_, err := upkeep.ParseRetention(bad)
 		require.Error(t, err, bad)
