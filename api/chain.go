@@ -37,6 +37,9 @@ func (s *server) handle(r Route) fiber.Handler {
 		}
 		return handler(c)
 	})
+	if s.operations[r.Operation].AuthZEN {
+		checked = followAuthZEN(checked)
+	}
 	return func(c *fiber.Ctx) error {
 		request.SetRoute(c, r.Operation)
 		return checked(c)

@@ -75,6 +75,7 @@ type handlers struct {
 	actions        *actionHandlers
 	simulations    *simulationHandlers
 	authorizations *authorizationHandlers
+	access         *accessHandlers
 	proofs         *proofHandlers
 	challenges     *challengeHandlers
 	reviews        *reviewHandlers
@@ -102,21 +103,25 @@ func newHandlers(s *server, d Deps) handlers {
 		actions:        &actionHandlers{Actions: v.Actions},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
-		proofs:         &proofHandlers{Proofs: v.Proofs},
-		challenges:     &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
-		reviews:        &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
-		evaluations:    &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
-		legacy:         &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer, figures: s.metrics},
-		sessions:       &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
-		templates:      &templateHandlers{Templates: v.Templates},
-		enrollments:    &enrollmentHandlers{Enrollments: v.Enrollments, Workflows: v.Workflows},
-		subjects:       &subjectHandlers{Subjects: v.Subjects},
-		passkeys:       &passkeyHandlers{Passkeys: v.Passkeys},
-		recoveries:     &recoveryHandlers{Recoveries: v.Recoveries},
-		webhooks:       &webhookHandlers{Endpoints: v.Endpoints},
-		activity:       &activityHandlers{Store: d.Store},
-		audit:          &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
-		stream:         &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock},
+		access: &accessHandlers{
+			Actions: v.Actions, Authorizations: v.Authorizations, Challenges: v.Challenges, Clock: d.Clock, Log: s.log,
+			BaseURL: s.config.BaseURL, contract: s.contract, metrics: s.metrics, takeQuota: s.takeQuota,
+		},
+		proofs:      &proofHandlers{Proofs: v.Proofs},
+		challenges:  &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
+		reviews:     &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
+		evaluations: &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
+		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer, figures: s.metrics},
+		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
+		templates:   &templateHandlers{Templates: v.Templates},
+		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Workflows: v.Workflows},
+		subjects:    &subjectHandlers{Subjects: v.Subjects},
+		passkeys:    &passkeyHandlers{Passkeys: v.Passkeys},
+		recoveries:  &recoveryHandlers{Recoveries: v.Recoveries},
+		webhooks:    &webhookHandlers{Endpoints: v.Endpoints},
+		activity:    &activityHandlers{Store: d.Store},
+		audit:       &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
+		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock},
 	}
 }
 

@@ -51,6 +51,9 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/authorizations/{authorization_id}", Operation: "getAuthorization", Access: AccessServer, Handler: s.authorizations.get},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Handler: s.authorizations.outcome},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Waits: true, Handler: s.reviews.review},
+		{Method: get, Path: "/.well-known/authzen-configuration", Operation: "getAccessMetadata", Access: AccessOpen, Handler: s.access.metadata},
+		{Method: post, Path: pathAccess, Operation: evaluateAccess, Access: AccessServer, Handler: s.access.one},
+		{Method: post, Path: pathAccessBatch, Operation: "evaluateAccessBatch", Access: AccessServer, Handler: s.access.batch},
 		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Handler: s.reviews.list},
 		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: AccessServer, Handler: s.reviews.counts},
 

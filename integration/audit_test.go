@@ -32,7 +32,8 @@ var withDigests = []events.Type{
 var audited = map[string][]events.Type{
 	"createAction": {events.ActionCreated}, "updateAction": {events.ActionUpdated}, "archiveAction": {events.ActionArchived},
 	"createPolicyVersion": {events.PolicyCreated}, "activatePolicyVersion": {events.PolicyActivated},
-	"authorize":     {events.AuthorizationDecided, events.HoldOpened},
+	"authorize":      {events.AuthorizationDecided, events.HoldOpened},
+	"evaluateAccess": {events.AuthorizationDecided}, "evaluateAccessBatch": {events.AuthorizationDecided, events.ChallengeLinkCreated},
 	"reportOutcome": {events.OutcomeReported}, "reviewAuthorization": {events.HoldApproved, events.AuthorizationDecided},
 	"completeChallenge": {events.ChallengeCompleted, events.AuthorizationDecided}, "cancelChallenge": {events.ChallengeCancelled},
 	"createChallengeLink": {events.ChallengeLinkCreated}, "verifyProof": {events.ProofConsumed},
@@ -177,6 +178,10 @@ func (a *auditor) decisions() {
 	a.request(a.Server, "createChallengeLink", "POST", "/api/v1/challenges/"+challenge+"/link", nil)
 	a.request(a.Server, "completeChallenge", "POST", "/api/v1/challenges/"+challenge+"/complete", object{"method": "sandbox_confirm"})
 	a.request(a.Server, "cancelChallenge", "POST", "/api/v1/challenges/"+open()+"/cancel", nil)
+	batch := with(access(subject, "payment.release"), object{"evaluations": []object{{}}})
+	require.Equal(a.t, []bool{false}, a.request(a.Server, "evaluateAccessBatch", "POST", accessBatch, batch).decisions())
+	activate("3", allowing)
+	a.request(a.Server, "evaluateAccess", "POST", accessSingle, access(subject, "payment.release"))
 
 	evaluation := a.request(a.Server, "createEvaluation", "POST", "/api/v1/evaluations", object{"name": "trial", "action_keys": []string{"payment.release"}}).string("id")
 	a.request(a.Server, "closeEvaluation", "POST", "/api/v1/evaluations/"+evaluation+"/close", nil)

@@ -26,8 +26,9 @@ func TestAccepterAgreesWithValidator(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				v := mutate(t, copied(t, seed), 0)
 				err := op.body.Validate(v)
-				if got := op.fast.accept(v); got != (err == nil) && !repeats(v) {
-					t.Fatalf("accepter says %v, validator says %v of %s", got, err, mustMarshal(v))
+				misspelt := op.fast.spelling(v, nil, nil) // which only matters in open objects, and only to the accepter
+				if got := op.fast.accept(v); got != (err == nil && len(misspelt) == 0) && !repeats(v) {
+					t.Fatalf("accepter says %v, validator says %v, misspelt are %v of %s", got, err, misspelt, mustMarshal(v))
 				}
 			})
 		})

@@ -24,6 +24,7 @@ type Operation struct {
 	Extension    bool     // x-countersign-extension
 	Deprecated   bool
 	Idempotent   bool     // takes an Idempotency-Key
+	AuthZEN      bool     // x-authzen: a malformed request is 400, as in the OpenID Authorization API
 	BodySchema   string   // name of the request schema, or empty
 	BodyRequired bool     // false if the body can be omitted
 	ProblemCodes []string // codes that the operation lists in addition to the common ones
@@ -110,6 +111,7 @@ func compileOperation(c *jsonschema.Compiler, doc map[string]any, path, method s
 		Scope:        text(node, "x-scope"),
 		Extension:    node["x-countersign-extension"] == true,
 		Deprecated:   node["deprecated"] == true,
+		AuthZEN:      node["x-authzen"] == true,
 		ProblemCodes: texts(node, "x-problem-codes"),
 	}}
 	security, _ := node["security"].([]any)

@@ -10,11 +10,35 @@ import (
 	"time"
 )
 
+// GetAccessMetadata: Metadata of the policy decision point.
+//
+// GET /.well-known/authzen-configuration
+func (c *Client) GetAccessMetadata(ctx context.Context, options ...RequestOption) (*AccessMetadata, error) {
+	return one[AccessMetadata](ctx, c, request{operation: "getAccessMetadata", method: http.MethodGet, path: path("/.well-known/authzen-configuration")}, options)
+}
+
 // GetProofKeys: Public keys that verify proofs.
 //
 // GET /.well-known/service-proof-keys.json
 func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*JWKSet, error) {
 	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
+}
+
+// EvaluateAccess: Evaluate one access request. The decision of `authorize` in the form of the OpenID Authorization API
+// 1.0. `decision` is true only for `allow`. A decision that cannot be made, for example because the subject is
+// unknown, is false with `context.error`. A malformed request is 400.
+//
+// POST /access/v1/evaluation
+func (c *Client) EvaluateAccess(ctx context.Context, body AccessEvaluationRequest, options ...RequestOption) (*AccessEvaluation, error) {
+	return one[AccessEvaluation](ctx, c, request{operation: "evaluateAccess", method: http.MethodPost, path: path("/access/v1/evaluation"), keyed: true, body: body}, options)
+}
+
+// EvaluateAccessBatch: Evaluate several access requests. At most 50 evaluations, in order. Each is a decision of its
+// own, with its own proof, challenge or hold.
+//
+// POST /access/v1/evaluations
+func (c *Client) EvaluateAccessBatch(ctx context.Context, body AccessEvaluationsRequest, options ...RequestOption) (*AccessEvaluationsResponse, error) {
+	return one[AccessEvaluationsResponse](ctx, c, request{operation: "evaluateAccessBatch", method: http.MethodPost, path: path("/access/v1/evaluations"), keyed: true, body: body}, options)
 }
 
 // ListActionsParams is the query of ListActions. Zero values are not sent.

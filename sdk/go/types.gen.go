@@ -4,6 +4,185 @@ package countersign
 
 import "time"
 
+// AccessAction: The action.
+type AccessAction struct {
+	// The action's key, or the last part of a key `<resource.type>.<name>`.
+	Name string `json:"name"`
+	// Becomes `action_properties` of the decision's context.
+	Properties map[string]any `json:"properties,omitzero"`
+}
+
+// AccessContext: Details of the action. All members but `countersign` belong to the context that the action's
+// `context_schema` describes.
+type AccessContext struct {
+	// What the Authorization API has no field for.
+	Countersign *AccessOptions `json:"countersign,omitzero"`
+}
+
+// AccessDecisionContext: What led to the decision and what would change it: the decision's record, or `error` alone.
+type AccessDecisionContext struct {
+	// Id of the authorization.
+	Authorization string `json:"authorization,omitzero"`
+	// What the relying party should do.
+	Decision Decision `json:"decision,omitzero"`
+	// Why there is no decision. Nothing was recorded.
+	Error *AccessError `json:"error,omitzero"`
+	// `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take
+	// effect.
+	Mode Mode `json:"mode,omitzero"`
+	// Compact JWS; only for `allow` in `enforce` mode.
+	Proof string `json:"proof,omitzero"`
+	// The proof's `jti`.
+	ProofID string `json:"proof_id,omitzero"`
+	// Why; the catalogue is at `/api/v1/meta`.
+	ReasonCodes []string `json:"reason_codes,omitzero"`
+	// A text by language.
+	ReasonUser *AccessReason `json:"reason_user,omitzero"`
+	// The review that the decision waits for.
+	Review *AccessReview `json:"review,omitzero"`
+	// What the user can do to be allowed.
+	StepUp *AccessStepUp `json:"step_up,omitzero"`
+}
+
+// AccessError: Why there is no decision. Nothing was recorded.
+type AccessError struct {
+	// A code of `/docs/errors`.
+	Code string `json:"code"`
+	// What is wrong, and what to do.
+	Message string `json:"message"`
+	// The HTTP status that the code has.
+	Status int64 `json:"status"`
+}
+
+// AccessEvaluation: One evaluation. `decision` is true only for `allow`.
+type AccessEvaluation struct {
+	// What led to the decision and what would change it: the decision's record, or `error` alone.
+	Context AccessDecisionContext `json:"context"`
+	// Whether the subject may perform the action.
+	Decision bool `json:"decision"`
+}
+
+// AccessEvaluationRequest: The request to decide whether the subject may perform the action on the resource. Unknown
+// members are ignored.
+type AccessEvaluationRequest struct {
+	// The action.
+	Action AccessAction `json:"action"`
+	// Details of the action. All members but `countersign` belong to the context that the action's `context_schema`
+	// describes.
+	Context *AccessContext `json:"context,omitzero"`
+	// The resource of the action.
+	Resource AccessResource `json:"resource"`
+	// The person whose access is evaluated.
+	Subject AccessSubject `json:"subject"`
+}
+
+// AccessEvaluations: The results in the order of the request.
+type AccessEvaluations struct {
+	// One for each evaluation that was executed.
+	Evaluations []AccessEvaluation `json:"evaluations"`
+}
+
+// AccessEvaluationsOptions: How the evaluations are executed. Unknown members are ignored.
+type AccessEvaluationsOptions struct {
+	// Whether to stop at the first false or true.
+	EvaluationsSemantic string `json:"evaluations_semantic,omitzero"`
+}
+
+// AccessEvaluationsRequest: Several evaluations. The members outside of `evaluations` are defaults for each of them;
+// without `evaluations` they are a single evaluation.
+type AccessEvaluationsRequest struct {
+	// Default of `action`.
+	Action map[string]any `json:"action,omitzero"`
+	// Default of `context`.
+	Context map[string]any `json:"context,omitzero"`
+	// The evaluations; each counts as one request of the quota. An invalid one gets `decision: false` with `error`.
+	Evaluations []map[string]any `json:"evaluations,omitzero"`
+	// How the evaluations are executed. Unknown members are ignored.
+	Options *AccessEvaluationsOptions `json:"options,omitzero"`
+	// Default of `resource`.
+	Resource map[string]any `json:"resource,omitzero"`
+	// Default of `subject`.
+	Subject map[string]any `json:"subject,omitzero"`
+}
+
+// AccessEvaluationsResponse: The results in the order of the request; a single evaluation if the request had no
+// `evaluations`.
+type AccessEvaluationsResponse struct {
+	// What led to the decision and what would change it: the decision's record, or `error` alone.
+	Context *AccessDecisionContext `json:"context,omitzero"`
+	// Whether the subject may perform the action.
+	Decision bool `json:"decision,omitzero"`
+	// One for each evaluation that was executed.
+	Evaluations []AccessEvaluation `json:"evaluations,omitzero"`
+}
+
+// AccessMetadata: The endpoints of the OpenID Authorization API 1.0 that this service supports.
+type AccessMetadata struct {
+	// URL for one evaluation.
+	AccessEvaluationEndpoint string `json:"access_evaluation_endpoint"`
+	// URL for several evaluations.
+	AccessEvaluationsEndpoint string `json:"access_evaluations_endpoint"`
+	// Base URL of the service.
+	PolicyDecisionPoint string `json:"policy_decision_point"`
+}
+
+// AccessOptions: What the Authorization API has no field for.
+type AccessOptions struct {
+	// The audience of the proof; required only if the action allows more than one.
+	Audience string `json:"audience,omitzero"`
+	// Becomes part of the proof, and is refused a second time. Default: a random one.
+	Nonce string `json:"nonce,omitzero"`
+	// The observation session for this decision; by default the subject's latest.
+	Session string `json:"session,omitzero"`
+}
+
+// AccessReason: A text by language.
+type AccessReason struct {
+	// In English.
+	En string `json:"en"`
+}
+
+// AccessResource: The resource of the action.
+type AccessResource struct {
+	// The relying party's id of the resource.
+	ID string `json:"id"`
+	// Becomes `resource_properties` of the decision's context.
+	Properties map[string]any `json:"properties,omitzero"`
+	// Must be the action's `resource_type`.
+	Type string `json:"type"`
+}
+
+// AccessReview: The review that the decision waits for.
+type AccessReview struct {
+	// Reviewers have not decided.
+	Status string `json:"status"`
+	// The authorization, whose `review_status` and `review_authorization_id` show the result.
+	URL string `json:"url"`
+}
+
+// AccessStepUp: What the user can do to be allowed.
+type AccessStepUp struct {
+	// Id of the challenge.
+	Challenge string `json:"challenge"`
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Ways to confirm.
+	Methods []ChallengeMethod `json:"methods"`
+	// Hosted page at which the user confirms. It is a secret of the user. Omitted if no link could be made: create one
+	// with `createChallengeLink`.
+	URL string `json:"url,omitzero"`
+}
+
+// AccessSubject: The person whose access is evaluated.
+type AccessSubject struct {
+	// Id of the subject.
+	ID string `json:"id"`
+	// Becomes `subject_properties` of the decision's context.
+	Properties map[string]any `json:"properties,omitzero"`
+	// `user`, `person` or `identity`. Any other type gets `decision: false`: subjects are persons.
+	Type string `json:"type"`
+}
+
 // ActionCreate: A new action. It starts in mode `test` and without an active policy version.
 type ActionCreate struct {
 	// Relying-party audiences permitted to receive proofs.

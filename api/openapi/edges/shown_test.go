@@ -48,6 +48,7 @@ var codesElsewhere = map[string]string{
 
 // defaults lists the defaults that show in more than the response of the request itself.
 var defaults = map[string]string{
+	"AccessEvaluationsOptions.evaluations_semantic": "TestAccessEvaluationsSemantics",
 	"Actor.type":                            "TestAnswerEdges/AuthorizationTrace/actor_type/const",
 	"AssuranceProfile.active_seconds":       "TestSessionLifecycle",
 	"AssuranceProfile.evidence_windows":     "TestSessionLifecycle",

@@ -22,6 +22,7 @@ import (
 //	idempotent   true: accepts an Idempotency-Key and returns Idempotent-Replayed
 //	legacy       true: returns Deprecation and Link to the successor
 //	extension    true: not in the specification that this service implements
+//	authzen      true: follows the OpenID Authorization API; what others refuse with 415 or 422 is 400
 //	example      an example of the body or of a response, if it is not the schema's first one
 type operation struct {
 	*object
@@ -70,6 +71,9 @@ func (op operation) expand() (*object, error) {
 	}
 	if op.get("extension") == true {
 		out.set("x-countersign-extension", true)
+	}
+	if op.get("authzen") == true {
+		out.set("x-authzen", true)
 	}
 	if op.get("legacy") == true {
 		out.set("deprecated", true)

@@ -41,6 +41,10 @@ func (op operation) problems() (map[int][]string, error) {
 		}
 		out[status] = append(out[status], code)
 	}
+	if op.get("authzen") == true {
+		delete(out, 415)
+		delete(out, 422)
+	}
 	return out, nil
 }
 

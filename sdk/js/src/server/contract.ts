@@ -1277,6 +1277,64 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/authzen-configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Metadata of the policy decision point */
+        get: operations["getAccessMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/v1/evaluation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Evaluate one access request
+         * @description The decision of `authorize` in the form of the OpenID Authorization API 1.0. `decision` is true only for `allow`. A decision
+         *     that cannot be made, for example because the subject is unknown, is false with `context.error`. A malformed request is 400.
+         */
+        post: operations["evaluateAccess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/access/v1/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Evaluate several access requests
+         * @description At most 50 evaluations, in order. Each is a decision of its own, with its own proof, challenge or hold.
+         */
+        post: operations["evaluateAccessBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/sessions/start": {
         parameters: {
             query?: never;
@@ -1544,7 +1602,7 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential in the environment. */
             allowed_callers?: string[];
-            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`. */
+            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`. Extensions: `x-countersign-display` on a property shows its value to the user, and `x-countersign-keep` keeps it for simulations; one that cannot be used is 422 `display_invalid` or `keep_invalid`. */
             context_schema?: {
                 [key: string]: unknown;
             };
@@ -3516,6 +3574,165 @@ export interface components {
             };
         } & {
             [key: string]: unknown;
+        };
+        /** @description The endpoints of the OpenID Authorization API 1.0 that this service supports. */
+        AccessMetadata: {
+            /** @description Base URL of the service. */
+            policy_decision_point: string;
+            /** @description URL for one evaluation. */
+            access_evaluation_endpoint: string;
+            /** @description URL for several evaluations. */
+            access_evaluations_endpoint: string;
+        };
+        /** @description The person whose access is evaluated. */
+        AccessSubject: {
+            /** @description `user`, `person` or `identity`. Any other type gets `decision: false`: subjects are persons. */
+            type: string;
+            /** @description Id of the subject. */
+            id: string;
+            /** @description Becomes `subject_properties` of the decision's context. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description The action. */
+        AccessAction: {
+            /** @description The action's key, or the last part of a key `<resource.type>.<name>`. */
+            name: string;
+            /** @description Becomes `action_properties` of the decision's context. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description The resource of the action. */
+        AccessResource: {
+            /** @description Must be the action's `resource_type`. */
+            type: string;
+            /** @description The relying party's id of the resource. */
+            id: string;
+            /** @description Becomes `resource_properties` of the decision's context. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What the Authorization API has no field for. */
+        AccessOptions: {
+            /** @description The audience of the proof; required only if the action allows more than one. */
+            audience?: string;
+            /** @description Becomes part of the proof, and is refused a second time. Default: a random one. */
+            nonce?: string;
+            /** @description The observation session for this decision; by default the subject's latest. */
+            session?: string;
+        };
+        /** @description Details of the action. All members but `countersign` belong to the context that the action's `context_schema` describes. */
+        AccessContext: {
+            countersign?: components["schemas"]["AccessOptions"];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The request to decide whether the subject may perform the action on the resource. Unknown members are ignored. */
+        AccessEvaluationRequest: {
+            subject: components["schemas"]["AccessSubject"];
+            action: components["schemas"]["AccessAction"];
+            resource: components["schemas"]["AccessResource"];
+            context?: components["schemas"]["AccessContext"];
+        };
+        /** @description A text by language. */
+        AccessReason: {
+            /** @description In English. */
+            en: string;
+        };
+        /** @description What the user can do to be allowed. */
+        AccessStepUp: {
+            /** @description Id of the challenge. */
+            challenge: string;
+            /** @description Hosted page at which the user confirms. It is a secret of the user. Omitted if no link could be made: create one with `createChallengeLink`. */
+            url?: string;
+            /** @description Ways to confirm. */
+            methods: components["schemas"]["ChallengeMethod"][];
+            expires_at: components["schemas"]["Timestamp"];
+        };
+        /** @description The review that the decision waits for. */
+        AccessReview: {
+            /**
+             * @description Reviewers have not decided.
+             * @constant
+             */
+            status: "pending";
+            /** @description The authorization, whose `review_status` and `review_authorization_id` show the result. */
+            url: string;
+        };
+        /** @description Why there is no decision. Nothing was recorded. */
+        AccessError: {
+            /** @description The HTTP status that the code has. */
+            status: number;
+            /** @description A code of `/docs/errors`. */
+            code: string;
+            /** @description What is wrong, and what to do. */
+            message: string;
+        };
+        /** @description What led to the decision and what would change it: the decision's record, or `error` alone. */
+        AccessDecisionContext: {
+            /** @description Id of the authorization. */
+            authorization?: string;
+            decision?: components["schemas"]["Decision"];
+            mode?: components["schemas"]["Mode"];
+            /** @description Why; the catalogue is at `/api/v1/meta`. */
+            reason_codes?: string[];
+            reason_user?: components["schemas"]["AccessReason"];
+            /** @description Compact JWS; only for `allow` in `enforce` mode. */
+            proof?: string;
+            /** @description The proof's `jti`. */
+            proof_id?: string;
+            step_up?: components["schemas"]["AccessStepUp"];
+            review?: components["schemas"]["AccessReview"];
+            error?: components["schemas"]["AccessError"];
+        };
+        /** @description One evaluation. `decision` is true only for `allow`. */
+        AccessEvaluation: {
+            /** @description Whether the subject may perform the action. */
+            decision: boolean;
+            context: components["schemas"]["AccessDecisionContext"];
+        };
+        /** @description How the evaluations are executed. Unknown members are ignored. */
+        AccessEvaluationsOptions: {
+            /**
+             * @description Whether to stop at the first false or true.
+             * @default execute_all
+             * @enum {string}
+             */
+            evaluations_semantic?: "execute_all" | "deny_on_first_deny" | "permit_on_first_permit";
+        };
+        /** @description Several evaluations. The members outside of `evaluations` are defaults for each of them; without `evaluations` they are a single evaluation. */
+        AccessEvaluationsRequest: {
+            /** @description Default of `subject`. */
+            subject?: {
+                [key: string]: unknown;
+            };
+            /** @description Default of `action`. */
+            action?: {
+                [key: string]: unknown;
+            };
+            /** @description Default of `resource`. */
+            resource?: {
+                [key: string]: unknown;
+            };
+            /** @description Default of `context`. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description The evaluations; each counts as one request of the quota. An invalid one gets `decision: false` with `error`. */
+            evaluations?: {
+                [key: string]: unknown;
+            }[];
+            options?: components["schemas"]["AccessEvaluationsOptions"];
+        };
+        /** @description The results in the order of the request; a single evaluation if the request had no `evaluations`. */
+        AccessEvaluationsResponse: components["schemas"]["AccessEvaluations"] | components["schemas"]["AccessEvaluation"];
+        /** @description The results in the order of the request. */
+        AccessEvaluations: {
+            /** @description One for each evaluation that was executed. */
+            evaluations: components["schemas"]["AccessEvaluation"][];
         };
     };
     responses: never;
@@ -5833,6 +6050,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditHead"];
+                };
+            };
+        };
+    };
+    getAccessMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description AccessMetadata. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessMetadata"];
+                };
+            };
+        };
+    };
+    evaluateAccess: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessEvaluationRequest"];
+            };
+        };
+        responses: {
+            /** @description AccessEvaluation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessEvaluation"];
+                };
+            };
+        };
+    };
+    evaluateAccessBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessEvaluationsRequest"];
+            };
+        };
+        responses: {
+            /** @description AccessEvaluationsResponse. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessEvaluationsResponse"];
                 };
             };
         };
