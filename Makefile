@@ -85,15 +85,16 @@ $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/loca
 
 ## Test
 
-# The npm package of the Standard Webhooks project. A test verifies signatures with it; without npm the test is skipped.
-STANDARD_WEBHOOKS := internal/delivery/webhook/testdata/npm
-$(STANDARD_WEBHOOKS)/node_modules: $(STANDARD_WEBHOOKS)/package-lock.json
+# npm packages that verify webhook signatures (standardwebhooks) and passkey assertions (@simplewebauthn/server). Without npm the
+# tests that use them are skipped.
+NPM_VERIFIERS := $(addsuffix /node_modules,internal/delivery/webhook/testdata/npm integration/testdata/simplewebauthn)
+$(NPM_VERIFIERS): %/node_modules: %/package-lock.json
 	@if command -v npm >/dev/null; then \
-		cd $(STANDARD_WEBHOOKS) && npm ci --no-audit --no-fund --silent && touch node_modules || \
-		echo "npm ci failed: the test with the npm package is skipped"; fi
+		cd $* && npm ci --ignore-scripts --no-audit --no-fund --silent && touch node_modules || \
+		echo "npm ci failed: the tests with the npm package in $* are skipped"; fi
 
 .PHONY: test
-test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(STANDARD_WEBHOOKS)/node_modules ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(NPM_VERIFIERS) ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
 	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js

@@ -43,7 +43,7 @@ func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, map[string]any{"publicKey": options})
+	return send(c, fiber.StatusOK, options)
 }
 
 func (h *challengeHandlers) complete(c *fiber.Ctx) error {

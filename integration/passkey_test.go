@@ -15,6 +15,7 @@ type device struct {
 	credential virtualwebauthn.Credential
 
 	id           string // of the passkey
+	creation     any    // the creation options that it was registered with
 	registration object // the request that registered it
 }
 
@@ -36,9 +37,11 @@ func (w world) device(t *testing.T, subject string) *device {
 	t.Helper()
 	path := "/api/v1/subjects/" + subject + "/passkeys/"
 	grant := w.Server.post(t, path+"registration-grants", nil).is(201).string("token")
-	options, err := virtualwebauthn.ParseAttestationOptions(string(w.Server.post(t, path+"register/options", object{"registration_grant": grant}).is(200).body))
+	creation := w.Server.post(t, path+"register/options", object{"registration_grant": grant}).is(200)
+	options, err := virtualwebauthn.ParseAttestationOptions(string(creation.body))
 	require.NoError(t, err)
 	d := &device{
+		creation:   creation.value("publicKey"),
 		rp:         virtualwebauthn.RelyingParty{ID: "localhost", Name: "Example", Origin: "http://localhost:8080"},
 		auth:       virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte(options.UserID)}),
 		credential: newCredential(),
@@ -52,7 +55,13 @@ func (w world) device(t *testing.T, subject string) *device {
 // sign signs a challenge with the device.
 func (w world) sign(t *testing.T, d *device, challenge string) json.RawMessage {
 	t.Helper()
-	options, err := virtualwebauthn.ParseAssertionOptions(string(w.Server.post(t, "/api/v1/challenges/"+challenge+"/passkey/options", nil).is(200).body))
+	return d.assertion(t, w.Server.post(t, "/api/v1/challenges/"+challenge+"/passkey/options", nil).is(200).body)
+}
+
+// assertion signs the challenge of the options.
+func (d *device) assertion(t *testing.T, requested []byte) json.RawMessage {
+	t.Helper()
+	options, err := virtualwebauthn.ParseAssertionOptions(string(requested))
 	require.NoError(t, err)
 	d.credential.Counter++
 	return json.RawMessage(virtualwebauthn.CreateAssertionResponse(d.rp, d.auth, d.credential, *options))

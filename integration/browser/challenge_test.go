@@ -21,18 +21,25 @@ func (w world) challenge(t testing.TB, subject, action string, link object) open
 	t.Helper()
 	a := w.authorize(t, subject, action, "challenge")
 	out := openChallenge{authorization: a.string("id"), challenge: a.string("challenge.id"), subject: subject}
-	var body any
-	if link != nil {
-		body = link
-	}
-	made, err := url.Parse(w.post(t, "/api/v1/challenges/"+out.challenge+"/link", body).is(201).string("url"))
-	require.NoError(t, err)
-	require.Equal(t, "/challenge/"+out.challenge, made.Path, "the path does not contain the ticket")
-	out.ticket = made.Fragment
-	require.Len(t, out.ticket, 43)
-	out.path = made.Path + "#" + out.ticket
-	shared.secret(out.ticket)
+	out.path = w.link(t, out.challenge, link)
+	var path string
+	path, out.ticket, _ = strings.Cut(out.path, "#")
+	require.Equal(t, "/challenge/"+out.challenge, path, "the path does not contain the ticket")
 	return out
+}
+
+// link creates a link to the challenge's page and returns its path with the ticket.
+func (w world) link(t testing.TB, challenge string, body object) string {
+	t.Helper()
+	var sent any
+	if body != nil {
+		sent = body
+	}
+	made, err := url.Parse(w.post(t, "/api/v1/challenges/"+challenge+"/link", sent).is(201).string("url"))
+	require.NoError(t, err)
+	require.Len(t, made.Fragment, 43)
+	shared.secret(made.Fragment)
+	return made.Path + "#" + made.Fragment
 }
 
 // newChallenge creates an environment with an open challenge.

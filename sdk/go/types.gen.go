@@ -528,6 +528,18 @@ const (
 	CapabilityStateUnsupported CapabilityState = "unsupported"
 )
 
+// ChallengeBinding: What the WebAuthn challenge of a step-up is the digest of.
+type ChallengeBinding struct {
+	// SHA-256 over RFC 8785 canonical JSON.
+	ActionHash string `json:"action_hash"`
+	// Id of the challenge.
+	Challenge string `json:"challenge"`
+	// SHA-256 over RFC 8785 canonical JSON.
+	DisplayDigest string `json:"display_digest"`
+	// 32 random bytes of the challenge, base64url.
+	Random string `json:"random"`
+}
+
 // ChallengeCancelled: The challenge is cancelled.
 type ChallengeCancelled struct {
 	// Id of the challenge.
@@ -1462,6 +1474,8 @@ type Passkey struct {
 
 // PasskeyAssertionOptions: The argument of `navigator.credentials.get`.
 type PasskeyAssertionOptions struct {
+	// Extension: the values that publicKey.challenge is the digest of, so that you can recompute it from what you show.
+	Binding *ChallengeBinding `json:"binding,omitzero"`
 	// WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON.
 	PublicKey PublicKeyCredentialRequestOptionsJSON `json:"publicKey"`
 }

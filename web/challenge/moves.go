@@ -58,7 +58,7 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	return p.sendStanding(c, v, standing{Options: options})
+	return p.sendStanding(c, v, standing{Options: options.PublicKey})
 }
 
 func (p *pages) complete(c *fiber.Ctx) error {

@@ -8,6 +8,7 @@ package challenge
 
 import (
 	"context"
+	"encoding/base64"
 	"crypto/sha256"
 	"encoding/json"
 	"time"
@@ -101,19 +102,36 @@ func (s *Service) view(ctx context.Context, c models.Challenge) (View, error) {
 	return View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: shown}, err
 }
 
-// Options returns the PublicKeyCredentialRequestOptions of the passkey ceremony.
-func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (any, error) {
+// Options is the contract's PasskeyAssertionOptions.
+type Options struct {
+	PublicKey any     `json:"publicKey"` // PublicKeyCredentialRequestOptions
+	Binding   Binding `json:"binding"`
+}
+
+// Binding lists the values that the WebAuthn challenge is the digest of (passkey.ChallengeBytes), so that the caller can recompute
+// it from what it shows. Random is base64url. None of them is secret once the WebAuthn challenge is out.
+type Binding struct {
+	Random        string `json:"random"`
+	Challenge     string `json:"challenge"`
+	ActionHash    string `json:"action_hash"`
+	DisplayDigest string `json:"display_digest"`
+}
+
+// Options returns the options of the passkey ceremony.
+func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (Options, error) {
 	c, err := s.open(ctx, scope, id)
 	if err != nil {
-		return nil, err
+		return Options{}, err
 	}
 	if err := offered(c, MethodPasskey); err != nil {
-		return nil, err
+		return Options{}, err
 	}
 	if err := s.requireShown(ctx, c); err != nil {
-		return nil, err
+		return Options{}, err
 	}
-	return s.assertions.AssertionOptions(ctx, scope, c)
+	publicKey, err := s.assertions.AssertionOptions(ctx, scope, c)
+	random := base64.RawURLEncoding.EncodeToString(c.Random)
+	return Options{publicKey, Binding{random, c.ID, c.ActionHash, c.DisplayDigest}}, err
 }
 
 // open returns the challenge if it can still be completed, and a refusal if not.

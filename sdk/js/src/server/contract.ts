@@ -2947,6 +2947,17 @@ export interface components {
         /** @description The argument of `navigator.credentials.get`. */
         PasskeyAssertionOptions: {
             publicKey: components["schemas"]["PublicKeyCredentialRequestOptionsJSON"];
+            /** @description Extension: the values that publicKey.challenge is the digest of, so that you can recompute it from what you show. */
+            binding?: components["schemas"]["ChallengeBinding"];
+        };
+        /** @description What the WebAuthn challenge of a step-up is the digest of. */
+        ChallengeBinding: {
+            /** @description 32 random bytes of the challenge, base64url. */
+            random: string;
+            /** @description Id of the challenge. */
+            challenge: string;
+            action_hash: components["schemas"]["Digest"];
+            display_digest: components["schemas"]["Digest"];
         };
         /** @description WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON. */
         PublicKeyCredentialRequestOptionsJSON: {
