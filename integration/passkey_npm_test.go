@@ -105,7 +105,7 @@ func TestSimpleWebAuthnPackageVerifiesAssertions(t *testing.T) {
 			c.Options["binding"].(map[string]any)["action_hash"] = "sha256:" + strings.Repeat("0", 64)
 		}, "Unexpected authentication response challenge"},
 		"a different challenge": {func(c *ceremony) { c.View["id"] = "chl_01k9x3v7q2e4rtb8m5n6p0d1fz" }, "Unexpected authentication response challenge"},
-		"a different site":      {func(c *ceremony) { c.Origin = "http://localhost:9999" }, "Unexpected authentication response origin"},
+		"a different site":      {func(c *ceremony) { c.Origin = "http://localhost:9999" }, "Unexpected registration response origin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,9 +22,9 @@ func (w world) paying(t testing.TB, subject, decision string, requirements objec
 		"context_schema": object{
 			"type": "object", "x-countersign-display": object{"label": "To account", "format": "account"},
 			"properties": object{
-				"amount": object{"type": "number", "x-countersign-display": object{"label": "Amount", "format": "money", "currency": "EUR"}},
-				"payee":  object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text"}},
-				"note":   object{"type": "string", "x-countersign-display": object{"label": "Remittance", "format": "text"}},
+				"amount":    object{"type": "number", "x-countersign-display": object{"label": "Amount", "format": "money", "currency": "EUR"}},
+				"payee":     object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text"}},
+				"reference": object{"type": "string", "x-countersign-display": object{"label": "Remittance", "format": "text"}},
 			},
 		},
 	}).is(201).string("id")
@@ -34,7 +34,7 @@ func (w world) paying(t testing.TB, subject, decision string, requirements objec
 	a := w.post(t, "/api/v1/authorize", object{
 		"subject": subject, "action": key, "audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
 		"actor": object{"type": "human", "id": subject}, "resource": object{"type": "account", "id": "DE89370400440532013000"},
-		"context": object{"amount": 1250.5, "payee": "Müller & Söhne", "note": longReference},
+		"context": object{"amount": 1250.5, "payee": "Müller & Söhne", "reference": longReference},
 	}).is(200)
 	require.Equal(t, decision, a.string("decision"), "response: %s", a.body)
 	return a

@@ -24,7 +24,7 @@ import (
 const deskPage = 50
 
 // rowDetails is the number of details that a row of the queue shows. The page of the hold shows all.
-const rowDetails = 2
+const rowDetails = 3
 
 // maxNote is the contract's limit of a review's note, in characters.
 const maxNote = 500

@@ -8,8 +8,8 @@ package challenge
 
 import (
 	"context"
-	"encoding/base64"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"time"
 
