@@ -156,7 +156,7 @@ func (e *evaluation) presentCodes(failed [][]string) []string {
 	if e.challenge {
 		present = append(present, reason.ChallengeSatisfied)
 	}
-	return present
+	return append(present, e.ruleCodes...)
 }
 
 // listRequirement is the check of deny_on or hold_on.

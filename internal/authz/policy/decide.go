@@ -33,10 +33,11 @@ type Input struct {
 	Assurance          Assurance
 	SubjectRevoked     bool
 	ActionArchived     bool
-	UsableMethods      []Method // methods that the subject could use now: passkey only if one is registered
-	ChallengesUsed     int      // challenges opened in the chain of parents, whatever their outcome
-	ChallengeCompleted Method   // method of a challenge completed in the chain of parents; "" if there is none
-	HoldApproved       bool     // a reviewer approved a hold in the chain of parents
+	UsableMethods      []Method      // methods that the subject could use now: passkey only if one is registered
+	ChallengesUsed     int           // challenges opened in the chain of parents, whatever their outcome
+	ChallengeCompleted Method        // method of a challenge completed in the chain of parents; "" if there is none
+	HoldApproved       bool          // a reviewer approved a hold in the chain of parents
+	Rules              []MatchedRule // the rules of Requirements that apply to this request; the order has no effect on Effect
 }
 
 // RequirementResult is the result of one requirement. The strictest Effect of all results is the decision.
@@ -47,6 +48,14 @@ type RequirementResult struct {
 	Passed        bool   `json:"passed"`                   // met, or compensated by CompensatedBy
 	Effect        Effect `json:"effect"`                   // allow if it passed
 	CompensatedBy string `json:"compensated_by,omitempty"` // "passkey", "sandbox_confirm" or "hold_approved"
+	// Shown are the details that a rule read. They are stored without values, which are sealed apart (internal/authz/display).
+	Shown []ShownValue `json:"shown,omitempty"`
+}
+
+// ShownValue is a detail of the request that a person is shown. Value is empty if it is not stored, or past its retention.
+type ShownValue struct {
+	Label string `json:"label"`
+	Value string `json:"value,omitempty"`
 }
 
 // HumanReadable is the decision in words, for a log or a support screen.
@@ -96,9 +105,20 @@ const (
 // nothing compensates a deny_on match.
 //
 // A challenge that is due but impossible, because no method is usable or max_challenges is reached, becomes a hold.
+//
+// The requirements of the matched rules are merged first, by Merge. A rule never leads to a looser decision than the policy
+// without it.
 func Decide(in Input) Decision {
 	in.Requirements = in.Requirements.Resolve(in.Environment)
-	e := &evaluation{in: in, permitted: in.Requirements.methods(in.Environment)}
+	if len(in.Rules) > 0 {
+		return applyRules(in).decision()
+	}
+	return evaluate(in, nil).decision()
+}
+
+// evaluate checks every requirement. The codes of the matched rules count as present.
+func evaluate(in Input, matched []MatchedRule) *evaluation {
+	e := &evaluation{in: in, permitted: in.Requirements.methods(in.Environment), ruleCodes: ruleCodes(matched)}
 
 	e.checkStanding()
 	lists := len(e.results) // position of deny_on and hold_on, which need the codes of the later checks
@@ -107,7 +127,8 @@ func Decide(in Input) Decision {
 	e.checkApproval()
 	e.checkChallenge()
 	e.insertLists(lists)
-	return e.decision()
+	e.explainRules(matched)
+	return e
 }
 
 // evaluation collects results while Decide checks the requirements.
@@ -119,6 +140,7 @@ type evaluation struct {
 	usable    []Method   // permitted and usable; set when a challenge is due
 	challenge bool       // a completed challenge compensated something
 	behaviour bool       // evidence met a minimum on a claim about the user
+	ruleCodes []string   // codes of the matched rules
 }
 
 // requirement is a check before compensation.
@@ -199,6 +221,9 @@ func (e *evaluation) decision() Decision {
 		d.Methods = e.usable
 	}
 	d.HumanReadable = e.humanReadable(d)
+	for _, code := range e.ruleCodes { // last: they explain the requirements, not the decision
+		d.ReasonCodes = appendNew(d.ReasonCodes, code)
+	}
 	return d
 }
 

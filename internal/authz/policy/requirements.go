@@ -36,6 +36,7 @@ type Requirements struct {
 	// Extensions of the contract. Resolve does not fill them in, so that omitted ones stay out of the content hash.
 	ApprovalsRequired int        `json:"approvals_required,omitzero"` // distinct reviewers who must approve a hold, 1..5, default 1
 	SelfReview        SelfReview `json:"self_review,omitzero"`        // default allowed
+	Rules             []Rule     `json:"rules,omitempty"`             // at most MaxRules
 }
 
 // Resolve returns the requirements with every omitted field set to its default for the kind of environment. It is

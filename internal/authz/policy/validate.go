@@ -36,7 +36,31 @@ func Validate(r Requirements, kind EnvironmentKind) []Violation {
 		}
 	}
 	out = append(out, checkCodes("deny_on", r.DenyOn)...)
-	return append(out, checkCodes("hold_on", r.HoldOn)...)
+	out = append(out, checkCodes("hold_on", r.HoldOn)...)
+	return append(out, checkRules(r.Rules, kind)...)
+}
+
+// MaxRules is the maximum number of rules of a policy.
+const MaxRules = 32
+
+// checkRules checks everything about rules but their conditions.
+func checkRules(rules []Rule, kind EnvironmentKind) []Violation {
+	var out []Violation
+	seen := map[string]bool{}
+	for i, rule := range rules {
+		if seen[rule.Name] {
+			out = append(out, Violation{[]any{"rules", i, "name"}, fmt.Sprintf("%q names two rules; each needs a name of its own", rule.Name), "duplicate_name"})
+		}
+		seen[rule.Name] = true
+		if rule.Requirements.empty() {
+			out = append(out, Violation{[]any{"rules", i, "requirements"}, "a rule must add at least one requirement", "missing"})
+		}
+		for _, v := range Validate(Requirements(rule.Requirements), kind) {
+			v.Loc = append([]any{"rules", i, "requirements"}, v.Loc...)
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // checkMinimum checks one claim minimum against the claim's rule.

@@ -31,6 +31,9 @@ const (
 	ExplicitApprovalRequired Code = "explicit_approval_required"
 	NoChallengeMethod        Code = "no_challenge_method"
 	MaxChallengesReached     Code = "max_challenges_reached"
+
+	RuleMatched Code = "rule_matched"
+	RuleFailed  Code = "rule_failed"
 )
 
 var decisionEntries = []Entry{
@@ -58,4 +61,6 @@ var decisionEntries = []Entry{
 	{ExplicitApprovalRequired, KindDecision, "The policy requires the subject to approve this action explicitly.", "Complete the challenge."},
 	{NoChallengeMethod, KindDecision, "A challenge is required, but the subject can use none of the policy's challenge methods.", "Register a passkey for the subject, or have the hold reviewed."},
 	{MaxChallengesReached, KindDecision, "A challenge is required, but this chain of authorizations has used all challenges that max_challenges allows.", "Have the hold reviewed, or start over with a new authorization."},
+	{RuleMatched, KindDecision, "A rule of the policy matched the request and added its requirements.", "None needed: the explanation names the rule and its reason. A rule can list this code in its hold_on or deny_on."},
+	{RuleFailed, KindDecision, "A rule of the policy could not be evaluated for this request, so its requirements apply.", "The explanation names the rule and the error: correct its condition in a new policy version, or the values in the context."},
 }

@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/parser"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+)
+
+// MaxCounted is where a count stops: a subject with more decisions counts as having this many.
+const MaxCounted = 1000
+
+// anyOutcome counts decisions of every outcome.
+const anyOutcome = "any"
+
+// outcomes are the outcomes that a condition can count.
+var outcomes = []string{string(policy.Allow), string(policy.Challenge), string(policy.Hold), string(policy.Deny), anyOutcome}
+
+// windows are the spans of time over which decisions are counted.
+var windows = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
+
+// actionKey is the form of an action's key, as in the contract.
+var actionKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
+
+// Count is a number of decisions about the subject in the environment: about one action, with one outcome, up to now.
+type Count struct {
+	Action  string
+	Outcome string // allow, challenge, hold, deny or any
+	Window  string // 1h, 24h or 7d
+}
+
+// Span returns the length of the window.
+func (c Count) Span() time.Duration { return windows[c.Window] }
+
+// Outcomes returns the outcomes that are counted.
+func (c Count) Outcomes() []string {
+	if c.Outcome == anyOutcome {
+		return outcomes[:len(outcomes)-1]
+	}
+	return []string{c.Outcome}
+}
+
+// key is the name of the count in the hidden variable that holds the counts.
+func (c Count) key() string { return c.Action + " " + c.Outcome + " " + c.Window }
+
+// text is the count as a condition writes it.
+func (c Count) text() string {
+	return `subject.decisions("` + c.Action + `", "` + c.Outcome + `", "` + c.Window + `")`
+}
+
+// countFrom parses the key of a count.
+func countFrom(key string) Count {
+	parts := strings.Split(key, " ")
+	return Count{parts[0], parts[1], parts[2]}
+}
+
+// varCounts is the hidden variable with the counts. No condition can name it.
+const varCounts = "@counts"
+
+// countsMacro replaces subject.decisions(action, outcome, window) by an entry of the hidden variable. Its arguments are literals,
+// so that the counts that a policy needs are known before any request.
+func countsMacro() cel.EnvOption {
+	return cel.Macros(cel.ReceiverMacro("decisions", 3, func(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+		if target.Kind() != ast.IdentKind || target.AsIdent() != varSubject {
+			return nil, eh.NewError(target.ID(), "decisions() is a function of subject: subject.decisions(\"payments.transfer\", \"allow\", \"24h\")")
+		}
+		texts := make([]string, len(args))
+		for i, a := range args {
+			literal, ok := stringLiteral(a)
+			if !ok {
+				return nil, eh.NewError(a.ID(), "the arguments of subject.decisions() are literal strings: an action's key, an outcome and a window")
+			}
+			texts[i] = literal
+		}
+		c := Count{texts[0], texts[1], texts[2]}
+		switch {
+		case len(c.Action) > 128 || !actionKey.MatchString(c.Action):
+			return nil, eh.NewError(args[0].ID(), "the first argument of subject.decisions() is an action's key such as payments.transfer")
+		case !slices.Contains(outcomes, c.Outcome):
+			return nil, eh.NewError(args[1].ID(), "the second argument of subject.decisions() is one of "+strings.Join(outcomes, ", "))
+		case windows[c.Window] == 0:
+			return nil, eh.NewError(args[2].ID(), "the third argument of subject.decisions() is one of 1h, 24h, 7d")
+		}
+		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(c.key()))), nil
+	}))
+}
+
+// stringLiteral returns the value of a literal string.
+func stringLiteral(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}

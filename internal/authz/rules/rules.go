@@ -1,0 +1,168 @@
+// Package rules evaluates the conditions of a policy's rules: CEL expressions over a request, the subject and its recent
+// decisions, checked against the action's context_schema when the policy version is created.
+//
+// The package is pure: no clock, no randomness, no I/O; the time and every count are arguments. The cost of an evaluation is
+// bounded by an estimate at compilation and by a limit at evaluation. Compile returns a Set, which is immutable and safe for
+// concurrent use. What the requirements of the rules that match lead to is decided by internal/authz/policy.
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+)
+
+// Bounds of a rule.
+const (
+	// MaxWhen is the maximum length of a condition in characters, and maxDepth of its nesting.
+	MaxWhen  = 2000
+	maxDepth = 40
+	// MaxCost limits one evaluation, in the cost units of cel-go, each at most some 100 ns.
+	MaxCost = 10_000
+	// MaxCounts is the maximum number of different counts of a policy. Each is a range of an index.
+	MaxCounts = 16
+)
+
+// Fault is a reason why a rule cannot be used.
+type Fault struct {
+	Rule   int // position in the list
+	Name   string
+	Line   int // in the condition, from 1
+	Column int // in characters, from 1
+	Why    string
+}
+
+// Error returns the place and the reason.
+func (f Fault) Error() string { return fmt.Sprintf("line %d column %d: %s", f.Line, f.Column, f.Why) }
+
+// Set is the compiled rules of a policy version. The zero value and nil have no rules.
+type Set struct {
+	rules  []compiled
+	shape  *object  // of the context
+	uses   []string // variables that a rule reads
+	reads  []string // top-level properties of the context that a rule reads
+	counts []Count
+}
+
+// compiled is one rule.
+type compiled struct {
+	policy.Rule
+	program cel.Program
+	reads   []path
+	counts  []Count
+	request bool // reads the context or the resource's id, neither of which is stored
+}
+
+// Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
+func Compile(list []policy.Rule, schema map[string]any) (*Set, []Fault) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	set := &Set{shape: shapeOf(schema)}
+	env, err := newEnvironment(set.shape)
+	if err != nil {
+		return nil, []Fault{{Name: list[0].Name, Line: 1, Column: 1, Why: "the context_schema has no types that rules can use: " + err.Error()}}
+	}
+	var faults []Fault
+	for i, rule := range list {
+		made, found := env.compile(rule)
+		for _, f := range found {
+			f.Rule, f.Name = i, rule.Name
+			faults = append(faults, f)
+		}
+		set.add(made)
+	}
+	if len(set.counts) > MaxCounts {
+		last := len(list) - 1
+		why := fmt.Sprintf("the rules of a policy read at most %d different counts of decisions, and these read %d", MaxCounts, len(set.counts))
+		faults = append(faults, Fault{Rule: last, Name: list[last].Name, Line: 1, Column: 1, Why: why})
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return set, nil
+}
+
+// add appends a rule with what it reads.
+func (s *Set) add(rule compiled) {
+	s.rules = append(s.rules, rule)
+	for _, p := range rule.reads {
+		if !slices.Contains(s.uses, p[0]) {
+			s.uses = append(s.uses, p[0])
+		}
+		if p[0] == varContext && len(p) > 1 && !slices.Contains(s.reads, p[1]) {
+			s.reads = append(s.reads, p[1])
+		}
+	}
+	for _, c := range rule.counts {
+		if !slices.Contains(s.counts, c) {
+			s.counts = append(s.counts, c)
+		}
+	}
+}
+
+// Empty reports whether there is no rule.
+func (s *Set) Empty() bool { return s == nil || len(s.rules) == 0 }
+
+// Counts returns the counts of decisions that the rules read.
+func (s *Set) Counts() []Count {
+	if s == nil {
+		return nil
+	}
+	return s.counts
+}
+
+// AgainCounts returns the counts that rules read which MatchAgain evaluates.
+func (s *Set) AgainCounts() []Count {
+	var out []Count
+	if s == nil {
+		return nil
+	}
+	for _, r := range s.rules {
+		for _, c := range r.counts {
+			if !r.request && !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// ReadsRequest returns the names of the rules that read the context or the resource's id. They can be evaluated with the
+// request only: neither is stored.
+func (s *Set) ReadsRequest() []string {
+	var out []string
+	if s == nil {
+		return nil
+	}
+	for _, r := range s.rules {
+		if r.request {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+// ReadsContext returns the properties of the context that the rules read, as the names of the properties from the context down.
+func (s *Set) ReadsContext() [][]string {
+	var out [][]string
+	if s == nil {
+		return nil
+	}
+	for _, r := range s.rules {
+		for _, p := range r.reads {
+			if p[0] == varContext && !slices.ContainsFunc(out, func(q []string) bool { return slices.Equal(q, p[1:]) }) {
+				out = append(out, slices.Clone(p[1:]))
+			}
+		}
+	}
+	slices.SortFunc(out, slices.Compare[[]string])
+	return out
+}
+
+// compareFaults orders faults by their place.
+func compareFaults(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) }
