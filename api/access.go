@@ -18,8 +18,9 @@ import (
 // unauthenticatedDetail does not say which of the causes applies: that would help to guess keys.
 const unauthenticatedDetail = "The credential is missing, malformed, expired or revoked."
 
-// admit authenticates the caller, takes one request from its quota and checks its credential against the route's access.
-func (s *server) admit(c *fiber.Ctx, access Access) error {
+// admit authenticates the caller, takes one request from its quota and checks its credential against the route's access and
+// permission.
+func (s *server) admit(c *fiber.Ctx, r Route) error {
 	p, err := s.authenticate(c)
 	if err != nil {
 		return err
@@ -29,8 +30,8 @@ func (s *server) admit(c *fiber.Ctx, access Access) error {
 	if err := s.takeQuota(c, p); err != nil {
 		return err
 	}
-	if !access.permits(p) {
-		return problem.Newf(problem.InsufficientScope, "This operation requires %s.", access)
+	if err := r.permits(p); err != nil {
+		return err
 	}
 	if p.Client != nil && c.Get(fiber.HeaderOrigin) != p.Client.Origin {
 		return problem.New(problem.OriginNotAllowed, "The Origin header does not match the origin of the client token.")
@@ -101,6 +102,17 @@ const (
 	AccessServer      Access = "a server or admin key"
 	AccessAdmin       Access = "an admin key"
 )
+
+// permits returns the problem insufficient_scope unless the caller's scope and its permissions both allow the route.
+func (r Route) permits(p identity.Principal) error {
+	if !r.Access.permits(p) {
+		return problem.Newf(problem.InsufficientScope, "This operation requires %s.", r.Access)
+	}
+	if r.Permission == "" {
+		return nil
+	}
+	return p.Require(r.Permission)
+}
 
 func (a Access) permits(p identity.Principal) bool {
 	server := p.Scope == models.ScopeServer || p.Scope == models.ScopeAdmin

@@ -25,7 +25,7 @@ func (s *server) handle(r Route) fiber.Handler {
 	}
 	checked := s.shedding(r, func(c *fiber.Ctx) error {
 		if r.Access != AccessOpen {
-			if err := s.admit(c, r.Access); err != nil {
+			if err := s.admit(c, r); err != nil {
 				return err
 			}
 		}

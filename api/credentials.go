@@ -32,27 +32,28 @@ func (h *credentialHandlers) identity(c *fiber.Ctx) error {
 	p := principal(c)
 	return send(c, fiber.StatusOK, map[string]any{
 		"credential": p.CredentialID, "tenant": p.TenantID, "environment": p.EnvironmentID, "environment_kind": p.Kind,
-		"scope": p.Scope, "mode": p.Kind.Mode(), "proof_issuer": h.Proofs.Issuer(p.EnvironmentID),
+		"scope": p.Scope, "permissions": p.Permissions, "mode": p.Kind.Mode(), "proof_issuer": h.Proofs.Issuer(p.EnvironmentID),
 	})
 }
 
 type credentialView struct {
-	ID         string       `json:"id"`
-	Scope      models.Scope `json:"scope"`
-	Name       *string      `json:"name"`
-	Preview    string       `json:"preview"`
-	Key        string       `json:"key,omitempty"` // at creation and rotation only
-	RateLimit  *int         `json:"rate_limit"`
-	CreatedAt  string       `json:"created_at"`
-	ExpiresAt  *string      `json:"expires_at"`
-	LastUsedAt *string      `json:"last_used_at"`
-	RevokedAt  *string      `json:"revoked_at"`
+	ID          string             `json:"id"`
+	Scope       models.Scope       `json:"scope"`
+	Permissions models.Permissions `json:"permissions"`
+	Name        *string            `json:"name"`
+	Preview     string             `json:"preview"`
+	Key         string             `json:"key,omitempty"` // at creation and rotation only
+	RateLimit   *int               `json:"rate_limit"`
+	CreatedAt   string             `json:"created_at"`
+	ExpiresAt   *string            `json:"expires_at"`
+	LastUsedAt  *string            `json:"last_used_at"`
+	RevokedAt   *string            `json:"revoked_at"`
 }
 
 func viewCredential(c models.Credential, key string) credentialView {
 	v := credentialView{
-		ID: c.ID, Scope: c.Scope, Preview: c.Preview, Key: key, RateLimit: c.RateLimit, CreatedAt: apitime.Time(c.CreatedAt),
-		ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
+		ID: c.ID, Scope: c.Scope, Permissions: c.Permissions, Preview: c.Preview, Key: key, RateLimit: c.RateLimit,
+		CreatedAt: apitime.Time(c.CreatedAt), ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
 	}
 	if c.Name != "" {
 		v.Name = &c.Name
@@ -78,10 +79,11 @@ func (h *credentialHandlers) list(c *fiber.Ctx) error {
 
 func (h *credentialHandlers) create(c *fiber.Ctx) error {
 	in, err := bind[struct {
-		Scope     models.Scope `json:"scope"`
-		Name      string       `json:"name"`
-		RateLimit *int         `json:"rate_limit"`
-		ExpiresAt *string      `json:"expires_at"`
+		Scope       models.Scope       `json:"scope"`
+		Permissions models.Permissions `json:"permissions"`
+		Name        string             `json:"name"`
+		RateLimit   *int               `json:"rate_limit"`
+		ExpiresAt   *string            `json:"expires_at"`
 	}](c)
 	if err != nil {
 		return err
@@ -92,7 +94,7 @@ func (h *credentialHandlers) create(c *fiber.Ctx) error {
 	}
 	p := principal(c)
 	issued, err := h.Identity.Issue(request.Context(c), p.Store(), identity.Issue{
-		Scope: in.Scope, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: expires,
+		Scope: in.Scope, Permissions: in.Permissions, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: expires, Issuer: &p,
 	}, p.Actor(), p.RequestID)
 	if err != nil {
 		return err
@@ -112,7 +114,7 @@ func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
 		overlap = time.Duration(*in.OverlapSeconds) * time.Second
 	}
 	p := principal(c)
-	issued, err := h.Identity.Rotate(request.Context(c), p.Store(), param(c, "credential_id"), overlap, p.Actor(), p.RequestID)
+	issued, err := h.Identity.Rotate(request.Context(c), p.Store(), identity.Rotation{ID: param(c, "credential_id"), Overlap: overlap, Issuer: &p}, p.Actor(), p.RequestID)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (k EnvironmentKind) Mode() string {
 	return "test"
 }
 
-// Scope is the permission of a credential.
+// Scope is the kind of a credential, which its permissions can narrow.
 type Scope string
 
 // Scopes, from least to most. Admin includes server.

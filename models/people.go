@@ -2,7 +2,7 @@ package models
 
 import "time"
 
-// Role is a permission of a person in one environment.
+// Role is a set of permissions of a person in one environment.
 type Role string
 
 // Roles. No role includes another: a person who reviews and operates has two.
@@ -11,6 +11,21 @@ const (
 	RoleOperator Role = "operator"
 	RoleAuditor  Role = "auditor"
 )
+
+// Permissions returns what a person with the role may do in the console: what an API key with the same permissions may do. An
+// auditor sees everything and changes nothing.
+func (r Role) Permissions() Permissions {
+	switch r {
+	case RoleReviewer:
+		return Permissions{PermissionDecisionsRead, PermissionReview}
+	case RoleOperator:
+		return Permissions{PermissionConfigRead, PermissionPolicyActivate, PermissionWebhooks}
+	case RoleAuditor:
+		return Permissions{PermissionDecisionsRead, PermissionConfigRead, PermissionAudit}
+	default:
+		return Permissions{}
+	}
+}
 
 // Person uses the console for one tenant. JoinedAt is when they registered their first passkey.
 type Person struct {

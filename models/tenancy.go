@@ -36,6 +36,7 @@ type Credential struct {
 	TenantID      string
 	EnvironmentID string
 	Scope         Scope
+	Permissions   Permissions // within the scope; fixed at creation
 	Name          string
 	Preview       string
 	RateLimit     *int // requests an hour; nil is the default of the environment's kind

@@ -38,8 +38,12 @@ func TestAccepterAgreesWithValidator(t *testing.T) {
 // repeats reports whether there is a list of two or more items, which with uniqueItems only the validator checks.
 func repeats(v any) bool {
 	m, _ := v.(map[string]any)
-	list, _ := m["action_keys"].([]any)
-	return len(list) > 1
+	for _, field := range []string{"action_keys", "permissions"} {
+		if list, _ := m[field].([]any); len(list) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 func TestAccepterCountsCharacters(t *testing.T) {

@@ -20,6 +20,7 @@ type Operation struct {
 	Path         string // with {parameters}
 	Tags         []string
 	Scope        string   // x-scope: none, client, server or admin
+	Permission   string   // x-countersign-permission; empty if the scope is enough
 	Security     []string // names of the accepted security schemes; empty if none is required
 	Extension    bool     // x-countersign-extension
 	Deprecated   bool
@@ -109,6 +110,7 @@ func compileOperation(c *jsonschema.Compiler, doc map[string]any, path, method s
 		Path:         path,
 		Tags:         texts(node, "tags"),
 		Scope:        text(node, "x-scope"),
+		Permission:   text(node, "x-countersign-permission"),
 		Extension:    node["x-countersign-extension"] == true,
 		Deprecated:   node["deprecated"] == true,
 		AuthZEN:      node["x-authzen"] == true,

@@ -1,5 +1,7 @@
 package openapi_test
 
+import "github.com/countersign-dev/countersign/models"
+
 // specRules is section 2 of the specification, and the extensions, as a table by operation.
 func specRules() map[string][]rule {
 	text := []any{[]any{"a"}}
@@ -172,6 +174,8 @@ func specRules() map[string][]rule {
 		},
 		"createCredential": {
 			is("scope", "string", required, oneOf("client", "server", "admin")),
+			{field: "permissions", kind: "list", low: ptr(1), values: models.AllPermissions.Strings(),
+				accepts: []any{[]any{"decide"}, []any{"verify", "decide"}}, refuses: []any{[]any{"everything"}, []any{"decide", "decide"}, []any{nil}, []any{""}}},
 			is("name", "string", between(1, 120)),
 			is("rate_limit", "integer", between(1, 1000000000)),
 			is("expires_at", "string", instants...),

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
@@ -79,11 +81,24 @@ func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *c
 		if err != nil {
 			return err
 		}
-		return run(cmd, c, scope, args)
+		return withFields(run(cmd, c, scope, args))
 	}}
 	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
+}
+
+// withFields returns the messages of the fields for a validation problem, whose own sentence names no field.
+func withFields(err error) error {
+	p := problem.As(err)
+	if p == nil || len(p.Fields) == 0 {
+		return err
+	}
+	messages := make([]string, len(p.Fields))
+	for i, f := range p.Fields {
+		messages[i] = f.Msg
+	}
+	return usage("%s", strings.Join(messages, " "))
 }
 
 // scopeOf finds an environment by its id alone. The command line has no tenant to restrict it to.

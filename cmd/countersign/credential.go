@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ func credentialCommand() *cobra.Command {
 
 func credentialCreateCommand() *cobra.Command {
 	var scope, name string
+	var permissions []string
 	var limit int
 	var life time.Duration
 	cmd := onEnvironment("create", "Issue an API key; it is printed this once", cobra.NoArgs,
@@ -31,6 +33,12 @@ func credentialCreateCommand() *cobra.Command {
 			case models.ScopeClient, models.ScopeServer, models.ScopeAdmin:
 			default:
 				return usage("--scope is %q: want client, server or admin", scope)
+			}
+			if cmd.Flags().Changed("permissions") {
+				in.Permissions = models.Permissions{} // an empty list is refused: it must not mean all
+			}
+			for _, x := range permissions {
+				in.Permissions = append(in.Permissions, models.Permission(x))
 			}
 			if limit < 0 || life < 0 {
 				return usage("--rate-limit and --expires-in must not be negative")
@@ -50,6 +58,7 @@ func credentialCreateCommand() *cobra.Command {
 			return err
 		})
 	cmd.Flags().StringVar(&scope, "scope", "server", "client, server or admin")
+	cmd.Flags().StringSliceVar(&permissions, "permissions", nil, "what the key may do within its scope, such as decide,verify; all if it is not given")
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
 	cmd.Flags().IntVar(&limit, "rate-limit", 0, "requests an hour; 0 is the environment's default")
 	cmd.Flags().DurationVar(&life, "expires-in", 0, "how long the key works; 0 is until it is revoked")
@@ -59,7 +68,7 @@ func credentialCreateCommand() *cobra.Command {
 func credentialListCommand() *cobra.Command {
 	return onEnvironment("list", "List an environment's API keys", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tNAME\tKEY\tCREATED\tSTATE", func(w io.Writer) error {
+			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tPERMISSIONS\tNAME\tKEY\tCREATED\tSTATE", func(w io.Writer) error {
 				page := store.Page{Limit: 200}
 				for {
 					rows, next, err := c.Identity.List(cmd.Context(), env, page)
@@ -67,7 +76,7 @@ func credentialListCommand() *cobra.Command {
 						return err
 					}
 					for _, r := range rows {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, r.Name, r.Preview, apitime.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, permissionsOf(r), r.Name, r.Preview, apitime.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
 					}
 					if next == "" {
 						return nil
@@ -76,6 +85,13 @@ func credentialListCommand() *cobra.Command {
 				}
 			})
 		})
+}
+
+func permissionsOf(c models.Credential) string {
+	if c.Permissions == nil {
+		return "all"
+	}
+	return strings.Join(c.Permissions.Strings(), ",")
 }
 
 func stateOf(c models.Credential, now time.Time) string {
@@ -96,7 +112,7 @@ func credentialRotateCommand() *cobra.Command {
 			if overlap < 0 {
 				return usage("--overlap must not be negative")
 			}
-			issued, err := c.Identity.Rotate(cmd.Context(), env, args[0], overlap, actor(cmd), "")
+			issued, err := c.Identity.Rotate(cmd.Context(), env, identity.Rotation{ID: args[0], Overlap: overlap}, actor(cmd), "")
 			if err != nil {
 				return err
 			}

@@ -77,6 +77,7 @@ func (w populated) pages() []struct{ name, path, text string } {
 		{"evaluation", w.console("evaluations", w.evaluation), "Success criteria"},
 		{"webhooks", w.console("webhooks"), "Case system"},
 		{"webhook", w.console("webhooks", w.endpoint), "Attempts"},
+		{"keys", w.console("keys"), "Permissions"},
 		{"health", w.console("health"), "What the service depends on"},
 		{"audit", w.console("audit"), "sealed entries"},
 		{"absent", w.console("reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"), "Not found"},
@@ -130,7 +131,7 @@ func TestConsoleActivatesAPolicy(t *testing.T) {
 	require.Equal(t, 2.0, w.get(t, "/api/v1/actions/"+id).is(200).object()["active_policy_version"])
 	b.expect("status of 403")
 	b.open(w.console("reviews"))
-	b.see("Your role in this environment does not allow you to see reviews.")
+	b.see("Your roles in this environment do not include the permission decisions.read.")
 }
 
 // The review queue can be used by keyboard, and a dialog lists the keys.

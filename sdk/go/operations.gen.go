@@ -26,7 +26,7 @@ func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*J
 
 // EvaluateAccess: Evaluate one access request. The decision of `authorize` in the form of the OpenID Authorization API
 // 1.0. `decision` is true only for `allow`. A decision that cannot be made, for example because the subject is
-// unknown, is false with `context.error`. A malformed request is 400.
+// unknown, is false with `context.error`. A malformed request is 400. Permission: `decide`.
 //
 // POST /access/v1/evaluation
 func (c *Client) EvaluateAccess(ctx context.Context, body AccessEvaluationRequest, options ...RequestOption) (*AccessEvaluation, error) {
@@ -34,7 +34,7 @@ func (c *Client) EvaluateAccess(ctx context.Context, body AccessEvaluationReques
 }
 
 // EvaluateAccessBatch: Evaluate several access requests. At most 50 evaluations, in order. Each is a decision of its
-// own, with its own proof, challenge or hold.
+// own, with its own proof, challenge or hold. Permission: `decide`.
 //
 // POST /access/v1/evaluations
 func (c *Client) EvaluateAccessBatch(ctx context.Context, body AccessEvaluationsRequest, options ...RequestOption) (*AccessEvaluationsResponse, error) {
@@ -62,7 +62,7 @@ func (p ListActionsParams) query() url.Values {
 	return q
 }
 
-// ListActions: List protected actions.
+// ListActions: List protected actions. Permission: `config.read`.
 //
 // GET /api/v1/actions
 func (c *Client) ListActions(ctx context.Context, params ListActionsParams, options ...RequestOption) (*Page[ProtectedAction], error) {
@@ -77,14 +77,14 @@ func (c *Client) AllActions(ctx context.Context, params ListActionsParams, optio
 	})
 }
 
-// CreateAction: Register a protected action.
+// CreateAction: Register a protected action. Permission: `policy.write`.
 //
 // POST /api/v1/actions
 func (c *Client) CreateAction(ctx context.Context, body ActionCreate, options ...RequestOption) (*ProtectedAction, error) {
 	return one[ProtectedAction](ctx, c, request{operation: "createAction", method: http.MethodPost, path: path("/api/v1/actions"), keyed: true, body: body}, options)
 }
 
-// ArchiveAction: Archive a protected action.
+// ArchiveAction: Archive a protected action. Permission: `policy.activate`.
 //
 // DELETE /api/v1/actions/{action_id}
 func (c *Client) ArchiveAction(ctx context.Context, actionID string, options ...RequestOption) error {
@@ -92,14 +92,14 @@ func (c *Client) ArchiveAction(ctx context.Context, actionID string, options ...
 	return err
 }
 
-// GetAction: Read a protected action.
+// GetAction: Read a protected action. Permission: `config.read`.
 //
 // GET /api/v1/actions/{action_id}
 func (c *Client) GetAction(ctx context.Context, actionID string, options ...RequestOption) (*ProtectedAction, error) {
 	return one[ProtectedAction](ctx, c, request{operation: "getAction", method: http.MethodGet, path: path("/api/v1/actions/{action_id}", actionID)}, options)
 }
 
-// UpdateAction: Change a protected action.
+// UpdateAction: Change a protected action. Permission: `policy.activate`.
 //
 // PATCH /api/v1/actions/{action_id}
 func (c *Client) UpdateAction(ctx context.Context, actionID string, body ActionUpdate, options ...RequestOption) (*ProtectedAction, error) {
@@ -121,7 +121,7 @@ func (p ListPolicyVersionsParams) query() url.Values {
 	return q
 }
 
-// ListPolicyVersions: List an action's policy versions.
+// ListPolicyVersions: List an action's policy versions. Permission: `config.read`.
 //
 // GET /api/v1/actions/{action_id}/policy-versions
 func (c *Client) ListPolicyVersions(ctx context.Context, actionID string, params ListPolicyVersionsParams, options ...RequestOption) (*Page[PolicyVersion], error) {
@@ -136,28 +136,30 @@ func (c *Client) AllPolicyVersions(ctx context.Context, actionID string, params 
 	})
 }
 
-// CreatePolicyVersion: Add a policy version. It is a draft until it is activated.
+// CreatePolicyVersion: Add a policy version. It is a draft until it is activated. Permission: `policy.write`.
 //
 // POST /api/v1/actions/{action_id}/policy-versions
 func (c *Client) CreatePolicyVersion(ctx context.Context, actionID string, body PolicyVersionCreate, options ...RequestOption) (*PolicyVersion, error) {
 	return one[PolicyVersion](ctx, c, request{operation: "createPolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions", actionID), keyed: true, body: body}, options)
 }
 
-// GetPolicyVersion: Read a policy version.
+// GetPolicyVersion: Read a policy version. Permission: `config.read`.
 //
 // GET /api/v1/actions/{action_id}/policy-versions/{version}
 func (c *Client) GetPolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
 	return one[PolicyVersion](ctx, c, request{operation: "getPolicyVersion", method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions/{version}", actionID, version)}, options)
 }
 
-// ActivatePolicyVersion: Activate a policy version. The version that was active before is retired.
+// ActivatePolicyVersion: Activate a policy version. The version that was active before is retired. Permission:
+// `policy.activate`.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/activate
 func (c *Client) ActivatePolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
 	return one[PolicyVersion](ctx, c, request{operation: "activatePolicyVersion", method: http.MethodPost, path: path("/api/v1/actions/{action_id}/policy-versions/{version}/activate", actionID, version), keyed: true}, options)
 }
 
-// SimulatePolicyVersion: Re-evaluate stored decisions under this version. Nothing is changed.
+// SimulatePolicyVersion: Re-evaluate stored decisions under this version. Nothing is changed. Permission:
+// `config.read`.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/simulate
 func (c *Client) SimulatePolicyVersion(ctx context.Context, actionID string, version int64, body *PolicySimulationRequest, options ...RequestOption) (*PolicySimulation, error) {
@@ -197,7 +199,7 @@ func (p ListActivityParams) query() url.Values {
 	return q
 }
 
-// ListActivity: Read the event log.
+// ListActivity: Read the event log. Permission: `events`.
 //
 // GET /api/v1/activity
 func (c *Client) ListActivity(ctx context.Context, params ListActivityParams, options ...RequestOption) (*Page[ActivityEntry], error) {
@@ -239,7 +241,7 @@ func (p ListAuditParams) query() url.Values {
 	return q
 }
 
-// ListAudit: Read the audit log.
+// ListAudit: Read the audit log. Permission: `audit`.
 //
 // GET /api/v1/audit
 func (c *Client) ListAudit(ctx context.Context, params ListAuditParams, options ...RequestOption) (*Page[AuditEntry], error) {
@@ -254,7 +256,7 @@ func (c *Client) AllAudit(ctx context.Context, params ListAuditParams, options .
 	})
 }
 
-// GetAuditHead: The signed head of the audit log.
+// GetAuditHead: The signed head of the audit log. Permission: `audit`.
 //
 // GET /api/v1/audit/head
 func (c *Client) GetAuditHead(ctx context.Context, options ...RequestOption) (*AuditHead, error) {
@@ -297,7 +299,7 @@ func (p ListAuthorizationsParams) query() url.Values {
 	return q
 }
 
-// ListAuthorizations: List stored decisions.
+// ListAuthorizations: List stored decisions. Permission: `decisions.read`.
 //
 // GET /api/v1/authorizations
 func (c *Client) ListAuthorizations(ctx context.Context, params ListAuthorizationsParams, options ...RequestOption) (*Page[AuthorizationTrace], error) {
@@ -312,14 +314,14 @@ func (c *Client) AllAuthorizations(ctx context.Context, params ListAuthorization
 	})
 }
 
-// GetAuthorization: Read a stored decision.
+// GetAuthorization: Read a stored decision. Permission: `decisions.read`.
 //
 // GET /api/v1/authorizations/{authorization_id}
 func (c *Client) GetAuthorization(ctx context.Context, authorizationID string, options ...RequestOption) (*AuthorizationTrace, error) {
 	return one[AuthorizationTrace](ctx, c, request{operation: "getAuthorization", method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
 }
 
-// ReportOutcome: Report the outcome of the action.
+// ReportOutcome: Report the outcome of the action. Permission: `decide`.
 //
 // POST /api/v1/authorizations/{authorization_id}/outcome
 func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body OutcomeReport, options ...RequestOption) (*OutcomeReceipt, error) {
@@ -329,6 +331,7 @@ func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body
 // ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a follow-up
 // decision. Repeating the resolution returns the stored receipt; any other review of a hold that is resolved, or of an
 // authorization that is not held, is 409. 202 if more approvals are required or the workflow has not finished in time.
+// Permission: `review`.
 //
 // POST /api/v1/authorizations/{authorization_id}/review
 func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string, body ManualReviewRequest, options ...RequestOption) (*ManualReviewReceipt, error) {
@@ -339,21 +342,21 @@ func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string
 // byte for byte. In addition to the schema, `requested_at` must be within 300 seconds of the service's clock
 // (`stale_request`), `resource.type` must be the action's (`resource_type_mismatch`), and `context` must follow the
 // action's `context_schema` (at most 20 violations are listed; `context_too_complex` if checking would cost too much);
-// all of these are 422. An unknown subject, action or session is 404.
+// all of these are 422. An unknown subject, action or session is 404. Permission: `decide`.
 //
 // POST /api/v1/authorize
 func (c *Client) Authorize(ctx context.Context, body AuthorizeRequest, options ...RequestOption) (*AuthorizeResponse, error) {
 	return one[AuthorizeResponse](ctx, c, request{operation: "authorize", method: http.MethodPost, path: path("/api/v1/authorize"), body: body}, options)
 }
 
-// GetChallenge: Read a challenge.
+// GetChallenge: Read a challenge. Permission: `challenges`.
 //
 // GET /api/v1/challenges/{challenge_id}
 func (c *Client) GetChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengePublicView, error) {
 	return one[ChallengePublicView](ctx, c, request{operation: "getChallenge", method: http.MethodGet, path: path("/api/v1/challenges/{challenge_id}", challengeID)}, options)
 }
 
-// CancelChallenge: Cancel a challenge.
+// CancelChallenge: Cancel a challenge. Permission: `challenges`.
 //
 // POST /api/v1/challenges/{challenge_id}/cancel
 func (c *Client) CancelChallenge(ctx context.Context, challengeID string, options ...RequestOption) (*ChallengeCancelled, error) {
@@ -362,21 +365,21 @@ func (c *Client) CancelChallenge(ctx context.Context, challengeID string, option
 
 // CompleteChallenge: Complete a challenge. Assesses the subject again and makes a follow-up decision, which the
 // receipt names. Repeating the same assertion returns the stored receipt; any other request on a settled challenge is
-// 409. After five failed assertions the challenge fails.
+// 409. After five failed assertions the challenge fails. Permission: `challenges`.
 //
 // POST /api/v1/challenges/{challenge_id}/complete
 func (c *Client) CompleteChallenge(ctx context.Context, challengeID string, body ChallengeCompleteRequest, options ...RequestOption) (*ChallengeCompletionReceipt, error) {
 	return one[ChallengeCompletionReceipt](ctx, c, request{operation: "completeChallenge", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/complete", challengeID), keyed: true, body: body}, options)
 }
 
-// CreateChallengeLink: Create a link that opens this challenge in a browser.
+// CreateChallengeLink: Create a link that opens this challenge in a browser. Permission: `challenges`.
 //
 // POST /api/v1/challenges/{challenge_id}/link
 func (c *Client) CreateChallengeLink(ctx context.Context, challengeID string, body *ChallengeLinkRequest, options ...RequestOption) (*ChallengeLink, error) {
 	return one[ChallengeLink](ctx, c, request{operation: "createChallengeLink", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/link", challengeID), keyed: true, body: optional(body)}, options)
 }
 
-// ChallengePasskeyOptions: Begin the passkey step-up.
+// ChallengePasskeyOptions: Begin the passkey step-up. Permission: `challenges`.
 //
 // POST /api/v1/challenges/{challenge_id}/passkey/options
 func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string, options ...RequestOption) (*PasskeyAssertionOptions, error) {
@@ -384,7 +387,7 @@ func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string
 }
 
 // CreateClientToken: Create a browser credential. An unknown subject is 404, and so is a `session` that is not the
-// subject's.
+// subject's. Permission: `evidence`.
 //
 // POST /api/v1/client-tokens
 func (c *Client) CreateClientToken(ctx context.Context, body ClientTokenCreate, options ...RequestOption) (*ClientTokenCreated, error) {
@@ -413,7 +416,7 @@ func (p ListCredentialsParams) query() url.Values {
 	return q
 }
 
-// ListCredentials: List the environment's keys.
+// ListCredentials: List the environment's keys. Permission: `config.read`.
 //
 // GET /api/v1/credentials
 func (c *Client) ListCredentials(ctx context.Context, params ListCredentialsParams, options ...RequestOption) (*Page[Credential], error) {
@@ -428,14 +431,14 @@ func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParam
 	})
 }
 
-// CreateCredential: Issue a key. The key is returned only in this response.
+// CreateCredential: Issue a key. The key is returned only in this response. Permission: `credentials`.
 //
 // POST /api/v1/credentials
 func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, options ...RequestOption) (*CredentialWithKey, error) {
 	return one[CredentialWithKey](ctx, c, request{operation: "createCredential", method: http.MethodPost, path: path("/api/v1/credentials"), keyed: true, body: body}, options)
 }
 
-// RevokeCredential: Revoke a key.
+// RevokeCredential: Revoke a key. Permission: `credentials`.
 //
 // DELETE /api/v1/credentials/{credential_id}
 func (c *Client) RevokeCredential(ctx context.Context, credentialID string, options ...RequestOption) error {
@@ -443,21 +446,21 @@ func (c *Client) RevokeCredential(ctx context.Context, credentialID string, opti
 	return err
 }
 
-// RotateCredential: Replace a key. The old key remains valid during the overlap.
+// RotateCredential: Replace a key. The old key remains valid during the overlap. Permission: `credentials`.
 //
 // POST /api/v1/credentials/{credential_id}/rotate
 func (c *Client) RotateCredential(ctx context.Context, credentialID string, body *RotateRequest, options ...RequestOption) (*CredentialWithKey, error) {
 	return one[CredentialWithKey](ctx, c, request{operation: "rotateCredential", method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
 }
 
-// GetEnvironment: Read the environment's settings.
+// GetEnvironment: Read the environment's settings. Permission: `config.read`.
 //
 // GET /api/v1/environment
 func (c *Client) GetEnvironment(ctx context.Context, options ...RequestOption) (*Environment, error) {
 	return one[Environment](ctx, c, request{operation: "getEnvironment", method: http.MethodGet, path: path("/api/v1/environment")}, options)
 }
 
-// UpdateEnvironment: Change the environment's settings.
+// UpdateEnvironment: Change the environment's settings. Permission: `config`.
 //
 // PATCH /api/v1/environment
 func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, options ...RequestOption) (*Environment, error) {
@@ -482,7 +485,7 @@ func (p ListEvaluationsParams) query() url.Values {
 	return q
 }
 
-// ListEvaluations: List evaluations.
+// ListEvaluations: List evaluations. Permission: `config.read`.
 //
 // GET /api/v1/evaluations
 func (c *Client) ListEvaluations(ctx context.Context, params ListEvaluationsParams, options ...RequestOption) (*Page[Evaluation], error) {
@@ -497,35 +500,35 @@ func (c *Client) AllEvaluations(ctx context.Context, params ListEvaluationsParam
 	})
 }
 
-// CreateEvaluation: Open an evaluation. An unknown or repeated key in `action_keys` is 422.
+// CreateEvaluation: Open an evaluation. An unknown or repeated key in `action_keys` is 422. Permission: `evaluations`.
 //
 // POST /api/v1/evaluations
 func (c *Client) CreateEvaluation(ctx context.Context, body EvaluationCreate, options ...RequestOption) (*Evaluation, error) {
 	return one[Evaluation](ctx, c, request{operation: "createEvaluation", method: http.MethodPost, path: path("/api/v1/evaluations"), keyed: true, body: body}, options)
 }
 
-// GetEvaluation: Read an evaluation.
+// GetEvaluation: Read an evaluation. Permission: `config.read`.
 //
 // GET /api/v1/evaluations/{evaluation_id}
 func (c *Client) GetEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
 	return one[Evaluation](ctx, c, request{operation: "getEvaluation", method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}", evaluationID)}, options)
 }
 
-// CloseEvaluation: Close an evaluation.
+// CloseEvaluation: Close an evaluation. Permission: `evaluations`.
 //
 // POST /api/v1/evaluations/{evaluation_id}/close
 func (c *Client) CloseEvaluation(ctx context.Context, evaluationID string, options ...RequestOption) (*Evaluation, error) {
 	return one[Evaluation](ctx, c, request{operation: "closeEvaluation", method: http.MethodPost, path: path("/api/v1/evaluations/{evaluation_id}/close", evaluationID), keyed: true}, options)
 }
 
-// GetEvaluationReport: Read an evaluation's report.
+// GetEvaluationReport: Read an evaluation's report. Permission: `config.read`.
 //
 // GET /api/v1/evaluations/{evaluation_id}/report
 func (c *Client) GetEvaluationReport(ctx context.Context, evaluationID string, options ...RequestOption) (*EvaluationReport, error) {
 	return one[EvaluationReport](ctx, c, request{operation: "getEvaluationReport", method: http.MethodGet, path: path("/api/v1/evaluations/{evaluation_id}/report", evaluationID)}, options)
 }
 
-// ListEventTypes: List the event types with schema and example.
+// ListEventTypes: List the event types with schema and example. Permission: `events`.
 //
 // GET /api/v1/event-types
 func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) ([]EventTypeInfo, error) {
@@ -542,6 +545,7 @@ func (c *Client) GetMeta(ctx context.Context, options ...RequestOption) (*Meta, 
 }
 
 // GetProofStatus: Read a proof's status. An unknown jti has status `unknown`. Reading does not consume the proof.
+// Permission: `verify`.
 //
 // GET /api/v1/proofs/{jti}/status
 func (c *Client) GetProofStatus(ctx context.Context, jti string, options ...RequestOption) (*ProofStatus, error) {
@@ -584,7 +588,8 @@ func (p ListReviewsParams) query() url.Values {
 	return q
 }
 
-// ListReviews: List holds for reviewers. Newest first; with `order=due` soonest due first.
+// ListReviews: List holds for reviewers. Newest first; with `order=due` soonest due first. Permission:
+// `decisions.read`.
 //
 // GET /api/v1/reviews
 func (c *Client) ListReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) (*Page[HeldReview], error) {
@@ -614,7 +619,7 @@ func (p CountReviewsParams) query() url.Values {
 	return q
 }
 
-// CountReviews: Count pending holds.
+// CountReviews: Count pending holds. Permission: `decisions.read`.
 //
 // GET /api/v1/reviews/counts
 func (c *Client) CountReviews(ctx context.Context, params CountReviewsParams, options ...RequestOption) (*ReviewCounts, error) {
@@ -642,7 +647,7 @@ func (p ListSessionsParams) query() url.Values {
 	return q
 }
 
-// ListSessions: List sessions.
+// ListSessions: List sessions. Permission: `evidence`.
 //
 // GET /api/v1/sessions
 func (c *Client) ListSessions(ctx context.Context, params ListSessionsParams, options ...RequestOption) (*Page[Session], error) {
@@ -657,28 +662,28 @@ func (c *Client) AllSessions(ctx context.Context, params ListSessionsParams, opt
 	})
 }
 
-// CreateSession: Start an observation session. An unknown subject is 404.
+// CreateSession: Start an observation session. An unknown subject is 404. Permission: `evidence`.
 //
 // POST /api/v1/sessions
 func (c *Client) CreateSession(ctx context.Context, body SessionCreate, options ...RequestOption) (*Session, error) {
 	return one[Session](ctx, c, request{operation: "createSession", method: http.MethodPost, path: path("/api/v1/sessions"), keyed: true, body: body}, options)
 }
 
-// GetSession: Read a session.
+// GetSession: Read a session. Permission: `evidence`.
 //
 // GET /api/v1/sessions/{session_id}
 func (c *Client) GetSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
 	return one[Session](ctx, c, request{operation: "getSession", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}", sessionID)}, options)
 }
 
-// GetSessionAssessment: Assess a session.
+// GetSessionAssessment: Assess a session. Permission: `evidence`.
 //
 // GET /api/v1/sessions/{session_id}/assessment
 func (c *Client) GetSessionAssessment(ctx context.Context, sessionID string, options ...RequestOption) (*AssuranceProfile, error) {
 	return one[AssuranceProfile](ctx, c, request{operation: "getSessionAssessment", method: http.MethodGet, path: path("/api/v1/sessions/{session_id}/assessment", sessionID)}, options)
 }
 
-// EndSession: End a session.
+// EndSession: End a session. Permission: `evidence`.
 //
 // POST /api/v1/sessions/{session_id}/end
 func (c *Client) EndSession(ctx context.Context, sessionID string, options ...RequestOption) (*Session, error) {
@@ -688,14 +693,14 @@ func (c *Client) EndSession(ctx context.Context, sessionID string, options ...Re
 // SubmitEvidence: Submit a frame of evidence. The limit of the raw body is 256 KiB unless the deployment sets another.
 // Implausible content gets a 200 with status `rejected` and reason codes. With a client token the `Origin` must be the
 // token's. A session of a different subject, or a session other than the token's, is 404. A `purpose` that the token
-// does not grant is 403 `purpose_not_granted`.
+// does not grant is 403 `purpose_not_granted`. Permission: `evidence`.
 //
 // POST /api/v1/sessions/{session_id}/evidence
 func (c *Client) SubmitEvidence(ctx context.Context, sessionID string, body FeatureFrameRequest, options ...RequestOption) (*EvidenceAck, error) {
 	return one[EvidenceAck](ctx, c, request{operation: "submitEvidence", method: http.MethodPost, path: path("/api/v1/sessions/{session_id}/evidence", sessionID), body: body}, options)
 }
 
-// GetSessionStatus: Read a session and how much evidence it has.
+// GetSessionStatus: Read a session and how much evidence it has. Permission: `evidence`.
 //
 // GET /api/v1/sessions/{session_id}/status
 func (c *Client) GetSessionStatus(ctx context.Context, sessionID string, options ...RequestOption) (*SessionStatus, error) {
@@ -717,7 +722,7 @@ func (p ListSigningKeysParams) query() url.Values {
 	return q
 }
 
-// ListSigningKeys: List the environment's signing keys.
+// ListSigningKeys: List the environment's signing keys. Permission: `config.read`.
 //
 // GET /api/v1/signing-keys
 func (c *Client) ListSigningKeys(ctx context.Context, params ListSigningKeysParams, options ...RequestOption) (*Page[SigningKey], error) {
@@ -734,6 +739,7 @@ func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParam
 
 // RotateSigningKey: Activate the next signing key. The previous key verifies until its last proof expires, and a new
 // next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
+// Permission: `config`.
 //
 // POST /api/v1/signing-keys/rotate
 func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {
@@ -761,7 +767,7 @@ func (p ListSubjectsParams) query() url.Values {
 	return q
 }
 
-// ListSubjects: List subjects.
+// ListSubjects: List subjects. Permission: `subjects`.
 //
 // GET /api/v1/subjects
 func (c *Client) ListSubjects(ctx context.Context, params ListSubjectsParams, options ...RequestOption) (*Page[Subject], error) {
@@ -776,7 +782,7 @@ func (c *Client) AllSubjects(ctx context.Context, params ListSubjectsParams, opt
 	})
 }
 
-// CreateSubject: Create a subject.
+// CreateSubject: Create a subject. Permission: `subjects`.
 //
 // POST /api/v1/subjects
 func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options ...RequestOption) (*Subject, error) {
@@ -784,21 +790,21 @@ func (c *Client) CreateSubject(ctx context.Context, body *SubjectCreate, options
 }
 
 // DeleteSubject: Erase a subject. Deletes rows, templates, frames, passkeys and histories; a receipt remains. The id
-// can be used again for a new subject.
+// can be used again for a new subject. Permission: `subjects`.
 //
 // DELETE /api/v1/subjects/{subject_id}
 func (c *Client) DeleteSubject(ctx context.Context, subjectID string, options ...RequestOption) (*ErasureReceipt, error) {
 	return one[ErasureReceipt](ctx, c, request{operation: "deleteSubject", method: http.MethodDelete, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
 }
 
-// GetSubject: Read a subject.
+// GetSubject: Read a subject. Permission: `subjects`.
 //
 // GET /api/v1/subjects/{subject_id}
 func (c *Client) GetSubject(ctx context.Context, subjectID string, options ...RequestOption) (*Subject, error) {
 	return one[Subject](ctx, c, request{operation: "getSubject", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}", subjectID)}, options)
 }
 
-// FreezeAdaptation: Freeze or unfreeze adaptation.
+// FreezeAdaptation: Freeze or unfreeze adaptation. Permission: `subjects`.
 //
 // POST /api/v1/subjects/{subject_id}/adaptation/freeze
 func (c *Client) FreezeAdaptation(ctx context.Context, subjectID string, body *AdaptationFreeze, options ...RequestOption) (*Subject, error) {
@@ -820,7 +826,7 @@ func (p ListEnrollmentsParams) query() url.Values {
 	return q
 }
 
-// ListEnrollments: List a subject's enrollments.
+// ListEnrollments: List a subject's enrollments. Permission: `enroll`.
 //
 // GET /api/v1/subjects/{subject_id}/enrollments
 func (c *Client) ListEnrollments(ctx context.Context, subjectID string, params ListEnrollmentsParams, options ...RequestOption) (*Page[Enrollment], error) {
@@ -837,14 +843,14 @@ func (c *Client) AllEnrollments(ctx context.Context, subjectID string, params Li
 
 // CompleteEnrollment: Train the template with the collected evidence. Too little evidence without `force` is status
 // `failed` with the limitation. Sessions that are inconsistent with the others are not used and are listed in
-// `refused_sessions`. 202 with status `pending` if the training has not finished in time.
+// `refused_sessions`. 202 with status `pending` if the training has not finished in time. Permission: `enroll`.
 //
 // POST /api/v1/subjects/{subject_id}/enrollments/complete
 func (c *Client) CompleteEnrollment(ctx context.Context, subjectID string, body EnrollmentComplete, options ...RequestOption) (*Enrollment, error) {
 	return one[Enrollment](ctx, c, request{operation: "completeEnrollment", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/enrollments/complete", subjectID), keyed: true, body: body}, options)
 }
 
-// ExportSubject: Export all stored data of a subject.
+// ExportSubject: Export all stored data of a subject. Permission: `subjects`.
 //
 // POST /api/v1/subjects/{subject_id}/export
 func (c *Client) ExportSubject(ctx context.Context, subjectID string, options ...RequestOption) (*SubjectExport, error) {
@@ -866,7 +872,7 @@ func (p ListPasskeysParams) query() url.Values {
 	return q
 }
 
-// ListPasskeys: List a subject's passkeys.
+// ListPasskeys: List a subject's passkeys. Permission: `passkeys`.
 //
 // GET /api/v1/subjects/{subject_id}/passkeys
 func (c *Client) ListPasskeys(ctx context.Context, subjectID string, params ListPasskeysParams, options ...RequestOption) (*Page[Passkey], error) {
@@ -881,28 +887,28 @@ func (c *Client) AllPasskeys(ctx context.Context, subjectID string, params ListP
 	})
 }
 
-// PasskeyRegisterComplete: Register the passkey.
+// PasskeyRegisterComplete: Register the passkey. Permission: `passkeys`.
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/register/complete
 func (c *Client) PasskeyRegisterComplete(ctx context.Context, subjectID string, body PasskeyRegistrationComplete, options ...RequestOption) (*PasskeyRegistered, error) {
 	return one[PasskeyRegistered](ctx, c, request{operation: "passkeyRegisterComplete", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/complete", subjectID), keyed: true, body: body}, options)
 }
 
-// PasskeyRegisterOptions: Exchange a grant for registration options.
+// PasskeyRegisterOptions: Exchange a grant for registration options. Permission: `passkeys`.
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/register/options
 func (c *Client) PasskeyRegisterOptions(ctx context.Context, subjectID string, body PasskeyRegistrationOptionsRequest, options ...RequestOption) (*PasskeyRegistrationOptions, error) {
 	return one[PasskeyRegistrationOptions](ctx, c, request{operation: "passkeyRegisterOptions", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/register/options", subjectID), keyed: true, body: body}, options)
 }
 
-// CreatePasskeyGrant: Permit the registration of one passkey.
+// CreatePasskeyGrant: Permit the registration of one passkey. Permission: `passkeys`.
 //
 // POST /api/v1/subjects/{subject_id}/passkeys/registration-grants
 func (c *Client) CreatePasskeyGrant(ctx context.Context, subjectID string, options ...RequestOption) (*PasskeyRegistrationGrant, error) {
 	return one[PasskeyRegistrationGrant](ctx, c, request{operation: "createPasskeyGrant", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/registration-grants", subjectID), keyed: true}, options)
 }
 
-// RevokePasskey: Revoke a passkey.
+// RevokePasskey: Revoke a passkey. Permission: `passkeys`.
 //
 // DELETE /api/v1/subjects/{subject_id}/passkeys/{passkey_id}
 func (c *Client) RevokePasskey(ctx context.Context, subjectID string, passkeyID string, options ...RequestOption) error {
@@ -910,7 +916,7 @@ func (c *Client) RevokePasskey(ctx context.Context, subjectID string, passkeyID 
 	return err
 }
 
-// GetRecovery: Read a subject's newest recovery.
+// GetRecovery: Read a subject's newest recovery. Permission: `subjects`.
 //
 // GET /api/v1/subjects/{subject_id}/recovery
 func (c *Client) GetRecovery(ctx context.Context, subjectID string, options ...RequestOption) (*Recovery, error) {
@@ -918,14 +924,15 @@ func (c *Client) GetRecovery(ctx context.Context, subjectID string, options ...R
 }
 
 // BeginRecovery: Begin a recovery. Voids open challenges and proofs and resets the template; completed by a new
-// enrollment after the cool-down.
+// enrollment after the cool-down. Permission: `subjects`.
 //
 // POST /api/v1/subjects/{subject_id}/recovery
 func (c *Client) BeginRecovery(ctx context.Context, subjectID string, body RecoveryBegin, options ...RequestOption) (*Recovery, error) {
 	return one[Recovery](ctx, c, request{operation: "beginRecovery", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
 }
 
-// SetResearchConsent: Record the consent to research use. Withdrawal deletes the stored vectors.
+// SetResearchConsent: Record the consent to research use. Withdrawal deletes the stored vectors. Permission:
+// `subjects`.
 //
 // POST /api/v1/subjects/{subject_id}/research-consent
 func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body ResearchConsentRequest, options ...RequestOption) (*ResearchConsentRecord, error) {
@@ -933,6 +940,7 @@ func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body 
 }
 
 // RevokeSubject: Revoke a subject. Open proofs are revoked; every later decision is deny with `subject_revoked`.
+// Permission: `subjects`.
 //
 // POST /api/v1/subjects/{subject_id}/revoke
 func (c *Client) RevokeSubject(ctx context.Context, subjectID string, body *Reason, options ...RequestOption) (*Subject, error) {
@@ -955,7 +963,7 @@ func (p ListTemplatesParams) query() url.Values {
 }
 
 // ListTemplates: List the versions of a subject's templates. The versions by modality and class of device. The trained
-// parameters are in the export only.
+// parameters are in the export only. Permission: `enroll`.
 //
 // GET /api/v1/subjects/{subject_id}/templates
 func (c *Client) ListTemplates(ctx context.Context, subjectID string, params ListTemplatesParams, options ...RequestOption) (*Page[Template], error) {
@@ -971,7 +979,7 @@ func (c *Client) AllTemplates(ctx context.Context, subjectID string, params List
 }
 
 // RollbackTemplate: Roll back to an earlier version of a template. The active version is retired. Freeze adaptation
-// first if you do not trust it.
+// first if you do not trust it. Permission: `enroll`.
 //
 // POST /api/v1/subjects/{subject_id}/templates/rollback
 func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body TemplateRollback, options ...RequestOption) (*Template, error) {
@@ -980,7 +988,7 @@ func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body Te
 
 // VerifyProof: Verify and optionally consume a proof. A proof that cannot be parsed is `valid: false` with status
 // `unknown`. Consuming is atomic: of concurrent callers exactly one succeeds. An `Idempotency-Key` is ignored: a
-// repeated `consume` returns `consumed`, never `valid` again.
+// repeated `consume` returns `consumed`, never `valid` again. Permission: `verify`.
 //
 // POST /api/v1/verify
 func (c *Client) VerifyProof(ctx context.Context, body ProofVerifyRequest, options ...RequestOption) (*ProofVerification, error) {
@@ -1002,7 +1010,7 @@ func (p ListWebhookEndpointsParams) query() url.Values {
 	return q
 }
 
-// ListWebhookEndpoints: List webhook endpoints.
+// ListWebhookEndpoints: List webhook endpoints. Permission: `config.read`.
 //
 // GET /api/v1/webhook-endpoints
 func (c *Client) ListWebhookEndpoints(ctx context.Context, params ListWebhookEndpointsParams, options ...RequestOption) (*Page[WebhookEndpoint], error) {
@@ -1017,14 +1025,14 @@ func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndp
 	})
 }
 
-// CreateWebhookEndpoint: Add a webhook endpoint. The secret is returned only in this response.
+// CreateWebhookEndpoint: Add a webhook endpoint. The secret is returned only in this response. Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
 	return one[WebhookEndpointWithSecret](ctx, c, request{operation: "createWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints"), keyed: true, body: body}, options)
 }
 
-// DeleteWebhookEndpoint: Remove a webhook endpoint.
+// DeleteWebhookEndpoint: Remove a webhook endpoint. Permission: `webhooks`.
 //
 // DELETE /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) error {
@@ -1032,14 +1040,14 @@ func (c *Client) DeleteWebhookEndpoint(ctx context.Context, endpointID string, o
 	return err
 }
 
-// GetWebhookEndpoint: Read a webhook endpoint.
+// GetWebhookEndpoint: Read a webhook endpoint. Permission: `config.read`.
 //
 // GET /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) GetWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
 	return one[WebhookEndpoint](ctx, c, request{operation: "getWebhookEndpoint", method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, options)
 }
 
-// UpdateWebhookEndpoint: Change a webhook endpoint.
+// UpdateWebhookEndpoint: Change a webhook endpoint. Permission: `webhooks`.
 //
 // PATCH /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) UpdateWebhookEndpoint(ctx context.Context, endpointID string, body WebhookEndpointUpdate, options ...RequestOption) (*WebhookEndpoint, error) {
@@ -1073,7 +1081,7 @@ func (p ListWebhookAttemptsParams) query() url.Values {
 	return q
 }
 
-// ListWebhookAttempts: List attempts to deliver.
+// ListWebhookAttempts: List attempts to deliver. Permission: `config.read`.
 //
 // GET /api/v1/webhook-endpoints/{endpoint_id}/attempts
 func (c *Client) ListWebhookAttempts(ctx context.Context, endpointID string, params ListWebhookAttemptsParams, options ...RequestOption) (*Page[WebhookAttempt], error) {
@@ -1088,70 +1096,70 @@ func (c *Client) AllWebhookAttempts(ctx context.Context, endpointID string, para
 	})
 }
 
-// EnableWebhookEndpoint: Enable an endpoint again.
+// EnableWebhookEndpoint: Enable an endpoint again. Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/enable
 func (c *Client) EnableWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookEndpoint, error) {
 	return one[WebhookEndpoint](ctx, c, request{operation: "enableWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/enable", endpointID), keyed: true}, options)
 }
 
-// ReplayWebhookEndpoint: Deliver events again.
+// ReplayWebhookEndpoint: Deliver events again. Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/replay
 func (c *Client) ReplayWebhookEndpoint(ctx context.Context, endpointID string, body *WebhookReplayRequest, options ...RequestOption) (*WebhookReplay, error) {
 	return one[WebhookReplay](ctx, c, request{operation: "replayWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/replay", endpointID), keyed: true, body: optional(body)}, options)
 }
 
-// RotateWebhookSecret: Replace the signing secret. Both secrets sign during the overlap.
+// RotateWebhookSecret: Replace the signing secret. Both secrets sign during the overlap. Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/rotate
 func (c *Client) RotateWebhookSecret(ctx context.Context, endpointID string, body *RotateRequest, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
 	return one[WebhookEndpointWithSecret](ctx, c, request{operation: "rotateWebhookSecret", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/rotate", endpointID), keyed: true, body: optional(body)}, options)
 }
 
-// TestWebhookEndpoint: Send a webhook.test event now, once.
+// TestWebhookEndpoint: Send a webhook.test event now, once. Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints/{endpoint_id}/test
 func (c *Client) TestWebhookEndpoint(ctx context.Context, endpointID string, options ...RequestOption) (*WebhookTestResult, error) {
 	return one[WebhookTestResult](ctx, c, request{operation: "testWebhookEndpoint", method: http.MethodPost, path: path("/api/v1/webhook-endpoints/{endpoint_id}/test", endpointID), keyed: true}, options)
 }
 
-// LegacyAuth: Verify a sample against an enrolled user.
+// LegacyAuth: Verify a sample against an enrolled user. Permission: `evidence`.
 //
 // POST /auth
 func (c *Client) LegacyAuth(ctx context.Context, body LegacyAuth, options ...RequestOption) (*LegacyAuthResult, error) {
 	return one[LegacyAuthResult](ctx, c, request{operation: "legacyAuth", method: http.MethodPost, path: path("/auth"), body: body}, options)
 }
 
-// LegacyEnrol: Create or update a user's timing template.
+// LegacyEnrol: Create or update a user's timing template. Permission: `enroll`.
 //
 // POST /enrol
 func (c *Client) LegacyEnrol(ctx context.Context, body LegacyEnrol, options ...RequestOption) (*LegacyEnrolled, error) {
 	return one[LegacyEnrolled](ctx, c, request{operation: "legacyEnrol", method: http.MethodPost, path: path("/enrol"), keyed: true, body: body}, options)
 }
 
-// LegacyIngest: Stream feature frames.
+// LegacyIngest: Stream feature frames. Permission: `evidence`.
 //
 // POST /v2/ingest
 func (c *Client) LegacyIngest(ctx context.Context, body LegacyIngest, options ...RequestOption) (*LegacyIngested, error) {
 	return one[LegacyIngested](ctx, c, request{operation: "legacyIngest", method: http.MethodPost, path: path("/v2/ingest"), body: body}, options)
 }
 
-// LegacySessionEnd: End a session and finalize its trust record.
+// LegacySessionEnd: End a session and finalize its trust record. Permission: `evidence`.
 //
 // POST /v2/sessions/end
 func (c *Client) LegacySessionEnd(ctx context.Context, body LegacySessionEnd, options ...RequestOption) (*LegacySessionEnded, error) {
 	return one[LegacySessionEnded](ctx, c, request{operation: "legacySessionEnd", method: http.MethodPost, path: path("/v2/sessions/end"), keyed: true, body: body}, options)
 }
 
-// LegacySessionStart: Start a continuous trust session.
+// LegacySessionStart: Start a continuous trust session. Permission: `evidence`.
 //
 // POST /v2/sessions/start
 func (c *Client) LegacySessionStart(ctx context.Context, body LegacySessionStart, options ...RequestOption) (*LegacySessionStarted, error) {
 	return one[LegacySessionStarted](ctx, c, request{operation: "legacySessionStart", method: http.MethodPost, path: path("/v2/sessions/start"), keyed: true, body: body}, options)
 }
 
-// LegacyTrust: Read a session's score and state.
+// LegacyTrust: Read a session's score and state. Permission: `evidence`.
 //
 // GET /v2/trust/{session_id}
 func (c *Client) LegacyTrust(ctx context.Context, sessionID string, options ...RequestOption) (*LegacyTrust, error) {

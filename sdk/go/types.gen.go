@@ -751,6 +751,8 @@ type Credential struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// Display name.
 	Name string `json:"name,omitzero"`
+	// What the key may do within its scope, fixed at its creation; null for everything.
+	Permissions []Permission `json:"permissions,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
 	// Requests an hour if not the environment's default.
@@ -767,6 +769,9 @@ type CredentialCreate struct {
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
 	// Display name.
 	Name string `json:"name,omitzero"`
+	// What the key may do within its scope; everything if omitted. A key cannot give a permission that it does not have.
+	// `config`, `webhooks`, `credentials` and `audit` are for the scope `admin`.
+	Permissions []string `json:"permissions,omitzero"`
 	// Requests an hour, if not the environment's default. More than the environment's ceiling, which the operator sets,
 	// is 422 `rate_limit_ceiling`.
 	RateLimit int64 `json:"rate_limit,omitzero"`
@@ -784,6 +789,8 @@ type CredentialIdentity struct {
 	EnvironmentKind string `json:"environment_kind"`
 	// Test or live.
 	Mode string `json:"mode"`
+	// Extension: what the credential may do within its scope; null for everything.
+	Permissions []Permission `json:"permissions,omitzero"`
 	// The `iss` of this environment's proofs.
 	ProofIssuer string `json:"proof_issuer"`
 	// Scope of a credential.
@@ -816,6 +823,8 @@ type CredentialWithKey struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// Display name.
 	Name string `json:"name,omitzero"`
+	// What the key may do within its scope, fixed at its creation; null for everything.
+	Permissions []Permission `json:"permissions,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
 	// Requests an hour if not the environment's default.
@@ -1525,6 +1534,32 @@ type PasskeySummary struct {
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
+
+// Permission: One part of what a scope allows. Every operation that requires a server or admin key requires one of
+// them.
+type Permission string
+
+// The values of Permission.
+const (
+	PermissionDecide         Permission = "decide"
+	PermissionDecisionsRead  Permission = "decisions.read"
+	PermissionChallenges     Permission = "challenges"
+	PermissionReview         Permission = "review"
+	PermissionVerify         Permission = "verify"
+	PermissionEvidence       Permission = "evidence"
+	PermissionEnroll         Permission = "enroll"
+	PermissionSubjects       Permission = "subjects"
+	PermissionPasskeys       Permission = "passkeys"
+	PermissionPolicyWrite    Permission = "policy.write"
+	PermissionPolicyActivate Permission = "policy.activate"
+	PermissionEvaluations    Permission = "evaluations"
+	PermissionEvents         Permission = "events"
+	PermissionConfigRead     Permission = "config.read"
+	PermissionConfig         Permission = "config"
+	PermissionWebhooks       Permission = "webhooks"
+	PermissionCredentials    Permission = "credentials"
+	PermissionAudit          Permission = "audit"
+)
 
 // PolicyRequirements: What a decision requires.
 type PolicyRequirements struct {

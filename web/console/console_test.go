@@ -23,7 +23,7 @@ func TestRoutesNameARightThatARoleHas(t *testing.T) {
 		require.False(t, seen[r.Method+r.Path], "%s %s is listed twice", r.Method, r.Path)
 		seen[r.Method+r.Path] = true
 		if r.Right != Open && r.Right != SignedIn {
-			require.NotEmpty(t, holders[r.Right], r.Path)
+			require.True(t, Permits(r.Right, []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}), r.Path)
 		}
 		if r.Method == post && r.Right != Open && r.Right != AnyRole {
 			require.False(t, Permits(r.Right, []models.Role{models.RoleAuditor}), "an auditor changes nothing: %s", r.Path)

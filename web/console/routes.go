@@ -9,45 +9,33 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Right is the permission that a route requires. Every route must name one; there is no default.
+// Right names the requirement of a route. Every route must name one; there is no default.
 type Right string
 
-// The rights. Open requires no session; SignedIn requires a session but no role.
+// The rights. Open requires no session; SignedIn requires a session but no role. The others are permissions, the same that
+// narrow API keys; models.Role lists those of each role.
 const (
 	Open           Right = "open"
 	SignedIn       Right = "signed in"
 	AnyRole        Right = "any role"
-	SeeReviews     Right = "see reviews"
-	Review         Right = "review"
-	Explore        Right = "explore decisions"
-	SeePolicies    Right = "see policies"
-	Activate       Right = "activate policies"
-	SeeEvaluations Right = "see evaluations"
-	SeeWebhooks    Right = "see webhooks"
-	ChangeWebhooks Right = "change webhooks"
-	SeeHealth      Right = "see health"
-	SeeAudit       Right = "see the audit log"
+	SeeReviews           = Right(models.PermissionDecisionsRead)
+	Review               = Right(models.PermissionReview)
+	Explore              = Right(models.PermissionDecisionsRead)
+	SeePolicies          = Right(models.PermissionConfigRead)
+	Activate             = Right(models.PermissionPolicyActivate)
+	SeeEvaluations       = Right(models.PermissionConfigRead)
+	SeeWebhooks          = Right(models.PermissionConfigRead)
+	ChangeWebhooks       = Right(models.PermissionWebhooks)
+	SeeKeys              = Right(models.PermissionConfigRead)
+	SeeHealth            = Right(models.PermissionConfigRead)
+	SeeAudit             = Right(models.PermissionAudit)
 )
-
-// holders lists the roles that have a right. An auditor sees everything and changes nothing. No role inherits the
-// rights of a different role.
-var holders = map[Right][]models.Role{
-	AnyRole:        {models.RoleReviewer, models.RoleOperator, models.RoleAuditor},
-	SeeReviews:     {models.RoleReviewer, models.RoleAuditor},
-	Review:         {models.RoleReviewer},
-	Explore:        {models.RoleReviewer, models.RoleAuditor},
-	SeePolicies:    {models.RoleOperator, models.RoleAuditor},
-	Activate:       {models.RoleOperator},
-	SeeEvaluations: {models.RoleOperator, models.RoleAuditor},
-	SeeWebhooks:    {models.RoleOperator, models.RoleAuditor},
-	ChangeWebhooks: {models.RoleOperator},
-	SeeHealth:      {models.RoleOperator, models.RoleAuditor},
-	SeeAudit:       {models.RoleAuditor},
-}
 
 // Permits reports whether a person with these roles has the right.
 func Permits(r Right, roles []models.Role) bool {
-	return slices.ContainsFunc(holders[r], func(h models.Role) bool { return slices.Contains(roles, h) })
+	return slices.ContainsFunc(roles, func(role models.Role) bool {
+		return r == AnyRole || role.Permissions().Has(models.Permission(r))
+	})
 }
 
 func permits(r Right, g staff.Grant) bool { return Permits(r, g.Roles) }
@@ -121,6 +109,7 @@ func (c *console) table() []line {
 		change("/:environment/webhooks/:id/enable", "webhook_enable", ChangeWebhooks, false, c.enableWebhook),
 		change("/:environment/webhooks/:id/disable", "webhook_disable", ChangeWebhooks, true, c.disableWebhook),
 
+		see("/:environment/keys", "keys", SeeKeys, c.keys),
 		see("/:environment/health", "health", SeeHealth, c.health),
 		see("/:environment/audit", "audit", SeeAudit, c.audit),
 	}

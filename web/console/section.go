@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -34,6 +35,7 @@ type Deps struct {
 	Log            *slog.Logger
 	Clock          clock.Clock
 	People         *staff.Service
+	Credentials    *identity.Service
 	Reader         *reads.Reader
 	Holds          *hold.Service
 	Reviewer       *hold.Reviewer

@@ -72,7 +72,7 @@ func (c *console) admit(v *visit, l line) error {
 	}
 	v.grant = grant
 	if !permits(l.Right, grant) {
-		return problem.Newf(problem.Forbidden, "Your role in this environment does not allow you to %s.", l.Right)
+		return problem.Newf(problem.Forbidden, "Your roles in this environment do not include the permission %s.", l.Right)
 	}
 	if l.fresh && c.Clock.Now().Sub(session.ConfirmedAt) >= staff.ConfirmationLife {
 		return errUnconfirmed
@@ -220,6 +220,7 @@ var sections = []struct {
 	{"Policies", "policies", "p", SeePolicies},
 	{"Evaluations", "evaluations", "e", SeeEvaluations},
 	{"Webhooks", "webhooks", "w", SeeWebhooks},
+	{"Keys", "keys", "k", SeeKeys},
 	{"Health", "health", "h", SeeHealth},
 	{"Audit log", "audit", "l", SeeAudit},
 }

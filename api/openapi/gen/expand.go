@@ -12,6 +12,7 @@ import (
 //
 //	id, tag, summary, description   as in OpenAPI
 //	scope        none | client | server | admin: the least scope that may call it
+//	permission   what a key needs besides the scope; every operation of a server or admin key has one
 //	credentials  the accepted security schemes, if they are not the usual ones of the scope
 //	body         name of the request schema; body_optional: true if it can be omitted
 //	returns      status -> name of the response schema, "Name[]" for a list, or null for no content
@@ -66,8 +67,8 @@ func (op operation) expand() (*object, error) {
 		"tags", []any{op.str("tag")},
 		"summary", op.str("summary"),
 	)
-	if d := op.str("description"); d != "" {
-		out.set("description", strings.TrimSpace(d))
+	if d := op.description(); d != "" {
+		out.set("description", d)
 	}
 	if op.get("extension") == true {
 		out.set("x-countersign-extension", true)
@@ -79,6 +80,9 @@ func (op operation) expand() (*object, error) {
 		out.set("deprecated", true)
 	}
 	out.set("x-scope", op.str("scope"))
+	if p := op.str("permission"); p != "" {
+		out.set("x-countersign-permission", p)
+	}
 	security, err := op.security()
 	if err != nil {
 		return nil, err
@@ -107,6 +111,15 @@ func (op operation) expand() (*object, error) {
 	}
 	out.set("responses", responses)
 	return out, nil
+}
+
+// description ends with the permission, because readers of the document show no extension fields.
+func (op operation) description() string {
+	d := strings.TrimSpace(op.str("description"))
+	if p := op.str("permission"); p != "" {
+		d = strings.TrimSpace(d + "\n\nPermission: `" + p + "`.")
+	}
+	return d
 }
 
 // security returns the accepted security schemes: those listed, or the keys of the scope. An admin key has all rights of a

@@ -16,10 +16,12 @@ import (
 
 // Issue is the specification of a new credential.
 type Issue struct {
-	Scope     models.Scope
-	Name      string     // for display; no control characters
-	RateLimit *int       // requests an hour, at most the environment's ceiling; nil is the default
-	ExpiresAt *time.Time // nil is never
+	Scope       models.Scope
+	Permissions models.Permissions // nil is all
+	Name        string             // for display; no control characters
+	RateLimit   *int               // requests an hour, at most the environment's ceiling; nil is the default
+	ExpiresAt   *time.Time         // nil is never
+	Issuer      *Principal         // who must have at least as much; nil is the operator, who has everything
 }
 
 // Issued is a new or rotated credential with its key. The key is returned this once and cannot be read again.
@@ -29,7 +31,8 @@ type Issued struct {
 }
 
 // Issue creates a credential in the environment of the scope and records credential.created with the actor and the request
-// id. It returns a validation problem for an expiry in the past, an unprintable name or a quota above the ceiling.
+// id. It returns a validation problem for permissions that do not exist or never apply, an expiry in the past, an unprintable
+// name or a quota above the ceiling, and insufficient_scope if the credential could do more than its issuer.
 func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
@@ -38,8 +41,12 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 	if err := displaytext.Check("name", in.Name); err != nil {
 		return Issued{}, err
 	}
+	permissions, err := checkPermissions(in)
+	if err != nil {
+		return Issued{}, err
+	}
 	var out Issued
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		env, err := q.Environments().Get(ctx, scope)
 		if err != nil {
 			return err
@@ -49,8 +56,8 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 		}
 		key := newKey(secretPrefix(in.Scope, env.Kind))
 		out = Issued{Key: key, Credential: models.Credential{
-			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Name: in.Name,
-			Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
+			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Permissions: permissions,
+			Name: in.Name, Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
 		}}
 		if err := q.Credentials().Create(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
@@ -71,7 +78,7 @@ func entry(scope store.Scope, data events.Data, now time.Time, actor, requestID 
 
 // credentialData describes a credential as each of its events does.
 func credentialData(c models.Credential) events.CredentialCreatedData {
-	return events.CredentialCreatedData{Credential: c.ID, Scope: string(c.Scope)}
+	return events.CredentialCreatedData{Credential: c.ID, Scope: string(c.Scope), Permissions: c.Permissions.Strings()}
 }
 
 // List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
@@ -80,18 +87,30 @@ func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]
 	return s.store.Credentials().List(ctx, scope, p)
 }
 
-// Rotate gives a credential a new key; the old key stays valid until the overlap ends. A second rotation within the overlap
-// returns the problem rotation_in_progress: a credential has at most two valid keys.
-func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, overlap time.Duration, actor, requestID string) (Issued, error) {
+// Rotation names the credential that gets a new key.
+type Rotation struct {
+	ID      string
+	Overlap time.Duration // how long the old key stays valid
+	Issuer  *Principal    // who must have at least as much as the credential, because it receives the key; nil is the operator
+}
+
+// Rotate gives a credential a new key; its scope and permissions stay. A second rotation within the overlap returns the problem
+// rotation_in_progress: a credential has at most two valid keys.
+func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	var out Issued
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Credentials().Get(ctx, scope, id)
+		c, err := q.Credentials().Get(ctx, scope, in.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
+		}
+		if in.Issuer != nil {
+			if err := in.Issuer.mayIssue(c.Scope, c.Permissions); err != nil {
+				return err
+			}
 		}
 		if c.RevokedAt != nil {
 			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated. Create a new credential.")
@@ -102,7 +121,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 		}
 		key := newKey(secretPrefix(c.Scope, env.Kind))
 		c.Preview = preview(key)
-		rotated, err := q.Credentials().RotateKey(ctx, s.credentialKey(id, key, now), c.Preview, now.Add(overlap))
+		rotated, err := q.Credentials().RotateKey(ctx, s.credentialKey(c.ID, key, now), c.Preview, now.Add(in.Overlap))
 		if err != nil {
 			return err
 		}
@@ -113,7 +132,7 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, id string, over
 		return events.Append(ctx, q, entry(scope, events.CredentialRotatedData(credentialData(c)), now, actor, requestID))
 	})
 	if err == nil {
-		s.Forget(id)
+		s.Forget(in.ID)
 	}
 	return out, err
 }
@@ -149,8 +168,12 @@ type TokenRequest struct {
 }
 
 // ClientToken issues a token with which one browser origin may submit evidence for one subject. It returns the token, which
-// cannot be read again, and its row. A token that names the purpose enroll also requests the subject's next enrollment.
+// cannot be read again, and its row. A token that names the purpose enroll also requests the subject's next enrollment. A caller
+// without the permission enroll can issue tokens of the purpose score only.
 func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest) (string, models.ClientToken, error) {
+	if err := checkPurposes(p, in.Purposes); err != nil {
+		return "", models.ClientToken{}, err
+	}
 	key := newKey("ct_" + p.Kind.Mode() + "_")
 	now := s.clock.Now()
 	t := models.ClientToken{

@@ -149,7 +149,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 	return cached{
 		principal: Principal{
 			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
-			Publishable: c.Scope == models.ScopeClient, RateLimit: effectiveLimit(c.RateLimit, c.CreatedBy, env),
+			Permissions: c.Permissions, Publishable: c.Scope == models.ScopeClient, RateLimit: effectiveLimit(c.RateLimit, c.CreatedBy, env),
 			ExpiresAt: expires, keyMAC: string(ck.MAC),
 		},
 		expires: expires,
@@ -172,7 +172,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	return cached{
 		principal: Principal{
 			CredentialID: t.CredentialID, TenantID: t.TenantID, EnvironmentID: t.EnvironmentID, Kind: env.Kind,
-			Scope: models.ScopeClient, RateLimit: effectiveLimit(nil, "", env),
+			Scope: models.ScopeClient, Permissions: issuer.Permissions, RateLimit: effectiveLimit(nil, "", env),
 			Client: grant,
 		},
 		expires: earlier(&t.ExpiresAt, issuer.ExpiresAt),

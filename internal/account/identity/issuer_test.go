@@ -62,7 +62,7 @@ func TestClientTokenExpiresWithItsIssuer(t *testing.T) {
 	b.clock.Advance(10 * time.Minute)
 	require.False(t, b.holds(t, short), "the issuer has expired")
 	require.True(t, b.holds(t, token))
-	_, err := b.Rotate(t.Context(), b.scope, issuer.ID, 0, "cli:test", "")
+	_, err := b.Rotate(t.Context(), b.scope, Rotation{ID: issuer.ID}, "cli:test", "")
 	require.NoError(t, err)
 	require.True(t, b.holds(t, token), "a rotation replaces the key, not the credential")
 	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
@@ -127,7 +127,7 @@ func TestStillValidComparesTheKeyWithItsState(t *testing.T) {
 			require.NoError(t, b.Revoke(t.Context(), b.scope, i.ID, "cli:test", ""))
 		}, false},
 		"rotated, in the overlap": {nil, func(t *testing.T, i Issued) {
-			_, err := b.Rotate(t.Context(), b.scope, i.ID, time.Hour, "cli:test", "")
+			_, err := b.Rotate(t.Context(), b.scope, Rotation{ID: i.ID, Overlap: time.Hour}, "cli:test", "")
 			require.NoError(t, err)
 		}, false},
 	} {

@@ -1,13 +1,15 @@
 // Package identity authenticates callers by API key or client token, and issues, rotates and revokes both.
 //
-// It enforces no permission: the route table of package api checks the scope of a credential. It never logs a key, and it
-// returns one only from the call that creates it; the database has keyed hashes (MACs) of keys.
+// It never issues a credential that may do more than its issuer. Everything else that a scope or a permission allows is for the
+// route table of package api to check. It never logs a key, and it returns one only from the call that creates it; the
+// database has keyed hashes (MACs) of keys.
 package identity
 
 import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,12 +21,13 @@ type Principal struct {
 	EnvironmentID string
 	Kind          models.EnvironmentKind // sandbox or live
 	Scope         models.Scope
-	Publishable   bool         // a pk_ key, which may read /meta and /credential only
-	Client        *ClientGrant // set for a client token
-	Person        string       // id of the signed-in member of staff, for requests of the console
-	Page          string       // id of the ticket or grant, for visitors of a hosted page, who have no credential
-	RateLimit     int          // requests an hour
-	ExpiresAt     *time.Time   // of the credential or of its key, whichever is earlier; nil is never
+	Permissions   models.Permissions // narrow the scope; a client token has those of its issuer
+	Publishable   bool               // a pk_ key, which may read /meta and /credential only
+	Client        *ClientGrant       // set for a client token
+	Person        string             // id of the signed-in member of staff, for requests of the console
+	Page          string             // id of the ticket or grant, for visitors of a hosted page, who have no credential
+	RateLimit     int                // requests an hour
+	ExpiresAt     *time.Time         // of the credential or of its key, whichever is earlier; nil is never
 	RequestID     string
 	TraceID       string
 	keyMAC        string // MAC of the API key as stored; empty for callers without a key
@@ -66,6 +69,34 @@ func (g ClientGrant) Reaches(subjectUID, session string) bool {
 // Store returns the scope of every query made for the caller: its tenant and environment.
 func (p Principal) Store() store.Scope {
 	return store.Scope{Tenant: p.TenantID, Environment: p.EnvironmentID}
+}
+
+// Require returns the problem insufficient_scope, which names the permission, unless the caller has it.
+func (p Principal) Require(x models.Permission) error {
+	if p.Permissions.Has(x) {
+		return nil
+	}
+	return problem.Newf(problem.InsufficientScope, "This operation requires the permission %s.", x)
+}
+
+// mayIssue returns a problem if a credential of the scope with the permissions could do more than the caller itself.
+func (p Principal) mayIssue(scope models.Scope, permissions models.Permissions) error {
+	if scope == models.ScopeClient {
+		return nil
+	}
+	if p.Scope != models.ScopeAdmin && p.Scope != scope {
+		return problem.New(problem.InsufficientScope, "A key cannot issue or rotate a key of a wider scope. Use an admin key.")
+	}
+	for _, x := range permissions {
+		if err := p.Require(x); err != nil {
+			return err
+		}
+	}
+	if !p.Permissions.Covers(permissions) {
+		return problem.New(problem.InsufficientScope,
+			"A key with permissions cannot issue or rotate a key without. List permissions of the calling key only, or use a key that has all.")
+	}
+	return nil
 }
 
 // Actor returns the caller's name in events and the audit log, such as "credential:crd_...". The forms are part of the

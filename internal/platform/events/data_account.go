@@ -35,10 +35,11 @@ type EnvironmentResearchChangedData struct {
 	Change
 }
 
-// CredentialCreatedData names an API key, never its secret. Scope is the key's permission.
+// CredentialCreatedData names an API key, never its secret. It has permissions only if the key is limited to some of its scope.
 type CredentialCreatedData struct {
-	Credential string `json:"credential"`
-	Scope      string `json:"scope"`
+	Credential  string   `json:"credential"`
+	Scope       string   `json:"scope"`
+	Permissions []string `json:"permissions,omitempty"`
 }
 
 // CredentialRotatedData has the fields of CredentialCreatedData.

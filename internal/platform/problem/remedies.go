@@ -6,7 +6,7 @@ var remedies = map[Code]string{
 	BadRequest:           "Check the request line, the headers (16 KiB at most) and the encoding of the path.",
 	Unauthenticated:      "Send a valid key as Authorization: Bearer; manage keys under /api/v1/credentials.",
 	Forbidden:            "Use a credential with the required permission.",
-	InsufficientScope:    "Use a server key for the backend and an admin key for administration; client tokens may only submit evidence.",
+	InsufficientScope:    "Use a server key for the backend and an admin key for administration; client tokens may only submit evidence. If a permission is missing, use a key that has it.",
 	CallerNotAllowed:     "Add the credential to allowed_callers in a new policy version, or use one that is listed.",
 	AudienceNotAllowed:   "Add the audience to allowed_audiences in a new policy version, or ask for one that is listed.",
 	OriginNotAllowed:     "Create the client token for the origin of the page that sends the evidence.",

@@ -127,6 +127,11 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 		if p.Client != nil && !p.Client.Permits(f.Purpose) {
 			return problem.Newf(problem.PurposeNotGranted, "The purposes of the client token do not include %s.", f.Purpose)
 		}
+		if f.Purpose == purposeEnroll {
+			if err := p.Require(models.PermissionEnroll); err != nil {
+				return err
+			}
+		}
 		if assurance.Effective(o.Session, f.now) != models.SessionActive {
 			return problem.New(problem.SessionClosed, "The session is no longer active. Start a new session.")
 		}

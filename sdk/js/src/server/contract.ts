@@ -61,12 +61,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the environment's keys */
+        /**
+         * List the environment's keys
+         * @description Permission: `config.read`.
+         */
         get: operations["listCredentials"];
         put?: never;
         /**
          * Issue a key
          * @description The key is returned only in this response.
+         *
+         *     Permission: `credentials`.
          */
         post: operations["createCredential"];
         delete?: never;
@@ -85,7 +90,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a key */
+        /**
+         * Revoke a key
+         * @description Permission: `credentials`.
+         */
         delete: operations["revokeCredential"];
         options?: never;
         head?: never;
@@ -104,6 +112,8 @@ export interface paths {
         /**
          * Replace a key
          * @description The old key remains valid during the overlap.
+         *
+         *     Permission: `credentials`.
          */
         post: operations["rotateCredential"];
         delete?: never;
@@ -119,10 +129,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List protected actions */
+        /**
+         * List protected actions
+         * @description Permission: `config.read`.
+         */
         get: operations["listActions"];
         put?: never;
-        /** Register a protected action */
+        /**
+         * Register a protected action
+         * @description Permission: `policy.write`.
+         */
         post: operations["createAction"];
         delete?: never;
         options?: never;
@@ -137,15 +153,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a protected action */
+        /**
+         * Read a protected action
+         * @description Permission: `config.read`.
+         */
         get: operations["getAction"];
         put?: never;
         post?: never;
-        /** Archive a protected action */
+        /**
+         * Archive a protected action
+         * @description Permission: `policy.activate`.
+         */
         delete: operations["archiveAction"];
         options?: never;
         head?: never;
-        /** Change a protected action */
+        /**
+         * Change a protected action
+         * @description Permission: `policy.activate`.
+         */
         patch: operations["updateAction"];
         trace?: never;
     };
@@ -156,12 +181,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List an action's policy versions */
+        /**
+         * List an action's policy versions
+         * @description Permission: `config.read`.
+         */
         get: operations["listPolicyVersions"];
         put?: never;
         /**
          * Add a policy version
          * @description It is a draft until it is activated.
+         *
+         *     Permission: `policy.write`.
          */
         post: operations["createPolicyVersion"];
         delete?: never;
@@ -177,7 +207,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a policy version */
+        /**
+         * Read a policy version
+         * @description Permission: `config.read`.
+         */
         get: operations["getPolicyVersion"];
         put?: never;
         post?: never;
@@ -199,6 +232,8 @@ export interface paths {
         /**
          * Activate a policy version
          * @description The version that was active before is retired.
+         *
+         *     Permission: `policy.activate`.
          */
         post: operations["activatePolicyVersion"];
         delete?: never;
@@ -219,6 +254,8 @@ export interface paths {
         /**
          * Re-evaluate stored decisions under this version
          * @description Nothing is changed.
+         *
+         *     Permission: `config.read`.
          */
         post: operations["simulatePolicyVersion"];
         delete?: never;
@@ -234,10 +271,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List subjects */
+        /**
+         * List subjects
+         * @description Permission: `subjects`.
+         */
         get: operations["listSubjects"];
         put?: never;
-        /** Create a subject */
+        /**
+         * Create a subject
+         * @description Permission: `subjects`.
+         */
         post: operations["createSubject"];
         delete?: never;
         options?: never;
@@ -252,13 +295,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a subject */
+        /**
+         * Read a subject
+         * @description Permission: `subjects`.
+         */
         get: operations["getSubject"];
         put?: never;
         post?: never;
         /**
          * Erase a subject
          * @description Deletes rows, templates, frames, passkeys and histories; a receipt remains. The id can be used again for a new subject.
+         *
+         *     Permission: `subjects`.
          */
         delete: operations["deleteSubject"];
         options?: never;
@@ -275,7 +323,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Freeze or unfreeze adaptation */
+        /**
+         * Freeze or unfreeze adaptation
+         * @description Permission: `subjects`.
+         */
         post: operations["freezeAdaptation"];
         delete?: never;
         options?: never;
@@ -290,7 +341,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a subject's enrollments */
+        /**
+         * List a subject's enrollments
+         * @description Permission: `enroll`.
+         */
         get: operations["listEnrollments"];
         put?: never;
         post?: never;
@@ -312,6 +366,8 @@ export interface paths {
         /**
          * Train the template with the collected evidence
          * @description Too little evidence without `force` is status `failed` with the limitation. Sessions that are inconsistent with the others are not used and are listed in `refused_sessions`. 202 with status `pending` if the training has not finished in time.
+         *
+         *     Permission: `enroll`.
          */
         post: operations["completeEnrollment"];
         delete?: never;
@@ -330,6 +386,8 @@ export interface paths {
         /**
          * List the versions of a subject's templates
          * @description The versions by modality and class of device. The trained parameters are in the export only.
+         *
+         *     Permission: `enroll`.
          */
         get: operations["listTemplates"];
         put?: never;
@@ -352,6 +410,8 @@ export interface paths {
         /**
          * Roll back to an earlier version of a template
          * @description The active version is retired. Freeze adaptation first if you do not trust it.
+         *
+         *     Permission: `enroll`.
          */
         post: operations["rollbackTemplate"];
         delete?: never;
@@ -369,7 +429,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Export all stored data of a subject */
+        /**
+         * Export all stored data of a subject
+         * @description Permission: `subjects`.
+         */
         post: operations["exportSubject"];
         delete?: never;
         options?: never;
@@ -384,7 +447,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List a subject's passkeys */
+        /**
+         * List a subject's passkeys
+         * @description Permission: `passkeys`.
+         */
         get: operations["listPasskeys"];
         put?: never;
         post?: never;
@@ -403,7 +469,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Permit the registration of one passkey */
+        /**
+         * Permit the registration of one passkey
+         * @description Permission: `passkeys`.
+         */
         post: operations["createPasskeyGrant"];
         delete?: never;
         options?: never;
@@ -420,7 +489,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchange a grant for registration options */
+        /**
+         * Exchange a grant for registration options
+         * @description Permission: `passkeys`.
+         */
         post: operations["passkeyRegisterOptions"];
         delete?: never;
         options?: never;
@@ -437,7 +509,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Register the passkey */
+        /**
+         * Register the passkey
+         * @description Permission: `passkeys`.
+         */
         post: operations["passkeyRegisterComplete"];
         delete?: never;
         options?: never;
@@ -455,7 +530,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a passkey */
+        /**
+         * Revoke a passkey
+         * @description Permission: `passkeys`.
+         */
         delete: operations["revokePasskey"];
         options?: never;
         head?: never;
@@ -469,12 +547,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a subject's newest recovery */
+        /**
+         * Read a subject's newest recovery
+         * @description Permission: `subjects`.
+         */
         get: operations["getRecovery"];
         put?: never;
         /**
          * Begin a recovery
          * @description Voids open challenges and proofs and resets the template; completed by a new enrollment after the cool-down.
+         *
+         *     Permission: `subjects`.
          */
         post: operations["beginRecovery"];
         delete?: never;
@@ -495,6 +578,8 @@ export interface paths {
         /**
          * Record the consent to research use
          * @description Withdrawal deletes the stored vectors.
+         *
+         *     Permission: `subjects`.
          */
         post: operations["setResearchConsent"];
         delete?: never;
@@ -515,6 +600,8 @@ export interface paths {
         /**
          * Revoke a subject
          * @description Open proofs are revoked; every later decision is deny with `subject_revoked`.
+         *
+         *     Permission: `subjects`.
          */
         post: operations["revokeSubject"];
         delete?: never;
@@ -535,6 +622,8 @@ export interface paths {
         /**
          * Create a browser credential
          * @description An unknown subject is 404, and so is a `session` that is not the subject's.
+         *
+         *     Permission: `evidence`.
          */
         post: operations["createClientToken"];
         delete?: never;
@@ -550,12 +639,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List sessions */
+        /**
+         * List sessions
+         * @description Permission: `evidence`.
+         */
         get: operations["listSessions"];
         put?: never;
         /**
          * Start an observation session
          * @description An unknown subject is 404.
+         *
+         *     Permission: `evidence`.
          */
         post: operations["createSession"];
         delete?: never;
@@ -571,7 +665,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a session */
+        /**
+         * Read a session
+         * @description Permission: `evidence`.
+         */
         get: operations["getSession"];
         put?: never;
         post?: never;
@@ -588,7 +685,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a session and how much evidence it has */
+        /**
+         * Read a session and how much evidence it has
+         * @description Permission: `evidence`.
+         */
         get: operations["getSessionStatus"];
         put?: never;
         post?: never;
@@ -605,7 +705,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Assess a session */
+        /**
+         * Assess a session
+         * @description Permission: `evidence`.
+         */
         get: operations["getSessionAssessment"];
         put?: never;
         post?: never;
@@ -629,6 +732,8 @@ export interface paths {
          * @description The limit of the raw body is 256 KiB unless the deployment sets another. Implausible content gets a 200 with status
          *     `rejected` and reason codes. With a client token the `Origin` must be the token's. A session of a different subject, or a
          *     session other than the token's, is 404. A `purpose` that the token does not grant is 403 `purpose_not_granted`.
+         *
+         *     Permission: `evidence`.
          */
         post: operations["submitEvidence"];
         delete?: never;
@@ -646,7 +751,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a session */
+        /**
+         * End a session
+         * @description Permission: `evidence`.
+         */
         post: operations["endSession"];
         delete?: never;
         options?: never;
@@ -669,6 +777,8 @@ export interface paths {
          *     `requested_at` must be within 300 seconds of the service's clock (`stale_request`), `resource.type` must be the action's
          *     (`resource_type_mismatch`), and `context` must follow the action's `context_schema` (at most 20 violations are listed; `context_too_complex` if checking would cost too much); all of these are 422. An unknown
          *     subject, action or session is 404.
+         *
+         *     Permission: `decide`.
          */
         post: operations["authorize"];
         delete?: never;
@@ -684,7 +794,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List stored decisions */
+        /**
+         * List stored decisions
+         * @description Permission: `decisions.read`.
+         */
         get: operations["listAuthorizations"];
         put?: never;
         post?: never;
@@ -701,7 +814,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a stored decision */
+        /**
+         * Read a stored decision
+         * @description Permission: `decisions.read`.
+         */
         get: operations["getAuthorization"];
         put?: never;
         post?: never;
@@ -720,7 +836,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Report the outcome of the action */
+        /**
+         * Report the outcome of the action
+         * @description Permission: `decide`.
+         */
         post: operations["reportOutcome"];
         delete?: never;
         options?: never;
@@ -742,6 +861,8 @@ export interface paths {
          * @description An approval assesses the subject again and makes a follow-up decision. Repeating the resolution returns the stored
          *     receipt; any other review of a hold that is resolved, or of an authorization that is not held, is 409. 202 if more approvals are required or the workflow has not
          *     finished in time.
+         *
+         *     Permission: `review`.
          */
         post: operations["reviewAuthorization"];
         delete?: never;
@@ -760,6 +881,8 @@ export interface paths {
         /**
          * List holds for reviewers
          * @description Newest first; with `order=due` soonest due first.
+         *
+         *     Permission: `decisions.read`.
          */
         get: operations["listReviews"];
         put?: never;
@@ -777,7 +900,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Count pending holds */
+        /**
+         * Count pending holds
+         * @description Permission: `decisions.read`.
+         */
         get: operations["countReviews"];
         put?: never;
         post?: never;
@@ -794,7 +920,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a challenge */
+        /**
+         * Read a challenge
+         * @description Permission: `challenges`.
+         */
         get: operations["getChallenge"];
         put?: never;
         post?: never;
@@ -813,7 +942,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin the passkey step-up */
+        /**
+         * Begin the passkey step-up
+         * @description Permission: `challenges`.
+         */
         post: operations["challengePasskeyOptions"];
         delete?: never;
         options?: never;
@@ -834,6 +966,8 @@ export interface paths {
          * Complete a challenge
          * @description Assesses the subject again and makes a follow-up decision, which the receipt names. Repeating the same assertion returns
          *     the stored receipt; any other request on a settled challenge is 409. After five failed assertions the challenge fails.
+         *
+         *     Permission: `challenges`.
          */
         post: operations["completeChallenge"];
         delete?: never;
@@ -851,7 +985,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a challenge */
+        /**
+         * Cancel a challenge
+         * @description Permission: `challenges`.
+         */
         post: operations["cancelChallenge"];
         delete?: never;
         options?: never;
@@ -868,7 +1005,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Create a link that opens this challenge in a browser */
+        /**
+         * Create a link that opens this challenge in a browser
+         * @description Permission: `challenges`.
+         */
         post: operations["createChallengeLink"];
         delete?: never;
         options?: never;
@@ -886,6 +1026,8 @@ export interface paths {
         /**
          * Read a proof's status
          * @description An unknown jti has status `unknown`. Reading does not consume the proof.
+         *
+         *     Permission: `verify`.
          */
         get: operations["getProofStatus"];
         put?: never;
@@ -908,6 +1050,8 @@ export interface paths {
         /**
          * Verify and optionally consume a proof
          * @description A proof that cannot be parsed is `valid: false` with status `unknown`. Consuming is atomic: of concurrent callers exactly one succeeds. An `Idempotency-Key` is ignored: a repeated `consume` returns `consumed`, never `valid` again.
+         *
+         *     Permission: `verify`.
          */
         post: operations["verifyProof"];
         delete?: never;
@@ -940,14 +1084,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the environment's settings */
+        /**
+         * Read the environment's settings
+         * @description Permission: `config.read`.
+         */
         get: operations["getEnvironment"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change the environment's settings */
+        /**
+         * Change the environment's settings
+         * @description Permission: `config`.
+         */
         patch: operations["updateEnvironment"];
         trace?: never;
     };
@@ -958,7 +1108,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the environment's signing keys */
+        /**
+         * List the environment's signing keys
+         * @description Permission: `config.read`.
+         */
         get: operations["listSigningKeys"];
         put?: never;
         post?: never;
@@ -980,6 +1133,8 @@ export interface paths {
         /**
          * Activate the next signing key
          * @description The previous key verifies until its last proof expires, and a new next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
+         *
+         *     Permission: `config`.
          */
         post: operations["rotateSigningKey"];
         delete?: never;
@@ -995,12 +1150,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List evaluations */
+        /**
+         * List evaluations
+         * @description Permission: `config.read`.
+         */
         get: operations["listEvaluations"];
         put?: never;
         /**
          * Open an evaluation
          * @description An unknown or repeated key in `action_keys` is 422.
+         *
+         *     Permission: `evaluations`.
          */
         post: operations["createEvaluation"];
         delete?: never;
@@ -1016,7 +1176,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an evaluation */
+        /**
+         * Read an evaluation
+         * @description Permission: `config.read`.
+         */
         get: operations["getEvaluation"];
         put?: never;
         post?: never;
@@ -1035,7 +1198,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Close an evaluation */
+        /**
+         * Close an evaluation
+         * @description Permission: `evaluations`.
+         */
         post: operations["closeEvaluation"];
         delete?: never;
         options?: never;
@@ -1050,7 +1216,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an evaluation's report */
+        /**
+         * Read an evaluation's report
+         * @description Permission: `config.read`.
+         */
         get: operations["getEvaluationReport"];
         put?: never;
         post?: never;
@@ -1067,7 +1236,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the event log */
+        /**
+         * Read the event log
+         * @description Permission: `events`.
+         */
         get: operations["listActivity"];
         put?: never;
         post?: never;
@@ -1088,6 +1260,8 @@ export interface paths {
          * Follow the event log
          * @description Server-sent events. `id` is the event's id, `event` its type, `data` an ActivityEntry. A comment is sent every 15 seconds.
          *     A `resync` event means that the `Last-Event-ID` is too old to resume from: read the list instead.
+         *
+         *     Permission: `events`.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -1105,7 +1279,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the event types with schema and example */
+        /**
+         * List the event types with schema and example
+         * @description Permission: `events`.
+         */
         get: operations["listEventTypes"];
         put?: never;
         post?: never;
@@ -1122,12 +1299,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List webhook endpoints */
+        /**
+         * List webhook endpoints
+         * @description Permission: `config.read`.
+         */
         get: operations["listWebhookEndpoints"];
         put?: never;
         /**
          * Add a webhook endpoint
          * @description The secret is returned only in this response.
+         *
+         *     Permission: `webhooks`.
          */
         post: operations["createWebhookEndpoint"];
         delete?: never;
@@ -1143,15 +1325,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a webhook endpoint */
+        /**
+         * Read a webhook endpoint
+         * @description Permission: `config.read`.
+         */
         get: operations["getWebhookEndpoint"];
         put?: never;
         post?: never;
-        /** Remove a webhook endpoint */
+        /**
+         * Remove a webhook endpoint
+         * @description Permission: `webhooks`.
+         */
         delete: operations["deleteWebhookEndpoint"];
         options?: never;
         head?: never;
-        /** Change a webhook endpoint */
+        /**
+         * Change a webhook endpoint
+         * @description Permission: `webhooks`.
+         */
         patch: operations["updateWebhookEndpoint"];
         trace?: never;
     };
@@ -1167,6 +1358,8 @@ export interface paths {
         /**
          * Replace the signing secret
          * @description Both secrets sign during the overlap.
+         *
+         *     Permission: `webhooks`.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1184,7 +1377,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a webhook.test event now, once */
+        /**
+         * Send a webhook.test event now, once
+         * @description Permission: `webhooks`.
+         */
         post: operations["testWebhookEndpoint"];
         delete?: never;
         options?: never;
@@ -1201,7 +1397,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Enable an endpoint again */
+        /**
+         * Enable an endpoint again
+         * @description Permission: `webhooks`.
+         */
         post: operations["enableWebhookEndpoint"];
         delete?: never;
         options?: never;
@@ -1218,7 +1417,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deliver events again */
+        /**
+         * Deliver events again
+         * @description Permission: `webhooks`.
+         */
         post: operations["replayWebhookEndpoint"];
         delete?: never;
         options?: never;
@@ -1233,7 +1435,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List attempts to deliver */
+        /**
+         * List attempts to deliver
+         * @description Permission: `config.read`.
+         */
         get: operations["listWebhookAttempts"];
         put?: never;
         post?: never;
@@ -1250,7 +1455,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the audit log */
+        /**
+         * Read the audit log
+         * @description Permission: `audit`.
+         */
         get: operations["listAudit"];
         put?: never;
         post?: never;
@@ -1267,7 +1475,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The signed head of the audit log */
+        /**
+         * The signed head of the audit log
+         * @description Permission: `audit`.
+         */
         get: operations["getAuditHead"];
         put?: never;
         post?: never;
@@ -1307,6 +1518,8 @@ export interface paths {
          * Evaluate one access request
          * @description The decision of `authorize` in the form of the OpenID Authorization API 1.0. `decision` is true only for `allow`. A decision
          *     that cannot be made, for example because the subject is unknown, is false with `context.error`. A malformed request is 400.
+         *
+         *     Permission: `decide`.
          */
         post: operations["evaluateAccess"];
         delete?: never;
@@ -1327,6 +1540,8 @@ export interface paths {
         /**
          * Evaluate several access requests
          * @description At most 50 evaluations, in order. Each is a decision of its own, with its own proof, challenge or hold.
+         *
+         *     Permission: `decide`.
          */
         post: operations["evaluateAccessBatch"];
         delete?: never;
@@ -1347,6 +1562,7 @@ export interface paths {
         /**
          * Start a continuous trust session
          * @deprecated
+         * @description Permission: `evidence`.
          */
         post: operations["legacySessionStart"];
         delete?: never;
@@ -1367,6 +1583,7 @@ export interface paths {
         /**
          * Stream feature frames
          * @deprecated
+         * @description Permission: `evidence`.
          */
         post: operations["legacyIngest"];
         delete?: never;
@@ -1385,6 +1602,7 @@ export interface paths {
         /**
          * Read a session's score and state
          * @deprecated
+         * @description Permission: `evidence`.
          */
         get: operations["legacyTrust"];
         put?: never;
@@ -1407,6 +1625,7 @@ export interface paths {
         /**
          * End a session and finalize its trust record
          * @deprecated
+         * @description Permission: `evidence`.
          */
         post: operations["legacySessionEnd"];
         delete?: never;
@@ -1427,6 +1646,7 @@ export interface paths {
         /**
          * Create or update a user's timing template
          * @deprecated
+         * @description Permission: `enroll`.
          */
         post: operations["legacyEnrol"];
         delete?: never;
@@ -1447,6 +1667,7 @@ export interface paths {
         /**
          * Verify a sample against an enrolled user
          * @deprecated
+         * @description Permission: `evidence`.
          */
         post: operations["legacyAuth"];
         delete?: never;
@@ -1465,6 +1686,8 @@ export interface paths {
         /**
          * System-level metrics and latency summaries
          * @description Prometheus text, or JSON for `Accept: application/json`.
+         *
+         *     Permission: `config.read`.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -2425,6 +2648,8 @@ export interface components {
              */
             environment_kind: "sandbox" | "live";
             scope: components["schemas"]["CredentialScope"];
+            /** @description Extension: what the credential may do within its scope; null for everything. */
+            permissions?: components["schemas"]["Permission"][] | null;
             /**
              * @description Test or live.
              * @enum {string}
@@ -2505,6 +2730,11 @@ export interface components {
          * @enum {string}
          */
         CredentialScope: "client" | "server" | "admin";
+        /**
+         * @description One part of what a scope allows. Every operation that requires a server or admin key requires one of them.
+         * @enum {string}
+         */
+        Permission: "decide" | "decisions.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit";
         /** @description A new key for this environment. */
         CredentialCreate: {
             /**
@@ -2512,6 +2742,8 @@ export interface components {
              * @enum {string}
              */
             scope: "client" | "server" | "admin";
+            /** @description What the key may do within its scope; everything if omitted. A key cannot give a permission that it does not have. `config`, `webhooks`, `credentials` and `audit` are for the scope `admin`. */
+            permissions?: ("decide" | "decisions.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit")[];
             /** @description Display name. */
             name?: string;
             /** @description Requests an hour, if not the environment's default. More than the environment's ceiling, which the operator sets, is 422 `rate_limit_ceiling`. */
@@ -2527,6 +2759,8 @@ export interface components {
             /** @description Id of the credential. */
             id: string;
             scope: components["schemas"]["CredentialScope"];
+            /** @description What the key may do within its scope, fixed at its creation; null for everything. */
+            permissions: components["schemas"]["Permission"][] | null;
             /** @description Display name. */
             name: string | null;
             /** @description The beginning of the key. */
@@ -2543,6 +2777,8 @@ export interface components {
             /** @description Id of the credential. */
             id: string;
             scope: components["schemas"]["CredentialScope"];
+            /** @description What the key may do within its scope, fixed at its creation; null for everything. */
+            permissions: components["schemas"]["Permission"][] | null;
             /** @description Display name. */
             name: string | null;
             /** @description The beginning of the key. */

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+type keyRow struct {
+	models.Credential
+	State    tag
+	Issuer   actor
+	Created  stamp
+	LastUsed *stamp
+	Expires  *stamp
+}
+
+type keysView struct {
+	Rows []keyRow
+	Next string
+}
+
+// keys lists the API keys of the environment. They are issued with an admin key or at the command line, not here.
+func (c *console) keys(v *visit) error {
+	rows, next, err := c.Credentials.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
+	if err != nil {
+		return cursorFault(err)
+	}
+	issuers := make([]string, len(rows))
+	for i, r := range rows {
+		issuers[i] = r.CreatedBy
+	}
+	names, err := c.Reader.Names(v.ctx, v.grant.Environment.TenantID, issuers)
+	if err != nil {
+		return err
+	}
+	var view keysView
+	for _, r := range rows {
+		view.Rows = append(view.Rows, c.keyRow(r, names))
+	}
+	if next != "" {
+		view.Next = v.at("keys") + "?cursor=" + url.QueryEscape(next)
+	}
+	return v.page(fiber.StatusOK, "keys.html", "API keys", "keys", view)
+}
+
+func (c *console) keyRow(r models.Credential, names map[string]string) keyRow {
+	now := stamps{c.Clock.Now()}
+	row := keyRow{
+		Credential: r, State: tag{"active", "good"}, Issuer: actorOf(r.CreatedBy, names), Created: now.at(r.CreatedAt),
+		LastUsed: now.maybe(r.LastUsedAt), Expires: now.maybe(r.ExpiresAt),
+	}
+	switch {
+	case r.RevokedAt != nil:
+		row.State = tag{"revoked", "bad"}
+	case r.ExpiresAt != nil && !now.now.Before(*r.ExpiresAt):
+		row.State = tag{"expired", "warn"}
+	}
+	return row
+}
