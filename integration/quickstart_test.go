@@ -27,6 +27,20 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
+// TestAgentsPage runs the commands and the program of docs/agents.md.
+func TestAgentsPage(t *testing.T) {
+	t.Parallel()
+	dir := developerFolder(t, newSandbox(t))
+	module, err := filepath.Abs("../sdk/go/mcpgate")
+	require.NoError(t, err)
+	program := filepath.Join(dir, "main.go")
+	require.NoError(t, os.WriteFile(program, []byte(codeBlocks(t, "../docs/agents.md", "go")), 0o600))
+	script := codeBlocks(t, "../docs/agents.md", "sh") + "\n(cd \"$MODULE\" && go run \"$PROGRAM\")\n"
+	output := runShell(t, dir, script, "MODULE="+module, "PROGRAM="+program)
+	require.Contains(t, output, "/challenge/chl_")
+	require.Contains(t, output, "sent 10 to Eve")
+}
+
 func TestREADMECommands(t *testing.T) {
 	t.Parallel()
 	dir := developerFolder(t, newSandbox(t))

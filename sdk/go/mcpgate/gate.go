@@ -1,0 +1,168 @@
+// Package mcpgate guards the tools of an MCP server with Countersign actions. Before a tool runs, the person for whom the agent
+// works is authorized: a challenge becomes a URL elicitation to the hosted page, a hold waits for its review, and the tool
+// runs only if a proof for exactly this call was verified and consumed.
+//
+// The package makes no decisions of its own, and fails closed. It is a module of its own, so that the SDK does not depend on
+// the MCP SDK.
+package mcpgate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/proof"
+	"github.com/countersign-dev/countersign/sdk/go/protect"
+)
+
+// Gate guards tools. Client and Verifier are required. It holds no state: another process can finish a call that this one began.
+type Gate struct {
+	Client   *countersign.Client
+	Verifier *proof.Verifier // its Audience is the audience of the decisions
+	Wait     time.Duration   // how long a call waits for the person or a reviewer; 0 is 5 minutes
+	Poll     time.Duration   // how often it asks for the result meanwhile; 0 is 2 s
+	Log      *slog.Logger    // of errors whose text a caller must not see; nil for none
+}
+
+// Call describes one call of a tool. Take Subject and Agent from the session that the server authenticated, such as
+// CallToolRequest.Extra.TokenInfo, and never from the arguments, which the agent chooses. All but Session and Show are required.
+type Call struct {
+	Action       string // key of the action
+	Subject      string // the person for whom the agent works
+	Agent        string // the agent, such as the client id of its token
+	ResourceType string
+	ResourceID   string
+	Session      string   // pins an observation session; empty: the subject's latest
+	Show         []string // arguments that become part of the context, to be shown and checked by the action's context_schema
+}
+
+// Describe returns the description of a call. An error refuses the call; its text is shown to the agent.
+type Describe[In any] func(ctx context.Context, req *mcp.CallToolRequest, in In) (Call, error)
+
+const (
+	waitFor   = 5 * time.Minute
+	pollEvery = 2 * time.Second
+	// elicited names the input request of the elicitation.
+	elicited = "countersign"
+	// MetaAuthorization is the key in _meta of a refused call that contains the authorization. A call with the same arguments
+	// and this entry continues to wait for a hold.
+	MetaAuthorization = "countersign.dev/authorization"
+)
+
+// Tool guards a tool's handler.
+//
+//	mcp.AddTool(server, &mcp.Tool{Name: "transfer"}, mcpgate.Tool(gate, describe, transfer))
+func Tool[In, Out any](g *Gate, describe Describe[In], next mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		var none Out
+		call, err := describe(ctx, req, in)
+		if err != nil {
+			return nil, none, err
+		}
+		if stop := g.Check(ctx, req, call); stop != nil {
+			return stop, none, nil
+		}
+		return next(ctx, req, in)
+	}
+}
+
+// Check returns nil if the tool may run now, once. Otherwise it returns the result of the call: an elicitation or a refusal. It
+// is for handlers to which Tool does not apply.
+func (g *Gate) Check(ctx context.Context, req *mcp.CallToolRequest, call Call) *mcp.CallToolResult {
+	if g.Client == nil || g.Verifier == nil {
+		return g.failed(ctx, errors.New("mcpgate: Gate.Client and Verifier must be set"))
+	}
+	r := &run{Gate: g, req: req, call: call}
+	if call.Agent == "" {
+		return g.failed(ctx, errors.New("mcpgate: Call.Agent must be set"))
+	}
+	if err := r.describe(); err != nil {
+		return refusal("", err.Error())
+	}
+	if id := resumed(req.Params); id != "" {
+		return r.resume(ctx, id)
+	}
+	return r.begin(ctx)
+}
+
+// failed is the result of a mistake of the server, whose text is for its log.
+func (g *Gate) failed(ctx context.Context, err error) *mcp.CallToolResult {
+	if g.Log != nil {
+		g.Log.LogAttrs(ctx, slog.LevelError, "a tool call was not authorized", slog.String("error", err.Error()))
+	}
+	return refusal("", "The call could not be authorized.")
+}
+
+// refusal is the result of a call that did not run.
+func refusal(authorization, text string) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	if authorization != "" {
+		out.Meta = mcp.Meta{MetaAuthorization: authorization}
+	}
+	return out
+}
+
+// resumed returns the authorization that an earlier part of the call opened; empty for a new call. Neither form is trusted:
+// the record and its proof must be for this call.
+func resumed(p *mcp.CallToolParamsRaw) string {
+	if p.RequestState != "" {
+		return p.RequestState
+	}
+	id, _ := p.Meta[MetaAuthorization].(string)
+	return id
+}
+
+// run is one call of a tool.
+type run struct {
+	*Gate
+	req     *mcp.CallToolRequest
+	call    Call
+	context map[string]any
+	digest  string // of the context
+}
+
+// describe derives the context of the decision: agent, tool, the digest of all arguments, and the arguments to be shown.
+func (r *run) describe() error {
+	arguments := map[string]any{}
+	if raw := r.req.Params.Arguments; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &arguments); err != nil {
+			return errors.New("the arguments must be an object")
+		}
+		if err := exact(raw); err != nil {
+			return err
+		}
+	}
+	digest, err := proof.ContextDigest(arguments)
+	if err != nil {
+		return fmt.Errorf("the arguments have no canonical form: %w", err)
+	}
+	r.context = map[string]any{"agent": r.call.Agent, "tool": r.req.Params.Name, "arguments_digest": digest}
+	shown := map[string]any{}
+	for _, name := range r.call.Show {
+		if value, given := arguments[name]; given {
+			shown[name] = value
+		}
+	}
+	if len(shown) > 0 {
+		r.context["arguments"] = shown
+	}
+	r.digest, err = proof.ContextDigest(r.context)
+	return err
+}
+
+// ask is the request of the call to the SDK's gate.
+func (r *run) ask() protect.Ask {
+	return protect.Ask{
+		Subject: r.call.Subject, ResourceType: r.call.ResourceType, ResourceID: r.call.ResourceID, Context: r.context, Session: r.call.Session,
+	}
+}
+
+func (r *run) gate() *protect.Gate {
+	return &protect.Gate{Client: r.Client, Verifier: r.Verifier, Action: r.call.Action, Within: 10 * time.Second}
+}
