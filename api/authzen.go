@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // accessHandlers serves the OpenID Authorization API 1.0 (AuthZEN). Every evaluation is a decision of
@@ -187,6 +188,9 @@ func (h *accessHandlers) stepUp(ctx context.Context, p identity.Principal, d *au
 	out := &accessStepUp{Challenge: d.ID, ExpiresAt: d.ExpiresAt, Methods: []string{}}
 	for _, m := range d.Methods {
 		out.Methods = append(out.Methods, string(m))
+	}
+	if p.Require(models.PermissionChallenges) != nil {
+		return out // as for createChallengeLink
 	}
 	link, err := h.Challenges.CreateLink(ctx, p, d.ID, "")
 	if err != nil {
