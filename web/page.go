@@ -29,6 +29,10 @@ type Page struct {
 	Style    string // bundled style sheet in addition to base.css, such as "console.css"; empty for none
 	Wide     bool   // use the whole width, for pages with tables
 	Data     any    // .Data of the template
+	// Lang and Direction are the language of the page, BCP 47, and its writing direction; empty for English.
+	Lang, Direction string
+	// Site is the last part of the window's title; empty for SiteName.
+	Site string
 	// FrameAncestors lists the origins that may embed the page in a frame; empty forbids it.
 	FrameAncestors []string
 }
@@ -62,7 +66,8 @@ func (s *Site) prepare(declared Section) (*section, error) {
 		return nil, err
 	}
 	sec := &section{declared: declared, pages: map[string]*template.Template{}}
-	if err := sec.parse(base, ownTemplates(), "error.html"); err != nil {
+	errors := &section{pages: sec.pages} // without the section's partials, whose data an error page has not
+	if err := errors.parse(base, ownTemplates(), "error.html"); err != nil {
 		return nil, err
 	}
 	names, err := fs.Glob(declared.Templates, "*.html")
@@ -85,11 +90,16 @@ func (sec *section) parse(base *template.Template, files fs.FS, name string) err
 	if err != nil {
 		return err
 	}
-	if partials, err := fs.Glob(sec.declared.Templates, "_*.html"); err != nil {
-		return err
-	} else if len(partials) > 0 {
-		if page, err = page.ParseFS(sec.declared.Templates, partials...); err != nil {
+	for _, folder := range []fs.FS{sec.declared.Partials, sec.declared.Templates} {
+		if folder == nil {
+			continue
+		}
+		if partials, err := fs.Glob(folder, "_*.html"); err != nil {
 			return err
+		} else if len(partials) > 0 {
+			if page, err = page.ParseFS(folder, partials...); err != nil {
+				return err
+			}
 		}
 	}
 	if sec.pages[name], err = page.ParseFS(files, name); err != nil {

@@ -39,6 +39,8 @@ type Section struct {
 	// Templates contains *.html files in its root. Each defines "main" and may override the blocks of the base layout
 	// ("header", "footer"). Files whose names begin with _ are parsed with every page of the section.
 	Templates fs.FS
+	// Partials contains further files whose names begin with _, which sections share; nil for none.
+	Partials fs.FS
 	// Routes registers the section's routes.
 	Routes func(r *Router)
 }

@@ -207,12 +207,42 @@ func TestChallengePageExpires(t *testing.T) {
 	b.requireAccessible()
 	b.screenshot("challenge-expired")
 	require.Equal(t, "expired", w.status(t, a))
-	b.expect("status of 404")
+	b.expect("status of 410")
 	b.open(a.path)
-	b.see("This link does not work")
+	b.see("This link has expired")
+	b.see("start over at Alder Bank to get a new link")
+	b.requireAccessible()
+	b.screenshot("challenge-link-expired")
 }
 
-// Every invalid link shows the same text.
+// A link that has ended says what became of its request, to the holder of the ticket only.
+func TestChallengePageExplainsEndedLinks(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject, action := w.subject(t), w.payment(t)
+	b := newTab(t)
+	b.expect("status of 410")
+	b.expect("status of 404")
+	for end, shown := range map[string]string{"complete": "This link has been used", "cancel": "This request was cancelled"} {
+		a := w.challenge(t, subject, action, nil)
+		var body any
+		if end == "complete" {
+			body = object{"method": "sandbox_confirm"}
+		}
+		w.post(t, "/api/v1/challenges/"+a.challenge+"/"+end, body).is(200)
+		_, err := shared.Core.Store.Pool().Exec(t.Context(), "update challenge_links set expires_at = now() - interval '1 minute' where challenge_id = $1", a.challenge)
+		require.NoError(t, err)
+		b.open(a.path)
+		b.see(shown)
+		require.Contains(t, b.text("main"), "Alder Bank", "it says whom to ask")
+		b.requireAccessible()
+		other := w.challenge(t, subject, action, nil)
+		b.open("/challenge/" + other.challenge + "#" + a.ticket)
+		b.see("This link is incomplete or mistyped")
+	}
+}
+
+// Every link that is not known shows the same text.
 func TestChallengePageRefusesInvalidLinks(t *testing.T) {
 	t.Parallel()
 	w, a := newChallenge(t)
@@ -226,7 +256,7 @@ func TestChallengePageRefusesInvalidLinks(t *testing.T) {
 		a.ticket, other.challenge + "#" + a.ticket, "chl_none#" + a.ticket,
 	} {
 		b.open("/challenge/" + bad)
-		b.see("This link does not work")
+		b.see("This link is incomplete or mistyped")
 		texts = append(texts, b.text("main"))
 	}
 	for _, text := range texts {
@@ -267,7 +297,7 @@ func TestChallengePageSurvivesALostConnection(t *testing.T) {
 	action := w.payment(t)
 	a := w.challenge(t, w.subject(t), action, nil)
 	b := newTab(t)
-	b.lose("*/complete", 1, fetch.RequestStageRequest)
+	b.lose("*/complete*", 1, fetch.RequestStageRequest)
 	b.open(a.path)
 	b.click("[data-confirm]")
 	b.see("You are offline.")
@@ -280,7 +310,7 @@ func TestChallengePageSurvivesALostConnection(t *testing.T) {
 
 	a = w.challenge(t, w.subject(t), action, nil)
 	b = newTab(t)
-	b.lose("*/complete", 1, fetch.RequestStageResponse)
+	b.lose("*/complete*", 1, fetch.RequestStageResponse)
 	b.open(a.path)
 	b.click("[data-confirm]")
 	b.seeEnding("You confirmed the request of Alder Bank")
@@ -294,7 +324,7 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 	action := w.payment(t)
 	a := w.challenge(t, w.subject(t), action, nil)
 	b := newTab(t)
-	b.busy("*/complete", 2)
+	b.busy("*/complete*", 2)
 	b.open(a.path)
 	b.click("[data-confirm]")
 	b.seeEnding("You confirmed the request of Alder Bank")
@@ -302,7 +332,7 @@ func TestChallengePageRetriesABusyService(t *testing.T) {
 
 	a = w.challenge(t, w.subject(t), action, nil)
 	b = newTab(t)
-	b.busy("*/complete", 3)
+	b.busy("*/complete*", 3)
 	b.open(a.path)
 	b.click("[data-confirm]")
 	b.see("The service is unavailable. Try again.")

@@ -81,7 +81,7 @@ func TestChallengePageShowsAmountAndPayee(t *testing.T) {
 			parseFloat(getComputedStyle(dd).fontSize) < parseFloat(getComputedStyle(all[0]).fontSize))`)
 		b.until(`document.querySelector(".shown dd").getBoundingClientRect().bottom < innerHeight`)
 		b.until(`(() => { // the customer's name, then ours, smaller
-			const name = document.querySelector(".customer > bdi"), ours = document.querySelector(".customer .brand");
+			const name = document.querySelector(".customer > bdi"), ours = document.querySelector(".site-header .brand");
 			const [a, b] = [name, ours].map((e) => e.getBoundingClientRect());
 			return name.textContent === "Alder Bank" && (a.bottom <= b.top || a.right <= b.left) &&
 				parseFloat(getComputedStyle(ours).fontSize) < parseFloat(getComputedStyle(name).fontSize);

@@ -182,12 +182,12 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	b := newTab(t)
 	b.authenticator(true)
 	b.open("/register")
-	b.see("This link does not work")
+	b.see("This link is incomplete or mistyped")
 	b.requireAccessible()
 	b.screenshot("register-bad-link")
 	b.open("about:blank")
 	b.open("/register#grant=" + unique() + unique() + unique())
-	b.see("This link does not work")
+	b.see("This link is incomplete or mistyped")
 
 	spent := w.grant(t, subject, "https://evil.example/")
 	b.open("about:blank")
@@ -197,7 +197,7 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	require.NotContains(t, b.text("body"), "Go back", "a foreign return URL is not offered")
 	b.open("about:blank")
 	b.open(spent)
-	b.see("This link does not work")
+	b.see("This link has been used")
 
 	b.open("about:blank")
 	b.open(w.grant(t, subject, ""))

@@ -6,7 +6,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/web"
 )
 
 // The states of the page in addition to those of a challenge.
@@ -17,32 +16,37 @@ const (
 )
 
 // ending is one final panel of the page. All are rendered; the server and the script unhide the one that applies.
-type ending struct {
-	State, Tone   string
-	Heading, Text string
+type ending struct{ State, Tone string }
+
+// Heading and Text are the keys of the panel's messages.
+func (e ending) Heading() string { return "ending." + e.State + ".heading" }
+
+// Text is the key of the panel's text.
+func (e ending) Text() string { return "ending." + e.State + ".text" }
+
+// endings are all final panels. None reveals the follow-up decision of a completed challenge.
+var endings = []ending{
+	{string(models.ChallengeCompleted), "good"}, {string(models.ChallengeCancelled), "neutral"}, {string(models.ChallengeExpired), "warn"},
+	{string(models.ChallengeFailed), "bad"}, {stateNoPasskey, "warn"}, {stateGone, "warn"},
 }
 
-// endings returns all final panels. None reveals the follow-up decision of a completed challenge.
-func endings(by string) []ending {
-	return []ending{
-		{string(models.ChallengeCompleted), "good", "Confirmed", "You confirmed the request of " + by + ". You can close this page."},
-		{string(models.ChallengeCancelled), "neutral", "Cancelled", "Nothing was confirmed. If you did not make this request, contact " + by + "."},
-		{string(models.ChallengeExpired), "warn", "Time ran out", "Nothing was confirmed. To try again, start over at " + by + "."},
-		{string(models.ChallengeFailed), "bad", "Stopped for your safety", "Too many attempts failed and the request was closed. Nothing was confirmed. Start over at " + by + "."},
-		{stateNoPasskey, "warn", "You have no passkey here", "This request requires a passkey, and you have none registered with " + by + ". Nothing was confirmed."},
-		{stateGone, "warn", "This link no longer works", "Nothing was confirmed. Ask " + by + " for a new link."},
+// linkTone is the tone of the page of a link that opens nothing.
+func linkTone(link challenge.LinkState) string {
+	if link == challenge.LinkUsed {
+		return "good"
 	}
+	return "warn"
 }
 
 func state(v challenge.Visit) string { return string(v.Status) }
 
-func titleOf(v view) string {
+func titleOf(v view) (string, error) {
 	for _, e := range v.Endings {
 		if e.State == v.State {
-			return e.Heading
+			return v.Frame.Text(e.Heading())
 		}
 	}
-	return "Confirm: " + web.Plain(v.Display.Action)
+	return v.Frame.Text("request.title", "action", v.Display.Action)
 }
 
 func hostOf(raw string) string {
@@ -53,20 +57,20 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// refusalText returns the message for the user when a confirmation is refused.
-func refusalText(code problem.Code, by string) string {
+// refusalKey returns the key of the message for the user when a confirmation is refused.
+func refusalKey(code problem.Code) string {
 	switch code {
 	case problem.AssertionUnknownKey, problem.AssertionUserHandle:
-		return "This passkey is not registered to your account with " + by + ". Choose a different one."
+		return "refused.unknown_passkey"
 	case problem.AssertionUnverified:
-		return "Your device did not verify you by fingerprint, face or PIN. Try again, or use a different device."
+		return "refused.unverified"
 	case problem.AssertionCloned:
-		return "This passkey may have been copied and was not accepted. Use a different one and contact " + by + "."
+		return "refused.copied"
 	case problem.AssertionOrigin, problem.AssertionRPID:
-		return "This page is not allowed to use your passkeys with " + by + ". Contact them."
+		return "refused.site"
 	case problem.MethodNotOffered:
-		return "This request does not accept this method."
+		return "refused.method"
 	default:
-		return "Your passkey was not accepted. Try again, or use a different one."
+		return "refused.other"
 	}
 }

@@ -105,13 +105,15 @@ func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, before challenge.Visit, e
 	if err != nil {
 		return p.refuse(c, in, challenge.Visit{}, err)
 	}
-	shown, err := p.view(now)
+	shown, err := p.view(c, now)
 	if err != nil {
 		return err
 	}
-	return p.sendStanding(c, now, standing{
-		Refusal: string(refused.Code), Message: refusalText(refused.Code, shown.Display.RequestingApplication),
-	})
+	message, err := shown.Frame.Text(refusalKey(refused.Code), "by", shown.Display.RequestingApplication)
+	if err != nil {
+		return err
+	}
+	return p.sendStanding(c, now, standing{Refusal: string(refused.Code), Message: message})
 }
 
 // userCanAct reports whether the user can do something about the problem, as opposed to a fault of the page or the service.

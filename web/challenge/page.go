@@ -9,6 +9,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"net/http"
 	"regexp"
@@ -25,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
+	"github.com/countersign-dev/countersign/web/hosted"
 )
 
 //go:embed all:templates
@@ -51,21 +53,24 @@ type Deps struct {
 
 type pages struct {
 	Deps
-	router *web.Router
+	router    *web.Router
+	languages *hosted.Catalogue
 }
 
 // Section returns the section under /challenge.
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
-	return web.Section{Prefix: "/challenge", Templates: files, Routes: func(r *web.Router) {
-		p := &pages{Deps: d, router: r}
+	partials, err2 := hosted.Partials()
+	languages, err3 := hosted.Shipped()
+	return web.Section{Prefix: "/challenge", Templates: files, Partials: partials, Routes: func(r *web.Router) {
+		p := &pages{Deps: d, router: r, languages: languages}
 		r.Get("/challenge/:challenge", "page_challenge", p.open)
 		r.Land("/challenge/:challenge", "page_challenge_show", p.show)
 		r.Post("/challenge/:challenge/standing", "page_challenge_standing", p.standing)
 		r.Post("/challenge/:challenge/options", "page_challenge_options", p.options)
 		r.Post("/challenge/:challenge/complete", "page_challenge_complete", p.complete)
 		r.Post("/challenge/:challenge/cancel", "page_challenge_cancel", p.cancel)
-	}}, err
+	}}, errors.Join(err, err2, err3)
 }
 
 // visit looks up the ticket, which must belong to the challenge in the path. Every invalid ticket is not found.
@@ -90,6 +95,7 @@ func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
 
 // view is the data of the template.
 type view struct {
+	Frame      hosted.Frame
 	ID         string
 	Ticket     string // for the script, which sends it with every request
 	State      string
@@ -124,43 +130,88 @@ type display struct {
 // Unshown reports whether the challenge has details that cannot be shown. Such a challenge cannot be confirmed.
 func (d display) Unshown() bool { return d.DetailsDigest != "" && len(d.Details) == 0 }
 
+// linkView is the data of the pages that show no challenge. Link is set for a link that opens nothing.
+type linkView struct {
+	Frame hosted.Frame
+	Link  challenge.LinkState
+	Tone  string
+}
+
 // open renders a page that is the same for every visitor. Its script posts the ticket of the fragment to show.
 func (p *pages) open(c *fiber.Ctx) error {
 	framers, err := p.Challenges.Framers(request.Context(c), c.Params("challenge"))
 	if err != nil {
 		return err
 	}
-	return p.router.Render(c, http.StatusOK, web.Page{
-		Template: "open.html", Title: "Opening your request", Script: "challenge.js", Style: "challenge.css", FrameAncestors: framers,
-	})
+	frame := p.languages.Frame(c, "")
+	title, err := frame.Text("open.title")
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, http.StatusOK, frame.Page(web.Page{
+		Template: "open.html", Title: title, Script: "challenge.js", Style: "challenge.css", FrameAncestors: framers, Data: linkView{Frame: frame},
+	}))
 }
 
 func (p *pages) show(c *fiber.Ctx) error {
 	ticket := utils.CopyString(c.FormValue("ticket"))
 	v, err := p.visit(c, ticket)
 	if problem.Is(err, problem.NotFound) {
-		return p.router.Render(c, http.StatusNotFound, web.Page{
-			Template: "gone.html", Title: "This link does not work", Script: "challenge.js", Style: "challenge.css",
-		})
+		return p.showLink(c, ticket)
 	}
 	if err != nil {
 		return err
 	}
-	shown, err := p.view(v)
+	shown, err := p.view(c, v)
 	if err != nil {
 		return err
 	}
 	shown.Ticket = ticket
-	return p.router.Render(c, http.StatusOK, web.Page{
-		Template: "challenge.html", Title: titleOf(shown), Script: "challenge.js", Style: "challenge.css", Data: shown,
+	title, err := titleOf(shown)
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, http.StatusOK, shown.Frame.Page(web.Page{
+		Template: "challenge.html", Title: title, Script: "challenge.js", Style: "challenge.css", Data: shown,
 		FrameAncestors: v.Environment.FrameAncestors,
-	})
+	}))
 }
 
-func (p *pages) view(v challenge.Visit) (view, error) {
+// showLink says why a link opens nothing: 404 for one that is unknown, 410 for one that has ended.
+func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
+	ended := challenge.EndedLink{State: challenge.LinkUnknown}
+	if ticketForm.MatchString(ticket) {
+		var err error
+		if ended, err = p.Challenges.Ended(request.Context(c), c.Params("challenge"), ticket); err != nil {
+			return err
+		}
+	}
+	status := http.StatusGone
+	if ended.State == challenge.LinkUnknown {
+		status = http.StatusNotFound
+	}
+	frame := p.frame(c, ended.Environment)
+	title, err := frame.Text("link." + string(ended.State) + ".heading")
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, status, frame.Page(web.Page{
+		Template: "gone.html", Title: title, Script: "challenge.js", Style: "challenge.css",
+		Data: linkView{frame, ended.State, linkTone(ended.State)},
+	}))
+}
+
+// frame returns the frame of a page of an environment, which may be the zero value.
+func (p *pages) frame(c *fiber.Ctx, env models.Environment) hosted.Frame {
+	frame := p.languages.Frame(c, "")
+	frame.Customer, frame.Sandbox = env.RPName, env.Kind == models.Sandbox
+	return frame
+}
+
+func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	out := view{
-		ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0, ReturnURL: v.ReturnURL,
-		ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt,
+		Frame: p.frame(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
+		ReturnURL: v.ReturnURL, ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt, Endings: endings,
 	}
 	for _, m := range v.Methods {
 		out.Passkey = out.Passkey || m == challenge.MethodPasskey
@@ -169,9 +220,5 @@ func (p *pages) view(v challenge.Visit) (view, error) {
 	if out.State == stateOpen && !out.Confirm && v.Passkeys == 0 {
 		out.State = stateNoPasskey
 	}
-	if err := json.Unmarshal(v.Display, &out.Display); err != nil {
-		return view{}, err
-	}
-	out.Endings = endings(out.Display.RequestingApplication)
-	return out, nil
+	return out, json.Unmarshal(v.Display, &out.Display)
 }

@@ -7,6 +7,7 @@ package register
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"net/http"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
+	"github.com/countersign-dev/countersign/web/hosted"
 )
 
 //go:embed all:templates
@@ -33,7 +35,6 @@ const maxBody = 128 << 10
 const (
 	stateOpen       = "open"
 	stateRegistered = "registered"
-	stateGone       = "gone" // the grant is unknown, used or expired
 )
 
 // Deps are the dependencies of the page. All are required.
@@ -42,28 +43,45 @@ type Deps struct {
 	Clock    clock.Clock
 }
 
+// ended are the further states of the page, one for each reason why a grant cannot be used.
+var ended = []passkey.GrantState{passkey.GrantUnknown, passkey.GrantExpired, passkey.GrantUsed}
+
 type pages struct {
 	Deps
-	router *web.Router
+	router    *web.Router
+	languages *hosted.Catalogue
+}
+
+// view is the data of the template.
+type view struct {
+	Frame hosted.Frame
+	Ended []passkey.GrantState
 }
 
 // Section returns the section under /register.
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
-	return web.Section{Prefix: "/register", Templates: files, Routes: func(r *web.Router) {
-		p := &pages{Deps: d, router: r}
+	partials, err2 := hosted.Partials()
+	languages, err3 := hosted.Shipped()
+	return web.Section{Prefix: "/register", Templates: files, Partials: partials, Routes: func(r *web.Router) {
+		p := &pages{Deps: d, router: r, languages: languages}
 		r.Get("/register", "page_register", p.show)
 		r.Post("/register/open", "page_register_open", p.open)
 		r.Post("/register/options", "page_register_options", p.options)
 		r.Post("/register/complete", "page_register_complete", p.complete)
-	}}, err
+	}}, errors.Join(err, err2, err3)
 }
 
 // show renders the page. It is the same for every visitor; the script loads the account with the grant.
 func (p *pages) show(c *fiber.Ctx) error {
-	return p.router.Render(c, http.StatusOK, web.Page{
-		Template: "register.html", Title: "Add a passkey", Script: "register.js", Style: "challenge.css",
-	})
+	frame := p.languages.Frame(c, "")
+	title, err := frame.Text("register.title")
+	if err != nil {
+		return err
+	}
+	return p.router.Render(c, http.StatusOK, frame.Page(web.Page{
+		Template: "register.html", Title: title, Script: "register.js", Style: "challenge.css", Data: view{frame, ended},
+	}))
 }
 
 // scriptRequest is the body of every request of the script.
@@ -103,7 +121,7 @@ func (p *pages) visit(c *fiber.Ctx) (scriptRequest, passkey.GrantInfo, error) {
 func (p *pages) open(c *fiber.Ctx) error {
 	in, v, err := p.visit(c)
 	if err != nil {
-		return p.refuse(c, err)
+		return p.refuse(c, in, err)
 	}
 	out := standing{
 		State: stateOpen, By: web.Parts(v.Environment.RPName), Account: web.Parts(v.Subject), Passkeys: v.Passkeys,
@@ -118,11 +136,11 @@ func (p *pages) open(c *fiber.Ctx) error {
 func (p *pages) options(c *fiber.Ctx) error {
 	in, v, err := p.visit(c)
 	if err != nil {
-		return p.refuse(c, err)
+		return p.refuse(c, in, err)
 	}
 	options, err := p.Passkeys.Options(request.Context(c), principal(c, v), v.Subject, in.Grant)
 	if err != nil {
-		return p.refuse(c, err)
+		return p.refuse(c, in, err)
 	}
 	return p.router.JSON(c, http.StatusOK, standing{State: stateOpen, Options: options})
 }
@@ -130,11 +148,11 @@ func (p *pages) options(c *fiber.Ctx) error {
 func (p *pages) complete(c *fiber.Ctx) error {
 	in, v, err := p.visit(c)
 	if err != nil {
-		return p.refuse(c, err)
+		return p.refuse(c, in, err)
 	}
 	row, err := p.Passkeys.Complete(request.Context(c), principal(c, v), v.Subject, in.Grant, in.Credential)
 	if err != nil {
-		return p.refuse(c, err)
+		return p.refuse(c, in, err)
 	}
 	return p.router.JSON(c, http.StatusOK, struct {
 		standing
@@ -150,19 +168,27 @@ func principal(c *fiber.Ctx, v passkey.GrantInfo) identity.Principal {
 	}
 }
 
+// refusals are the keys of the messages of refusals that the user can act on.
+var refusals = map[problem.Code]string{
+	problem.PasskeyExists: "register.exists", problem.RegistrationRefused: "register.refused", problem.Conflict: "register.limit",
+}
+
 // refuse writes a refusal that the user can act on and returns every other error unchanged.
-func (p *pages) refuse(c *fiber.Ctx, err error) error {
+func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, err error) error {
 	refused := request.ProblemOf(err)
 	out := standing{State: stateOpen, Refusal: string(refused.Code)}
 	switch refused.Code {
 	case problem.GrantInvalid, problem.SubjectRevoked, problem.NotFound:
-		out.State = stateGone
-	case problem.PasskeyExists:
-		out.Message = "This passkey is already registered. Create a different one, or close this page."
-	case problem.RegistrationRefused:
-		out.Message = "The passkey was not accepted. The device must verify you by fingerprint, face or PIN. Try again, or use a different device."
-	case problem.Conflict:
-		out.Message = "This account has reached its limit of passkeys. Remove one first."
+		reason, err := p.Passkeys.EndedGrant(request.Context(c), in.Grant)
+		if err != nil {
+			return err
+		}
+		out.State = string(reason)
+	case problem.PasskeyExists, problem.RegistrationRefused, problem.Conflict:
+		messages, _ := p.languages.Of(c, "")
+		if out.Message, err = messages.Text(refusals[refused.Code]); err != nil {
+			return err
+		}
 	default:
 		return err
 	}

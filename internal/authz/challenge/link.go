@@ -132,6 +132,44 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	return v, nil
 }
 
+// LinkState is the reason why a link opens nothing.
+type LinkState string
+
+// The reasons. A link ends with its challenge.
+const (
+	LinkUnknown   LinkState = "unknown"   // incomplete, mistyped, or past its retention
+	LinkExpired   LinkState = "expired"   // the challenge expired or failed
+	LinkUsed      LinkState = "used"      // the challenge was completed
+	LinkCancelled LinkState = "cancelled" // the challenge was cancelled
+)
+
+// EndedLink is a link that opens nothing.
+type EndedLink struct {
+	State       LinkState
+	Environment models.Environment // zero for an unknown link
+}
+
+// Ended returns why the ticket of a challenge's link opens nothing. Only the holder of a real ticket learns anything about the challenge.
+func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, error) {
+	_, c, err := s.store.Challenges().ByLink(ctx, s.keyring.MACs(ticketPurpose, []byte(ticket)), time.Time{})
+	if notFound(err) || err == nil && c.ID != id {
+		return EndedLink{State: LinkUnknown}, nil
+	}
+	if err != nil {
+		return EndedLink{}, err
+	}
+	env, err := s.store.Environments().Get(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
+	out := EndedLink{State: LinkExpired, Environment: env}
+	switch Effective(c, s.clock.Now()) {
+	case models.ChallengeCompleted:
+		out.State = LinkUsed
+	case models.ChallengeCancelled:
+		out.State = LinkCancelled
+	case models.ChallengeOpen, models.ChallengeExpired, models.ChallengeFailed:
+	}
+	return out, err
+}
+
 // maxReturnURL is the maximum length of a return URL, in bytes.
 const maxReturnURL = 2000
 

@@ -112,7 +112,7 @@ func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) erro
 	return err
 }
 
-// ByLink returns a live link and its challenge. The caller passes the MACs of the ticket under each key of the keyring.
+// ByLink returns a link that has not expired at the time, and its challenge; the zero time finds expired links too. The caller passes the MACs of the ticket under each key of the keyring.
 func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (models.ChallengeLink, models.Challenge, error) {
 	var link models.ChallengeLink
 	var row models.Challenge

@@ -22,6 +22,33 @@ func (v GrantInfo) Scope() store.Scope {
 	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
+// GrantState is the reason why a registration grant cannot be used.
+type GrantState string
+
+// The reasons.
+const (
+	GrantUnknown GrantState = "unknown" // incomplete, mistyped, past its retention, or of an account that is gone
+	GrantExpired GrantState = "expired"
+	GrantUsed    GrantState = "used"
+)
+
+// EndedGrant returns why a grant cannot be used, for the page on which the holder of the token opens it.
+func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, error) {
+	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return GrantUnknown, nil
+	case err != nil:
+		return "", err
+	case grant.UsedAt != nil:
+		return GrantUsed, nil
+	case !s.clock.Now().Before(grant.ExpiresAt):
+		return GrantExpired, nil
+	default:
+		return GrantUnknown, nil
+	}
+}
+
 // GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
 // expired, or whose subject is erased or revoked, is the problem grant_invalid in every case.
 func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, error) {

@@ -6,6 +6,7 @@ import { showEnding, updateReturnLinks } from "./challenge/endings";
 import { ceremonyMessage, framed } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
 import { post, postWithRetry, Problem } from "./lib/http";
+import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
 import { assertion, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -26,7 +27,8 @@ function ticketOf(): string {
 
 /** Stores the ticket in the history entry, which removes it from the address and keeps a reload from sending the form again. */
 function storeTicket(ticket: string): void {
-  history.replaceState({ ticket }, "", window.location.pathname);
+  history.replaceState({ ticket }, "", cleanPath());
+  if (ticket !== "") keepInLanguageLinks(ticket);
 }
 
 /** Posts the ticket as a form. The response is the page of its challenge. */
@@ -44,7 +46,8 @@ class Page {
   private readonly problem = find("[data-problem]", this.root);
   private readonly progress = find("[data-progress]", this.root);
   private readonly buttons = [...this.root.querySelectorAll<HTMLButtonElement>("[data-actions] button")];
-  private readonly by = find("[data-request] .eyebrow bdi", this.root).textContent ?? "";
+  private readonly by = data(this.root, "by");
+  private readonly say = messagesOf(this.root);
   private ceremony = new AbortController();
   private busy = false;
   private unsent: unknown; // a request that may not have arrived
@@ -55,7 +58,7 @@ class Page {
     const now = data(this.root, "now");
     const expires = data(this.root, "expires");
     const total = Date.parse(expires) - Date.parse(now);
-    this.countdown = new Countdown(this.root, Date.parse(expires), total, () => this.end("expired"));
+    this.countdown = new Countdown(this.root, { expires: Date.parse(expires), total, say: this.say }, () => this.end("expired"));
     storeTicket(this.ticket);
     updateReturnLinks(this.root);
     if (data(this.root, "state") !== "open") return;
@@ -99,11 +102,11 @@ class Page {
   }
 
   private async confirmByPasskey(): Promise<void> {
-    if (!supported()) return this.show(this.problem, "This browser does not support passkeys. Open the link on a different device.");
-    const standing = await post<Standing>(`${this.path}/options`, { ticket: this.ticket });
+    if (!supported()) return this.show(this.problem, this.say("unsupported"));
+    const standing = await post<Standing>(inLanguage(`${this.path}/options`), { ticket: this.ticket });
     this.apply(standing);
     if (!standing.publicKey) return;
-    this.show(this.progress, "Your browser asks for your passkey now.");
+    this.show(this.progress, this.say("asking"));
     this.ceremony = new AbortController();
     const signed = await assertion(standing.publicKey, this.ceremony.signal);
     await this.send("complete", { method: "passkey", assertion: signed });
@@ -111,29 +114,29 @@ class Page {
 
   /** Sends the confirmation or cancellation. Both are idempotent, so a request that may be lost is sent again unchanged. */
   private async send(move: "complete" | "cancel", body: object): Promise<void> {
-    this.show(this.progress, move === "cancel" ? "Cancelling." : "Sending your confirmation.");
+    this.show(this.progress, this.say(move === "cancel" ? "cancelling" : "sending"));
     this.unsent = { move, body };
-    const standing = await postWithRetry<Standing>(`${this.path}/${move}`, { ...body, ticket: this.ticket }, () => {
-      this.show(this.progress, "The service is busy. Trying again.");
+    const standing = await postWithRetry<Standing>(inLanguage(`${this.path}/${move}`), { ...body, ticket: this.ticket }, () => {
+      this.show(this.progress, this.say("busy"));
     });
     this.unsent = undefined;
     this.apply(standing);
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.show(this.problem, ceremonyMessage(error, this.by) ?? "");
+    if (error instanceof DOMException) return this.show(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
     if (error instanceof Problem) {
-      const reference = error.requestID ? ` If you contact support, quote ${error.requestID}.` : "";
-      return this.show(this.problem, `The service is unavailable. Try again.${reference}`, this.retry());
+      const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
+      return this.show(this.problem, this.say("unavailable") + reference, this.retry());
     }
-    this.show(this.problem, "You are offline. Try again when you are back online.", this.retry());
+    this.show(this.problem, this.say("offline"), this.retry());
   }
 
   /** Returns a button that sends the unsent request again; undefined if there is none. */
   private retry(): HTMLButtonElement | undefined {
     if (!this.unsent) return undefined;
     const { move, body } = this.unsent as { move: "complete" | "cancel"; body: object };
-    const button = make("button", { type: "button", class: "button small", "data-retry": "" }, "Try again");
+    const button = make("button", { type: "button", class: "button small", "data-retry": "" }, this.say("try_again"));
     button.addEventListener("click", () => void this.once(() => this.send(move, body)));
     return button;
   }
@@ -178,8 +181,8 @@ class Page {
   private replaceButtonInFrame(): void {
     const button = this.root.querySelector("[data-passkey]");
     if (!button || !framed()) return;
-    const link = make("a", { class: "button primary", href: `${this.path}#${this.ticket}`, target: "_blank", rel: "noopener noreferrer" });
-    link.append("Confirm with your passkey in a new tab");
+    const link = make("a", { class: "button primary", href: `${inLanguage(this.path)}#${this.ticket}`, target: "_blank", rel: "noopener noreferrer" });
+    link.append(this.say("new_tab"));
     button.replaceWith(link);
   }
 

@@ -3,6 +3,7 @@
 import { ceremonyMessage } from "./lib/ceremony";
 import { find, type Part, visible } from "./lib/dom";
 import { post, Problem } from "./lib/http";
+import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
 import { registration, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -28,7 +29,7 @@ function grantOf(): Grant | undefined {
   if (fragment === "") return (history.state as Grant | null) ?? undefined;
   const fields = new URLSearchParams(fragment);
   const found = { grant: fields.get("grant") ?? fragment, return_url: fields.get("return") ?? "" };
-  history.replaceState(found, "", window.location.pathname);
+  history.replaceState(found, "", cleanPath());
   return found;
 }
 
@@ -38,18 +39,20 @@ class Page {
   private readonly problem = find("[data-problem]", this.root);
   private readonly progress = find("[data-progress]", this.root);
   private readonly grant = grantOf();
+  private readonly say = messagesOf(this.root);
   private by = "";
   private made: unknown; // a credential that may not have arrived
   private busy = false;
 
   async start(): Promise<void> {
-    if (!this.grant) return this.show("gone");
+    if (!this.grant) return this.show("unknown");
+    keepInLanguageLinks(new URLSearchParams({ grant: this.grant.grant, return: this.grant.return_url }).toString());
     this.create.addEventListener("click", () => void this.once());
     window.addEventListener("hashchange", () => window.location.reload()); // a new link pasted into this tab
     try {
-      this.apply(await post<Standing>("/register/open", this.grant));
+      this.apply(await post<Standing>(inLanguage("/register/open"), this.grant));
     } catch {
-      find("[data-opening]", this.root).textContent = "The service cannot be reached. Reload this page when you are back online.";
+      find("[data-opening]", this.root).textContent = this.say("unreachable");
     }
   }
 
@@ -69,16 +72,16 @@ class Page {
   }
 
   private async register(): Promise<void> {
-    if (!supported()) return this.setText(this.problem, "This browser does not support passkeys. Open the link on a different device.");
+    if (!supported()) return this.setText(this.problem, this.say("unsupported"));
     if (!this.made) {
-      const standing = await post<Standing>("/register/options", this.grant);
+      const standing = await post<Standing>(inLanguage("/register/options"), this.grant);
       this.apply(standing);
       if (!standing.publicKey) return;
-      this.setText(this.progress, "Your browser creates the passkey now.");
+      this.setText(this.progress, this.say("creating"));
       this.made = await registration(standing.publicKey, new AbortController().signal);
     }
-    this.setText(this.progress, "Registering your passkey.");
-    const standing = await post<Standing>("/register/complete", { ...this.grant, credential: this.made });
+    this.setText(this.progress, this.say("registering"));
+    const standing = await post<Standing>(inLanguage("/register/complete"), { ...this.grant, credential: this.made });
     this.made = undefined;
     this.apply(standing);
   }
@@ -90,22 +93,26 @@ class Page {
   }
 
   private fill(standing: Standing): void {
-    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(visible(standing.by ?? []));
+    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(visible(standing.by ?? [], this.say("invisible")));
     this.by = find("[data-by]", this.root).textContent ?? "";
-    find("[data-account]", this.root).replaceChildren(visible(standing.account ?? []));
-    find("[data-passkeys]", this.root).textContent = standing.passkeys ? String(standing.passkeys) : "none";
+    find("[data-account]", this.root).replaceChildren(visible(standing.account ?? [], this.say("invisible")));
+    find("[data-passkeys]", this.root).textContent = standing.passkeys ? String(standing.passkeys) : this.say("none");
     find("[data-sandbox]").hidden = !standing.sandbox;
+    const customer = find("[data-customer]");
+    customer.replaceChildren(visible(standing.by ?? [], this.say("invisible")));
+    customer.hidden = false;
+    document.title = `${document.title.split(" – ")[0] ?? ""} – ${this.by}`;
     if (standing.expires_in_ms) window.setTimeout(() => this.expire(), standing.expires_in_ms);
     if (!standing.return_url) return;
     const back = find<HTMLAnchorElement>("[data-back]", this.root);
     back.href = standing.return_url;
-    back.textContent = `Go back to ${back.host}`;
+    back.textContent = this.say("back", { host: back.host });
     find("[data-back-row]", this.root).hidden = false;
   }
 
   /** Ends the page when the grant expires; the service refuses a registration that is under way. */
   private expire(): void {
-    if (!this.busy && this.root.dataset["state"] === "open") this.show("gone");
+    if (!this.busy && this.root.dataset["state"] === "open") this.show("expired");
   }
 
   private show(state: string): void {
@@ -117,16 +124,16 @@ class Page {
     if (state === "open") return;
     document.title = `${heading.textContent ?? ""} – ${document.title.split(" – ").pop() ?? ""}`;
     heading.focus();
-    if (state === "registered") history.replaceState(null, "", window.location.pathname); // the grant is spent
+    if (state === "registered") history.replaceState(null, "", cleanPath()); // the grant is spent
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.setText(this.problem, ceremonyMessage(error, this.by) ?? "");
+    if (error instanceof DOMException) return this.setText(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
     if (error instanceof Problem) {
-      const reference = error.requestID ? ` If you contact support, quote ${error.requestID}.` : "";
-      return this.setText(this.problem, `The service is unavailable. Try again.${reference}`);
+      const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
+      return this.setText(this.problem, this.say("unavailable") + reference);
     }
-    this.setText(this.problem, "You are offline. Try again when you are back online.");
+    this.setText(this.problem, this.say("offline"));
   }
 
   private setText(where: HTMLElement, text: string): void {

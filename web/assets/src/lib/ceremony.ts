@@ -1,21 +1,22 @@
 // Messages for the browser's part of a passkey ceremony.
+import type { Say } from "./messages";
 
 /** Returns the message for an error of navigator.credentials; undefined if the page itself ended the ceremony. */
-export function ceremonyMessage(error: unknown, by: string): string | undefined {
+export function ceremonyMessage(error: unknown, by: string, say: Say): string | undefined {
   const name = error instanceof DOMException ? error.name : "";
   switch (name) {
     case "AbortError":
       return undefined;
     case "NotAllowedError":
-      return "No passkey was used. Try again. If your passkey is on a different device, have that device ready.";
+      return say("not_allowed");
     case "InvalidStateError":
-      return "This device already has a passkey for this account. Use a different device, or close this page.";
+      return say("exists");
     case "SecurityError":
-      return `Your browser does not allow this page to use passkeys of ${by}. Nothing was confirmed.`;
+      return say("security", { by });
     case "NotSupportedError":
-      return "This device cannot create the required kind of passkey. Use a different device.";
+      return say("kind");
     default:
-      return "Your browser could not use a passkey. Try again, or use a different device.";
+      return say("other");
   }
 }
 

@@ -36,8 +36,8 @@ export interface Part {
 }
 
 /** Renders external text, with a mark for each invisible character. */
-export function visible(parts: Part[]): HTMLElement {
+export function visible(parts: Part[], title = "invisible character"): HTMLElement {
   return make("bdi", {}, ...parts.map((p) =>
-    p.mark ? make("span", { class: "mark", title: "invisible character" }, p.mark) : (p.text ?? ""),
+    p.mark ? make("span", { class: "mark", title }, p.mark) : (p.text ?? ""),
   ));
 }

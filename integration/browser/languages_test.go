@@ -1,0 +1,124 @@
+package browser_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// speaks sets the languages of the tab's user, in order, such as "de-AT,en".
+func (b *tab) speaks(languages string) {
+	b.t.Helper()
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		agent := ""
+		if err := chromedp.Evaluate("navigator.userAgent", &agent).Do(ctx); err != nil {
+			return err
+		}
+		return emulation.SetUserAgentOverride(agent).WithAcceptLanguage(languages).Do(ctx)
+	}))
+}
+
+// language returns the language of the page.
+func (b *tab) language() string {
+	b.t.Helper()
+	var lang string
+	b.eval("document.documentElement.lang", &lang)
+	return lang
+}
+
+// eachLook runs f on a phone and on a desktop, light and dark.
+func (b *tab) eachLook(f func(name string)) {
+	b.t.Helper()
+	for _, width := range widths {
+		for _, dark := range []bool{false, true} {
+			b.size(width, 800)
+			b.dark(dark)
+			name := widthName(width)
+			if dark {
+				name += "-dark"
+			}
+			f(name)
+		}
+	}
+	b.size(1100, 800)
+	b.dark(false)
+}
+
+func TestChallengePageInTheLanguageOfItsUser(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	asked := w.paying(t, subject, "challenge", challenging)
+	path := w.link(t, asked.string("challenge.id"), nil)
+	b := newTab(t)
+	b.speaks("de-AT,en")
+	b.open(path)
+	b.see("Alder Bank bittet Sie um Bestätigung")
+	require.Equal(t, "de", b.language())
+	require.Equal(t, "1,250.50 EUR", b.text(".shown dd"), "what is signed is the same text in every language")
+	b.eachLook(func(look string) {
+		b.requireNoOverflow()
+		b.requireAccessible()
+		b.screenshot("challenge-de-" + look)
+	})
+
+	b.click(`[data-language][lang="en"]`)
+	b.see("Alder Bank asks you to confirm")
+	require.Equal(t, "en", b.language())
+	b.run(reload)
+	b.see("Alder Bank asks you to confirm") // a reload keeps the choice and the ticket
+	b.click(`[data-language][lang="de"]`)
+	b.see("Alder Bank bittet Sie um Bestätigung")
+	b.until(`!document.querySelector("[data-confirm]").disabled`)
+	b.eval(`document.querySelector("[data-confirm]").focus()`, nil)
+	b.press(kb.Enter)
+	b.seeEnding("Sie haben die Anfrage von Alder Bank bestätigt.")
+	require.Equal(t, "completed", w.get(t, "/api/v1/challenges/"+asked.string("challenge.id")).is(200).string("status"))
+}
+
+func TestRegistrationPageInTheLanguageOfItsUser(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.speaks("fr,de,en")
+	b.open(w.grant(t, subject, shared.baseURL+"/try"))
+	b.see("Alder Bank bittet Sie:")
+	require.Equal(t, "de", b.language())
+	b.eachLook(func(look string) {
+		b.requireNoOverflow()
+		b.requireAccessible()
+		b.screenshot("register-de-" + look)
+	})
+	b.click(`[data-language][lang="en"]`)
+	b.see("Alder Bank asks you to")
+	b.click(`[data-language][lang="de"]`)
+	b.see("Alder Bank bittet Sie:")
+	b.click("[data-create]")
+	b.see("Ihr Passkey ist bereit")
+	require.Contains(t, b.text("body"), "Zurück zu localhost")
+	b.open("/register?lang=de#grant=" + unique() + unique() + unique())
+	b.see("Dieser Link ist unvollständig oder falsch geschrieben")
+}
+
+// The layout mirrors itself for a language that is written from right to left.
+func TestHostedPagesMirrorForRightToLeft(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	asked := w.paying(t, w.subject(t), "challenge", challenging)
+	b := newTab(t)
+	b.open(w.link(t, asked.string("challenge.id"), nil))
+	b.see("1,250.50 EUR")
+	b.eval(`document.documentElement.dir = "rtl"`, nil)
+	b.eachLook(func(look string) {
+		b.requireNoOverflow()
+		b.until(`(() => { const [dt, dd] = ["dt", "dd"].map((n) => document.querySelector(".request > .facts " + n).getBoundingClientRect());
+			return dt.right >= dd.right && dt.right > innerWidth / 2; })()`)
+		b.screenshot("challenge-rtl-" + look)
+	})
+}
