@@ -26,6 +26,7 @@ type analysis struct {
 	tree    *ast.AST
 	objects map[string]*object
 	reads   []path
+	values  []path // of reads, those that are more than a test of presence
 	counts  []Count
 	faults  []Fault
 }
@@ -74,6 +75,9 @@ func (a *analysis) selection(e ast.Expr, present []string) {
 	}
 	if p := pathOf(e); p != nil {
 		a.add(p)
+		if !s.IsTestOnly() {
+			a.values = append(a.values, p)
+		}
 		// The steps above may be missing as well; they are part of the same read.
 		a.above(s.Operand(), present)
 		return
@@ -216,6 +220,7 @@ func (a *analysis) fieldOf(e ast.Expr) *field {
 func (a *analysis) read(e ast.Expr) {
 	if p := pathOf(e); p != nil {
 		a.add(p)
+		a.values = append(a.values, p)
 	}
 }
 

@@ -52,8 +52,9 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 // environment compiles the conditions of one context.
 type environment struct {
 	*cel.Env
-	types *provider
-	sizes sizes
+	types  *provider
+	sizes  sizes
+	replay bool // plan conditions so that values can be unknown
 }
 
 func newEnvironment(context *object) (environment, error) {
@@ -86,7 +87,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 		slices.SortFunc(a.faults, compareFaults)
 		return out, a.faults
 	}
-	out.reads, out.counts = a.reads, a.counts
+	out.reads, out.values, out.counts = a.reads, a.values, a.counts
 	out.request = slices.ContainsFunc(a.reads, path.ofRequest)
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}
@@ -101,7 +102,11 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 // program plans the evaluation with its limit. The optimizer also refuses literals that no evaluation could use, such as
 // timestamp("today").
 func (e environment) program(checked *cel.Ast) (cel.Program, error) {
-	return e.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(nil), cel.CostLimit(MaxCost), cel.InterruptCheckFrequency(interruptEvery))
+	how := cel.EvalOptions(cel.OptOptimize)
+	if e.replay {
+		how = cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval)
+	}
+	return e.Program(checked, how, cel.CostTracking(nil), cel.CostLimit(MaxCost), cel.InterruptCheckFrequency(interruptEvery))
 }
 
 // interruptEvery is after how many iterations of a comprehension an ended context is noticed.

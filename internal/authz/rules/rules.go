@@ -53,12 +53,17 @@ type compiled struct {
 	policy.Rule
 	program cel.Program
 	reads   []path
+	values  []path // of reads, those that it does more with than to test their presence
 	counts  []Count
 	request bool // reads the context or the resource's id, neither of which is stored
 }
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
 func Compile(list []policy.Rule, schema map[string]any) (*Set, []Fault) {
+	return compileSet(list, schema, false)
+}
+
+func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, []Fault) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -67,6 +72,7 @@ func Compile(list []policy.Rule, schema map[string]any) (*Set, []Fault) {
 	if err != nil {
 		return nil, []Fault{{Name: list[0].Name, Line: 1, Column: 1, Why: "the context_schema has no types that rules can use: " + err.Error()}}
 	}
+	env.replay = replay
 	var faults []Fault
 	for i, rule := range list {
 		made, found := env.compile(rule)
