@@ -15,6 +15,9 @@ import (
 // defaultReplay is the contract's default of PolicySimulationRequest.last.
 const defaultReplay = 1000
 
+// defaultListed is the contract's default of PolicySimulationRequest.list.
+const defaultListed = 100
+
 // simulationHandlers handles policy simulations.
 type simulationHandlers struct {
 	Actions        *action.Service
@@ -29,6 +32,7 @@ func (h *simulationHandlers) run(c *fiber.Ctx) error {
 	}
 	in, err := bind[struct {
 		Last  int        `json:"last"`
+		List  *int       `json:"list"`
 		Since *time.Time `json:"since"`
 		Until *time.Time `json:"until"`
 	}](c)
@@ -43,7 +47,10 @@ func (h *simulationHandlers) run(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	window := authorization.Window{Last: in.Last, Since: in.Since, Until: in.Until}
+	window := authorization.Window{Last: in.Last, Since: in.Since, Until: in.Until, List: defaultListed}
+	if in.List != nil {
+		window.List = *in.List
+	}
 	simulation, err := h.Authorizations.Simulate(request.Context(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
 	if err != nil {
 		return err

@@ -154,6 +154,10 @@ const (
 	ReasonOperatorContinuityTooOld = "operator_continuity_too_old"
 	// Every requirement of the policy version is met.
 	ReasonRequirementsMet = "requirements_met"
+	// A rule of the policy could not be evaluated for this request, so its requirements apply.
+	ReasonRuleFailed = "rule_failed"
+	// A rule of the policy matched the request and added its requirements.
+	ReasonRuleMatched = "rule_matched"
 	// The subject is revoked; none of its actions is authorized.
 	ReasonSubjectRevoked = "subject_revoked"
 	// The class of device is unknown.

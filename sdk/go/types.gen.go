@@ -1602,12 +1602,19 @@ type PolicySimulation struct {
 	Before map[string]int64 `json:"before"`
 	// Decisions that would have been different.
 	Changed int64 `json:"changed"`
-	// Stored decisions that were re-evaluated.
+	// Stored decisions that were re-evaluated, without those of `not_decidable`.
 	Decisions int64 `json:"decisions"`
+	// Extension: the decisions that would have been different, newest first, at most `list`.
+	Moves []SimulatedMove `json:"moves,omitzero"`
+	// Extension: stored decisions that were not re-evaluated, because a rule depends on a value that is not stored.
+	// Nothing is assumed about them.
+	NotDecidable *int64 `json:"not_decidable,omitzero"`
 	// Frequency of each reason code before and after.
 	Reasons []SimulatedReason `json:"reasons"`
 	// Number of changed decisions by old and new decision.
 	Transitions []SimulatedTransition `json:"transitions"`
+	// Extension: the decisions of `not_decidable`, newest first, at most `list`.
+	Undecided []SimulatedUndecided `json:"undecided,omitzero"`
 	// The version that was simulated.
 	Version int64 `json:"version"`
 }
@@ -1616,6 +1623,9 @@ type PolicySimulation struct {
 type PolicySimulationRequest struct {
 	// The newest decisions to replay.
 	Last int64 `json:"last,omitzero"`
+	// Extension: how many decisions `moves` and `undecided` list at most, each, newest first. To read on, set `until` to
+	// the `decided_at` of the last one.
+	List *int64 `json:"list,omitzero"`
 	// Only entries at or after this time.
 	Since *time.Time `json:"since,omitzero"`
 	// Only entries before this time.
@@ -2120,6 +2130,20 @@ type SigningKey struct {
 	Status string `json:"status"`
 }
 
+// SimulatedMove: A decision that would have been different.
+type SimulatedMove struct {
+	// Id of the authorization.
+	Authorization string `json:"authorization"`
+	// When it was decided.
+	DecidedAt time.Time `json:"decided_at"`
+	// What the relying party should do.
+	From Decision `json:"from"`
+	// Names of the rules that apply under the simulated version.
+	Rules []string `json:"rules"`
+	// What the relying party should do.
+	To Decision `json:"to"`
+}
+
 // SimulatedReason: Frequency of a reason code before and after.
 type SimulatedReason struct {
 	// Simulated decisions with it.
@@ -2138,6 +2162,26 @@ type SimulatedTransition struct {
 	From Decision `json:"from"`
 	// What the relying party should do.
 	To Decision `json:"to"`
+}
+
+// SimulatedUndecided: A decision that a rule could change depending on a value that is not stored.
+type SimulatedUndecided struct {
+	// Id of the authorization.
+	Authorization string `json:"authorization"`
+	// When it was decided.
+	DecidedAt time.Time `json:"decided_at"`
+	// What the relying party should do.
+	Decision Decision `json:"decision"`
+	// The rules of which it is not known whether they apply.
+	Rules []SimulatedUndecidedRule `json:"rules"`
+}
+
+// SimulatedUndecidedRule: A rule with the values that it reads and that are not stored.
+type SimulatedUndecidedRule struct {
+	// Name of the rule.
+	Rule string `json:"rule"`
+	// The values, as its condition writes them.
+	Unknown []string `json:"unknown"`
 }
 
 // Subject: A person whose sessions are assessed.

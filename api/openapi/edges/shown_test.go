@@ -63,6 +63,7 @@ var defaults = map[string]string{
 	"PolicyRequirements.approvals_required": "TestReviewApprovesAHold",
 	"PolicyRequirements.self_review":        "TestReviewApprovesAHold",
 	"PolicySimulationRequest.last":          "TestSimulatePolicyVersion",
+	"PolicySimulationRequest.list":          "TestSimulatePolicyVersion",
 	"ProofVerifyRequest.consume":            "TestProofVerifiesOfflineAndIsConsumedOnce",
 	"RotateRequest.overlap_seconds":         "TestCredentialRotationAcceptsOldKeyForADay",
 	"query.limit":                           "TestListPagination",

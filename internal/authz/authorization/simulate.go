@@ -10,6 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -20,13 +22,15 @@ type Window struct {
 	Last  int // at most this many, newest first
 	Since *time.Time
 	Until *time.Time
+	// List is how many decisions Moves and Undecided list at most, each.
+	List int
 }
 
 // Simulation is the contract's PolicySimulation.
 type Simulation struct {
 	Action  string `json:"action"`
 	Version int    `json:"version"`
-	// Decisions is how many stored decisions were decided again.
+	// Decisions is how many stored decisions were decided again. It does not include NotDecidable.
 	Decisions int `json:"decisions"`
 	// Changed is how many of them would have a different effect.
 	Changed int `json:"changed"`
@@ -37,6 +41,35 @@ type Simulation struct {
 	Transitions []Transition `json:"transitions"`
 	// Reasons are sorted by code.
 	Reasons []ReasonShift `json:"reasons"`
+	// Moves lists the changed decisions, newest first, at most Window.List.
+	Moves []Move `json:"moves"`
+	// NotDecidable counts the stored decisions of which it is not known what they would have been.
+	NotDecidable int `json:"not_decidable"`
+	// Undecided lists them, newest first, at most Window.List.
+	Undecided []Undecided `json:"undecided"`
+}
+
+// Move is a decision that would have been different.
+type Move struct {
+	Authorization string        `json:"authorization"`
+	DecidedAt     string        `json:"decided_at"`
+	From          policy.Effect `json:"from"`
+	To            policy.Effect `json:"to"`
+	Rules         []string      `json:"rules"` // that apply under the simulated version
+}
+
+// Undecided is a decision that a rule could change depending on a value that is not stored.
+type Undecided struct {
+	Authorization string          `json:"authorization"`
+	DecidedAt     string          `json:"decided_at"`
+	Decision      policy.Effect   `json:"decision"` // as recorded
+	Rules         []UndecidedRule `json:"rules"`
+}
+
+// UndecidedRule is a rule with the values that it reads and that are not stored.
+type UndecidedRule struct {
+	Rule    string   `json:"rule"`
+	Unknown []string `json:"unknown"` // as its condition writes them, such as context.amount
 }
 
 // Transition counts decisions whose effect would have been different.
@@ -54,7 +87,9 @@ type ReasonShift struct {
 }
 
 // Simulate decides stored decisions of an action again under one of its policy versions, from the assurance profiles that were
-// recorded then. It writes nothing. Whether the subject could use a passkey is taken from today, since decisions do not record it.
+// recorded then and, for rules, from the values that were kept. A decision that depends on a value that is not stored is counted
+// and listed instead. It writes nothing. Whether the subject could use a passkey is taken from today, since decisions do not
+// record it.
 func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
 	contract, err := action.Contract(v)
 	if err != nil {
@@ -64,14 +99,30 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 	if err != nil {
 		return Simulation{}, err
 	}
-	t := tally{moves: map[Transition]int{}, reasons: map[string]ReasonShift{}}
-	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Decisions: len(rows), Before: map[policy.Effect]int{}, After: map[policy.Effect]int{}}
+	replay, err := s.replayer(ctx, scope, v, contract, rows)
+	if err != nil {
+		return Simulation{}, err
+	}
+	t := tally{list: w.List, moves: map[Transition]int{}, reasons: map[string]ReasonShift{}}
+	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Before: map[policy.Effect]int{}, After: map[policy.Effect]int{}, Moves: []Move{}, Undecided: []Undecided{}}
 	for _, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return Simulation{}, err
+		}
+		applied, err := replay.rules(ctx, row, kind)
+		if err != nil {
+			return Simulation{}, err
+		}
+		if len(applied.undecided) > 0 {
+			t.leave(row, applied.undecided)
+			continue
+		}
 		question, err := replayInput(row, contract.Requirements, kind)
 		if err != nil {
 			return Simulation{}, err
 		}
-		t.count(row, policy.Decide(question))
+		question.Rules = applied.matched
+		t.count(row, policy.Decide(question), applied.matched)
 	}
 	return t.result(), nil
 }
@@ -102,18 +153,27 @@ func replayInput(row store.Replayable, r policy.Requirements, kind policy.Enviro
 // tally accumulates a Simulation.
 type tally struct {
 	sim     Simulation
+	list    int
 	moves   map[Transition]int // keyed by From and To; Count is zero
 	reasons map[string]ReasonShift
 }
 
 // count adds one decision, as recorded and as it would be now.
-func (t *tally) count(row store.Replayable, now policy.Decision) {
+func (t *tally) count(row store.Replayable, now policy.Decision, matched []policy.MatchedRule) {
 	before, after := policy.Effect(row.Decision), now.Effect
+	t.sim.Decisions++
 	t.sim.Before[before]++
 	t.sim.After[after]++
 	if after != before {
 		t.sim.Changed++
 		t.moves[Transition{From: before, To: after}]++
+		if len(t.sim.Moves) < t.list {
+			move := Move{Authorization: row.ID, DecidedAt: apitime.Time(row.DecidedAt), From: before, To: after, Rules: []string{}}
+			for _, m := range matched {
+				move.Rules = append(move.Rules, m.Name)
+			}
+			t.sim.Moves = append(t.sim.Moves, move)
+		}
 	}
 	for _, code := range row.ReasonCodes {
 		shift := t.reasons[code]
@@ -125,6 +185,19 @@ func (t *tally) count(row store.Replayable, now policy.Decision) {
 		shift.After++
 		t.reasons[code] = shift
 	}
+}
+
+// leave adds a decision that cannot be made again.
+func (t *tally) leave(row store.Replayable, undecided []rules.Undecided) {
+	t.sim.NotDecidable++
+	if len(t.sim.Undecided) == t.list {
+		return
+	}
+	out := Undecided{Authorization: row.ID, DecidedAt: apitime.Time(row.DecidedAt), Decision: policy.Effect(row.Decision)}
+	for _, u := range undecided {
+		out.Rules = append(out.Rules, UndecidedRule(u))
+	}
+	t.sim.Undecided = append(t.sim.Undecided, out)
 }
 
 // result sorts the counts: transitions by frequency, reasons by code.

@@ -74,7 +74,8 @@ func (p Plan) covering(path []string) []string {
 type Values struct {
 	// Kept are JSON pointers to the properties whose value is known. If Context has no value there, the request had none.
 	Kept []string `json:"kept"`
-	// Context has the known values. An object on the way to a kept property is there if the request had it.
+	// Context has the known values. An object, or null, on the way to a kept property is there if the
+	// request had it.
 	Context json.RawMessage `json:"context"`
 	// ResourceID is nil unless the action keeps it.
 	ResourceID *string `json:"resource_id,omitempty"`
@@ -119,6 +120,10 @@ func take(into, from map[string]any, path []string) (bool, error) {
 		if !given {
 			return true, nil
 		}
+		if below == nil {
+			into[name] = nil
+			return true, nil
+		}
 		object, ok := below.(map[string]any)
 		if !ok {
 			return false, nil
@@ -143,9 +148,18 @@ func take(into, from map[string]any, path []string) (bool, error) {
 
 // Knows reports whether the value at a path of property names, or its absence, is known.
 func (v *Values) Knows(path []string) bool {
-	if v == nil {
+	return v.known(func(kept, asked string) bool { return asked == kept || strings.HasPrefix(asked, kept+"/") }, path)
+}
+
+// KnowsPresence reports whether it is known if the request had a property at a path: its value is known, or one below it.
+func (v *Values) KnowsPresence(path []string) bool {
+	return v.Knows(path) || v.known(func(kept, asked string) bool { return strings.HasPrefix(kept, asked+"/") }, path)
+}
+
+func (v *Values) known(covers func(kept, asked string) bool, path []string) bool {
+	if v == nil || len(path) == 0 {
 		return false
 	}
-	pointer := annotation.Pointer(path)
-	return slices.ContainsFunc(v.Kept, func(k string) bool { return pointer == k || strings.HasPrefix(pointer, k+"/") })
+	asked := annotation.Pointer(path)
+	return slices.ContainsFunc(v.Kept, func(kept string) bool { return covers(kept, asked) })
 }

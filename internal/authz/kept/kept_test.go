@@ -31,6 +31,7 @@ func TestValuesHasTheMarkedPropertiesAlone(t *testing.T) {
 		},
 		"a missing property is known to be missing": {`{"memo": "secret"}`, `{}`, []string{"/amount", "/device", "/payee/iban"}},
 		"null is a value":                      {`{"amount": null}`, `{"amount": null}`, []string{"/amount", "/device", "/payee/iban"}},
+		"null in place of an object":           {`{"payee": null}`, `{"payee": null}`, []string{"/amount", "/device", "/payee/iban"}},
 		"an object that is none":               {`{"payee": "secret"}`, `{}`, []string{"/amount", "/device"}},
 		"an empty object is known to be there": {`{"payee": {"name": "secret"}}`, `{"payee": {}}`, []string{"/amount", "/device", "/payee/iban"}},
 		"a value beyond the bound is not kept": {`{"amount": 1, "device": {"os": "` + strings.Repeat("x", kept.MaxValue) + `"}}`, `{"amount": 1}`, []string{"/amount", "/payee/iban"}},
@@ -50,6 +51,29 @@ func TestValuesHasTheMarkedPropertiesAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestKnowsWhatIsKept(t *testing.T) {
+	t.Parallel()
+	values := &kept.Values{Kept: []string{"/device", "/payee/iban"}}
+	for name, c := range map[string]struct {
+		path            []string
+		value, presence bool
+	}{
+		"kept":                   {[]string{"payee", "iban"}, true, true},
+		"below one that is kept": {[]string{"device", "os"}, true, true},
+		"above one that is kept": {[]string{"payee"}, false, true},
+		"beside":                 {[]string{"payee", "name"}, false, false},
+		"a longer name":          {[]string{"devices"}, false, false},
+		"all":                    {nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.value, values.Knows(c.path))
+			require.Equal(t, c.presence, values.KnowsPresence(c.path))
+		})
+	}
+	require.False(t, (*kept.Values)(nil).Knows([]string{"device"}))
 }
 
 func TestPlanWithoutMarksKeepsNothing(t *testing.T) {

@@ -2,12 +2,13 @@ package rules
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
@@ -92,42 +93,47 @@ func (l *replayed) add(m Match, r replayResult) {
 	}
 }
 
-// replay evaluates the condition with the known values.
+// replay evaluates the condition with the known values. A rule that could not be evaluated applies, as in Match, unless the
+// reason is that the request does not fit this context_schema: then it was made under a different one, and would be refused.
 func (r compiled) replay(ctx context.Context, bound map[string]any, unusable map[string]error, known Known) (Match, replayResult) {
-	patterns, unknown := r.unknown(bound, known)
-	if len(patterns) == 0 {
-		m, applies := r.match(ctx, bound, unusable)
-		return m, replayResult{applies: applies}
-	}
+	patterns, unknown := r.unknown(bound, unusable, known)
 	vars, err := cel.PartialVars(bound, patterns...)
 	if err != nil {
 		return Match{}, replayResult{rule: r.Name, unknown: unknown}
 	}
+	for _, p := range r.reads {
+		if why := unusable[p.property()]; errors.Is(why, errInteger) {
+			return r.failed(why), replayResult{applies: true}
+		}
+	}
 	result, _, err := r.program.ContextEval(ctx, vars)
 	switch {
 	case err != nil:
+		if missing := r.missing(bound); len(missing) > 0 {
+			return Match{}, replayResult{rule: r.Name, unknown: missing}
+		}
 		return r.failed(err), replayResult{applies: true}
 	case types.IsUnknown(result):
 		return Match{}, replayResult{rule: r.Name, unknown: unknown}
 	case result != types.True:
 		return Match{}, replayResult{}
 	default:
-		return r.matched("matched: " + r.described(nil)), replayResult{applies: true}
+		return r.matched("matched: " + r.described(bound)), replayResult{applies: true}
 	}
 }
 
 // unknown returns the patterns of the values that the rule reads and that are not known, and their names.
-func (r compiled) unknown(bound map[string]any, known Known) (patterns []*cel.AttributePatternType, names []string) {
+func (r compiled) unknown(bound map[string]any, unusable map[string]error, known Known) (patterns []*cel.AttributePatternType, names []string) {
 	for _, p := range r.reads {
 		presence := !slices.ContainsFunc(r.values, func(q path) bool { return slices.Equal(p, q) })
-		if known(p, presence) {
+		if known(p, presence) && !errors.Is(unusable[p.property()], errForm) {
 			continue
 		}
 		pattern := cel.AttributePattern(p[0])
 		for _, step := range p[1:] {
 			pattern = pattern.QualString(step)
 		}
-		patterns, names = append(patterns, pattern), append(names, strings.Join(p, "."))
+		patterns, names = append(patterns, pattern), append(names, p.String())
 	}
 	counts, _ := bound[varCounts].(map[string]int64)
 	for _, c := range r.counts {
@@ -136,4 +142,27 @@ func (r compiled) unknown(bound map[string]any, known Known) (patterns []*cel.At
 		}
 	}
 	return patterns, names
+}
+
+// missing returns the properties of the context that the rule reads as required ones and that the request lacks.
+func (r compiled) missing(bound map[string]any) []string {
+	var names []string
+	for _, p := range r.values {
+		if p[0] != varContext {
+			continue
+		}
+		sent, _ := bound[varContext].(map[string]any)
+		if _, given := annotation.Lookup(sent, p[1:]); !given {
+			names = append(names, p.String())
+		}
+	}
+	return names
+}
+
+// property is the property of the context that a path begins with; empty for another variable.
+func (p path) property() string {
+	if p[0] != varContext || len(p) == 1 {
+		return ""
+	}
+	return p[1]
 }

@@ -59,12 +59,19 @@ func TestReplayDecidesWhatItCanAndNamesWhatItCannot(t *testing.T) {
 		"enrollment":                           {`subject.enrollment == "enrolled"`, "", []string{"subject.enrollment"}, "subject.enrollment"},
 		"count that is known":                  {`subject.decisions("payments.transfer", "allow", "24h") >= 3`, "", nil, "applies"},
 		"count that is not":                    {`subject.decisions("payments.transfer", "deny", "24h") >= 3`, "", nil, `subject.decisions("payments.transfer", "deny", "24h")`},
+		"a request of another schema":          {`size(context.lines) > 0`, `{"amount": 5}`, nil, "context.lines"},
+		"a value of another type":              {`has(context.count) && context.count > 1`, `"count": "many"`, nil, "context.count"},
+		"an integer that no rule can use":      {`has(context.count) && context.count > 1`, `"count": 1e30`, nil, "applies"},
 		"an error is a match, as in a request": {`has(context.exact) && decimal(context.exact) > 1`, `"exact": "x"`, nil, "applies"},
 		"an error beside an unknown is not":    {`has(context.exact) && decimal(context.exact) > 1 && context.amount > 1.0`, `"exact": "x"`, []string{"context.amount"}, "context.amount"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			matched, missing := replayable(t, c.when).Replay(t.Context(), vars(c.context), knowing(c.unknown...))
+			v := vars("")
+			if v.Context = []byte(c.context); !strings.HasPrefix(c.context, "{") {
+				v = vars(c.context)
+			}
+			matched, missing := replayable(t, c.when).Replay(t.Context(), v, knowing(c.unknown...))
 			switch c.want {
 			case "applies":
 				require.Len(t, matched, 1)

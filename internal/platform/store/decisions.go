@@ -142,31 +142,6 @@ func (q Decisions) Requester(ctx context.Context, s Scope, id string) (Requester
 	return orNotFound(k, err)
 }
 
-// Replayable is a stored decision with the inputs that a simulation needs to make it again.
-type Replayable struct {
-	Decision           string
-	Mode               models.ActionMode
-	ReasonCodes        models.Strings
-	Assurance          models.JSON
-	ChallengesUsed     int
-	ChallengeCompleted *string
-	HoldApproved       bool
-	Passkeys           int // that the subject has now
-}
-
-// Replayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
-func (q Decisions) Replayables(ctx context.Context, s Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
-	var rows []Replayable
-	err := q.gorm(ctx).Raw(`select a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used, a.challenge_completed,
-			a.hold_approved, (select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys
-		from authorizations a
-		where a.tenant_id = ? and a.environment_id = ? and a.action_id = ?
-			and (?::timestamptz is null or a.decided_at >= ?) and (?::timestamptz is null or a.decided_at < ?)
-		order by a.decided_at desc, a.id desc limit ?`,
-		s.Tenant, s.Environment, action, since, since, until, until, last).Scan(&rows).Error
-	return rows, err
-}
-
 // ReportOutcome records the outcome of a decision. It returns false if an outcome is recorded already.
 func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5

@@ -1,0 +1,216 @@
+package authorization
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// countsBatch is for how many decisions one statement counts earlier ones.
+const countsBatch = 500
+
+// replayer applies the rules of a policy version to stored decisions.
+type replayer struct {
+	set       *rules.Set
+	names     []string
+	riskClass string
+	vault     kept.Vault
+	rows      map[string]store.Replayable    // with the decisions that they follow
+	counts    map[string]map[rules.Count]int // by decision; one that is not known is missing
+	noContext string                         // the digest of an empty context
+	done      map[string]appliedRules
+}
+
+// appliedRules are the rules that apply to a decision, and those of which that is not known.
+type appliedRules struct {
+	matched   []policy.MatchedRule
+	undecided []rules.Undecided
+}
+
+// replayer returns a replayer of decisions of the version's action.
+func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.PolicyVersion, c policy.Contract, rows []store.Replayable) (*replayer, error) {
+	set, faults := rules.CompileReplayable(c.Requirements.Rules, c.ContextSchema)
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("rules of policy version %s: rule %s: %w", v.ID, faults[0].Name, faults[0])
+	}
+	r := &replayer{set: set, vault: s.kept, done: map[string]appliedRules{}}
+	if set.Empty() {
+		return r, nil
+	}
+	for _, rule := range c.Requirements.Rules {
+		r.names = append(r.names, rule.Name)
+	}
+	act, err := s.store.Actions().GetIncludingArchived(ctx, scope, v.ActionID)
+	if err != nil {
+		return nil, err
+	}
+	r.riskClass = act.RiskClass
+	if r.noContext, err = canonical.ContextDigest(map[string]any{}); err != nil {
+		return nil, err
+	}
+	if err := r.follow(ctx, s.store.Q, scope, rows); err != nil {
+		return nil, err
+	}
+	return r, r.count(ctx, s.store.Q, scope)
+}
+
+// follow reads the decisions that follow-up decisions follow: a rule that applied to them still applies.
+func (r *replayer) follow(ctx context.Context, q *store.Q, scope store.Scope, rows []store.Replayable) error {
+	r.rows = make(map[string]store.Replayable, len(rows))
+	for len(rows) > 0 {
+		parents := map[string]bool{}
+		for _, row := range rows {
+			r.rows[row.ID] = row
+		}
+		for _, row := range rows {
+			if row.ParentID == nil {
+				continue
+			}
+			if _, read := r.rows[*row.ParentID]; !read {
+				parents[*row.ParentID] = true
+			}
+		}
+		if len(parents) == 0 {
+			return nil
+		}
+		var err error
+		if rows, err = q.Decisions().ReplayablesByID(ctx, scope, slices.Collect(maps.Keys(parents))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts the decisions that were made before each decision. Where retention has removed some, the count is not known.
+func (r *replayer) count(ctx context.Context, q *store.Q, scope store.Scope) error {
+	needed := r.set.Counts()
+	if len(needed) == 0 {
+		return nil
+	}
+	complete, err := q.Decisions().CompleteSince(ctx, scope)
+	if err != nil {
+		return err
+	}
+	asked := make([]store.SubjectCount, len(needed))
+	for i, c := range needed {
+		asked[i] = store.SubjectCount{Action: c.Action, Outcomes: c.Outcomes(), Span: c.Span()}
+	}
+	ids := slices.Collect(maps.Keys(r.rows))
+	r.counts = make(map[string]map[rules.Count]int, len(ids))
+	for batch := range slices.Chunk(ids, countsBatch) {
+		found, err := q.Decisions().CountsBefore(ctx, scope, batch, asked, rules.MaxCounted)
+		if err != nil {
+			return err
+		}
+		for id, numbers := range found {
+			r.counts[id] = known(needed, numbers, r.rows[id].DecidedAt, complete)
+		}
+	}
+	return nil
+}
+
+// known returns the counts whose span is complete.
+func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) map[rules.Count]int {
+	out := make(map[rules.Count]int, len(needed))
+	for i, c := range needed {
+		if !decidedAt.Add(-c.Span()).Before(complete) {
+			out[c] = numbers[i]
+		}
+	}
+	return out
+}
+
+// rules returns the rules that apply to a stored decision.
+func (r *replayer) rules(ctx context.Context, row store.Replayable, kind policy.EnvironmentKind) (appliedRules, error) {
+	if r.set.Empty() {
+		return appliedRules{}, nil
+	}
+	if done, ok := r.done[row.ID]; ok {
+		return done, nil
+	}
+	vars, known, err := r.vars(row, kind)
+	if err != nil {
+		return appliedRules{}, err
+	}
+	var matched []rules.Match
+	var out appliedRules
+	if row.ParentID == nil {
+		matched, out.undecided = r.set.Replay(ctx, vars, known)
+	} else {
+		before, err := r.before(ctx, *row.ParentID, kind)
+		if err != nil {
+			return out, err
+		}
+		earlier := make([]rules.Earlier, len(before.matched))
+		for i, m := range before.matched {
+			earlier[i] = rules.Earlier{Name: m.Name, Failed: m.Failed}
+		}
+		matched, out.undecided = r.set.ReplayAgain(ctx, vars, earlier, before.undecided, known)
+	}
+	for _, m := range matched {
+		out.matched = append(out.matched, policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed})
+	}
+	r.done[row.ID] = out
+	return out, nil
+}
+
+// before returns the rules that apply to the decision that a follow-up decision follows.
+func (r *replayer) before(ctx context.Context, id string, kind policy.EnvironmentKind) (appliedRules, error) {
+	if row, ok := r.rows[id]; ok {
+		return r.rules(ctx, row, kind)
+	}
+	var out appliedRules
+	for _, name := range r.names {
+		out.undecided = append(out.undecided, rules.Undecided{Rule: name, Unknown: []string{"the decision before"}})
+	}
+	return out, nil
+}
+
+// vars returns the values of a stored decision and which of them are known. The enrollment that the subject had is not stored, and
+// neither is whether it had recently recovered, unless it has no limit from then on.
+func (r *replayer) vars(row store.Replayable, kind policy.EnvironmentKind) (rules.Vars, rules.Known, error) {
+	var profile assurance.Profile
+	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
+		return rules.Vars{}, nil, err
+	}
+	values, err := r.vault.Open(row.ID, row.Kept)
+	if err != nil {
+		return rules.Vars{}, nil, err
+	}
+	vars := rules.Vars{
+		Resource: rules.Resource{Type: row.ResourceType}, Action: rules.Action{Key: row.ActionKey, Mode: string(row.Mode), RiskClass: r.riskClass},
+		Audience: row.Audience, Environment: kind, Assurance: profile.Facts(), Counts: r.counts[row.ID], Now: row.DecidedAt,
+		Subject: rules.Subject{ID: row.Subject, CreatedAt: row.SubjectCreatedAt, Passkeys: row.PasskeysThen},
+	}
+	resource := false
+	if values != nil {
+		vars.Context = values.Context
+		if resource = values.ResourceID != nil; resource {
+			vars.Resource.ID = *values.ResourceID
+		}
+	}
+	return vars, func(path []string, presence bool) bool {
+		switch at := path[len(path)-1]; path[0] {
+		case "context":
+			return row.ContextDigest == r.noContext || values.Knows(path[1:]) || presence && values.KnowsPresence(path[1:])
+		case "resource":
+			return at == "type" || at == "id" && resource
+		case "subject":
+			capped := row.ClaimCapUntil != nil && row.ClaimCapUntil.After(row.DecidedAt)
+			return len(path) > 1 && at != "enrollment" && (at != "recently_recovered" || !capped)
+		default:
+			return true
+		}
+	}, nil
+}
