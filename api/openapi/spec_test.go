@@ -57,6 +57,7 @@ func specRules() map[string][]rule {
 		},
 		"simulatePolicyVersion": {
 			is("last", "integer", between(1, 10000), defaults(1000.0)),
+			is("list", "integer", between(0, 1000), defaults(100.0)),
 			is("since", "string", instants...), is("until", "string", instants...),
 		},
 		"authorize": {
