@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/models"
 )
 
 func TestUpdateEnvironment(t *testing.T) {
@@ -35,6 +36,50 @@ func TestUpdateEnvironment(t *testing.T) {
 	live := made.Live.Admin.patch(t, path, object{"origins": []string{"http://localhost:8080"}})
 	require.Equal(t, []string{`["body","origins",0] value_error`}, live.faults(), "live refuses local origins")
 	require.Equal(t, changed.strings("origins"), w.Admin.get(t, path).is(200).strings("origins"), "a refused request changes nothing")
+}
+
+// An admin key sets where the hosted pages are and where they may lead, under the rules of the command line.
+func TestUpdateHostedPages(t *testing.T) {
+	t.Parallel()
+	made := newTenant(t)
+	w := made.Sandbox
+	const path = "/api/v1/environment"
+	pages := object{"origins": []string{"http://localhost:8080", "http://pages.localhost"}, "page_origin": "http://pages.localhost",
+		"return_origins": []string{"https://shop.example"}, "frame_ancestors": []string{"https://intranet.example:8443"}}
+	changed := w.Admin.patch(t, path, pages).is(200)
+	require.Equal(t, "http://pages.localhost", changed.string("page_origin"))
+	require.Equal(t, []string{"https://shop.example"}, changed.strings("return_origins"))
+	require.Equal(t, changed.body, w.Admin.get(t, path).is(200).body)
+	require.Equal(t, 1, count(t, `select count(*) from events where environment_id = $1 and type = 'environment.updated'
+		and data->>'page_origin' = 'http://pages.localhost' and data->'return_origins' = '["https://shop.example"]'`, w.ID), "the audit log covers the pages")
+
+	_, action := w.action(t, "enforce", challenging)
+	link := func() response {
+		challenge := w.authorize(t, w.subject(t), action, "challenge").string("challenge.id")
+		return w.Server.post(t, "/api/v1/challenges/"+challenge+"/link", object{"return_url": "https://shop.example/paid"})
+	}
+	require.Contains(t, link().is(201).string("url"), "http://pages.localhost/")
+
+	for name, c := range map[string]struct {
+		body  object
+		fault string
+	}{
+		"page origin without passkeys": {object{"page_origin": "https://elsewhere.example"}, `["body","page_origin"] value_error`},
+		"origins without the pages":    {object{"origins": []string{"http://localhost:8080"}}, `["body","origins"] value_error`},
+		"a wildcard":                   {object{"frame_ancestors": []string{"https://a.example", "https://*.example"}}, `["body","frame_ancestors",1] value_error`},
+		"a path":                       {object{"return_origins": []string{"https://a.example/x"}}, `["body","return_origins",0] value_error`},
+		"not https":                    {object{"return_origins": []string{"http://a.example"}}, `["body","return_origins",0] value_error`},
+	} {
+		require.Equal(t, []string{c.fault}, w.Admin.patch(t, path, c.body).faults(), name)
+	}
+	require.Equal(t, changed.body, w.Admin.get(t, path).is(200).body, "a refused request changes nothing")
+
+	back := w.Admin.patch(t, path, object{"origins": []string{"http://localhost:8080"}, "page_origin": "", "return_origins": []string{}}).is(200)
+	require.Nil(t, back.value("page_origin"))
+	require.Empty(t, back.strings("return_origins"))
+	require.Equal(t, []string{"https://intranet.example:8443"}, back.strings("frame_ancestors"), "omitted fields are unchanged")
+	link().is(422)
+	w.narrowed(t, models.PermissionConfigRead).patch(t, path, object{"return_origins": []string{}}).problem(403, "insufficient_scope")
 }
 
 // A changed setting applies to the next challenge, on every replica.

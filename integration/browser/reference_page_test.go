@@ -19,7 +19,7 @@ func TestReferencePageTriesAnOperation(t *testing.T) {
 	b.screenshot("reference")
 
 	b.open("/docs/errors#not_found")
-	b.see("another tenant or environment")
+	b.see("resources of other tenants and environments")
 	b.requireAccessible()
 	b.open("/docs/events")
 	b.see("authorization.decided")

@@ -954,10 +954,18 @@ type EnvironmentUpdate struct {
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required,omitzero"`
+	// Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a
+	// frame.
+	FrameAncestors []string `json:"frame_ancestors,omitzero"`
 	// Life of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
 	// Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only.
 	Origins []string `json:"origins,omitzero"`
+	// Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's
+	// own.
+	PageOrigin string `json:"page_origin,omitzero"`
+	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
+	ReturnOrigins []string `json:"return_origins,omitzero"`
 	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // rpOrigins are the rules for origins that browsers may use passkeys from.
@@ -44,6 +46,16 @@ func checkPageOrigin(origin string) error {
 	local := localName(u.Hostname()) || u.Hostname() == "127.0.0.1"
 	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
 		return fmt.Errorf("the origin %q is not https", origin)
+	}
+	return nil
+}
+
+// checkPageOrigins returns a validation problem for the first origin of the field that checkPageOrigin refuses.
+func checkPageOrigins(field string, origins []string) error {
+	for i, origin := range origins {
+		if err := checkPageOrigin(origin); err != nil {
+			return problem.Invalid([]any{"body", field, i}, err.Error(), "value_error")
+		}
 	}
 	return nil
 }

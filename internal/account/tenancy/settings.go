@@ -23,18 +23,18 @@ type Settings struct {
 	BarSelfReview       *bool    `json:"bar_self_review"`       // applies to pending holds too
 	// EnrollmentGrantRequired rejects enroll frames of client tokens that do not name the purpose, from now on.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
+	Pages
 }
 
-// Pages is a change of the settings of an environment's hosted pages, which the operator controls. A nil field is left
-// unchanged.
+// Pages is a change of the settings of an environment's hosted pages. A nil field is left unchanged.
 type Pages struct {
 	// Origin is the origin of links to the pages. It must be one of the environment's origins for passkeys, and its host must
 	// reach the service. Empty is the service's base URL.
-	Origin *string
+	Origin *string `json:"page_origin"`
 	// ReturnOrigins are origins that the pages may redirect to, besides those for passkeys.
-	ReturnOrigins []string
+	ReturnOrigins []string `json:"return_origins"`
 	// FrameAncestors are origins that may embed the pages in a frame. Browsers run no passkey ceremony in such a frame.
-	FrameAncestors []string
+	FrameAncestors []string `json:"frame_ancestors"`
 }
 
 // quota is a change of the ceiling of the environment's quotas.
@@ -61,8 +61,7 @@ func (s *Service) UpdateSettings(ctx context.Context, scope store.Scope, in Sett
 	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor, RequestID: requestID})
 }
 
-// UpdatePages changes the settings of the hosted pages and returns the environment after the change. Its errors are sentences
-// for the command line.
+// UpdatePages changes the settings of the hosted pages and returns the environment after the change.
 func (s *Service) UpdatePages(ctx context.Context, scope store.Scope, in Pages, actor string) (models.Environment, error) {
 	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor})
 }
@@ -115,47 +114,55 @@ func (in Settings) apply(env *models.Environment) error {
 		}
 		env.RPName = *in.RPName
 	}
-	if in.Origins == nil {
-		return nil
-	}
 	rules := rpOrigins{rpID: env.RPID, allowLocal: env.Kind == models.Sandbox}
 	for i, origin := range in.Origins {
 		if err := rules.check(origin); err != nil {
 			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
 		}
 	}
-	if env.PageOrigin != nil && !slices.Contains(in.Origins, *env.PageOrigin) {
+	if in.Origins != nil {
+		env.RPOrigins = in.Origins
+	}
+	if err := in.Pages.apply(env); err != nil {
+		return err
+	}
+	if env.PageOrigin != nil && !slices.Contains(env.RPOrigins, *env.PageOrigin) {
 		return problem.Invalid([]any{"body", "origins"}, fmt.Sprintf("The hosted pages are at %s, which must stay among the origins.", *env.PageOrigin), "value_error")
 	}
-	env.RPOrigins = in.Origins
 	return nil
 }
 
 func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment) error {
-	return q.Environments().SetSettings(ctx, env)
+	if err := q.Environments().SetSettings(ctx, env); err != nil {
+		return err
+	}
+	return in.Pages.save(ctx, q, env)
 }
 
 func (in Settings) recorded(env models.Environment) events.Data {
 	return events.EnvironmentSettingsChangedData{
 		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
+		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
 	}
 }
 
 func (in Pages) apply(env *models.Environment) error {
 	if in.Origin != nil {
 		if *in.Origin != "" && !slices.Contains(env.RPOrigins, *in.Origin) {
-			return fmt.Errorf("the origin of the pages %q is not one of %s; passkeys could not be used there", *in.Origin, strings.Join(env.RPOrigins, ", "))
+			return problem.Invalid([]any{"body", "page_origin"}, fmt.Sprintf(
+				"the origin of the pages %q is not one of %s; passkeys could not be used there", *in.Origin, strings.Join(env.RPOrigins, ", ")), "value_error")
 		}
 		env.PageOrigin = in.Origin
 		if *in.Origin == "" {
 			env.PageOrigin = nil
 		}
 	}
-	for _, origin := range slices.Concat(in.ReturnOrigins, in.FrameAncestors) {
-		if err := checkPageOrigin(origin); err != nil {
-			return err
-		}
+	if err := checkPageOrigins("return_origins", in.ReturnOrigins); err != nil {
+		return err
+	}
+	if err := checkPageOrigins("frame_ancestors", in.FrameAncestors); err != nil {
+		return err
 	}
 	if in.ReturnOrigins != nil {
 		env.ReturnOrigins = in.ReturnOrigins

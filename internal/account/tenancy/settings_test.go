@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -41,7 +42,8 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 		"https://elsewhere.example", // fine as an origin, but passkeys are not used there
 	} {
 		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{Origin: &bad}, "cli:tenant pages")
-		require.ErrorContains(t, err, "passkeys could not be used there")
+		require.NotNil(t, problem.As(err))
+		require.Contains(t, problem.As(err).Fields[0].Msg, "passkeys could not be used there")
 	}
 	for _, bad := range []string{
 		"", "*", "https://*.example", "https://a.example/", "https://a.example; script-src *", "http://a.example", "a.example",

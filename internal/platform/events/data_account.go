@@ -15,6 +15,9 @@ type EnvironmentSettingsChangedData struct {
 	HoldTTLSeconds          int      `json:"hold_ttl_seconds"`
 	EnrollmentGrantRequired bool     `json:"enrollment_grant_required"`
 	BarSelfReview           bool     `json:"bar_self_review"`
+	PageOrigin              *string  `json:"page_origin"`
+	ReturnOrigins           []string `json:"return_origins" schema:"null"`
+	FrameAncestors          []string `json:"frame_ancestors" schema:"null"`
 }
 
 // EnvironmentPagesChangedData has the settings of the hosted pages; a null origin is the service's own.

@@ -2724,6 +2724,12 @@ export interface components {
             enrollment_grant_required?: boolean;
             /** @description Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
+            /** @description Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's own. */
+            page_origin?: string;
+            /** @description Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine. */
+            return_origins?: string[];
+            /** @description Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a frame. */
+            frame_ancestors?: string[];
         };
         /**
          * @description Scope of a credential.
