@@ -72,7 +72,7 @@ func (r *challengeRun) validate(ctx workflow.Context, m ChallengeMove) error {
 	if err := r.closed(); err != nil {
 		return err
 	}
-	if !workflow.Now(ctx).Before(r.in.ExpiresAt) {
+	if !r.moving() && !workflow.Now(ctx).Before(r.in.ExpiresAt) {
 		return activities.Refuse(problem.ChallengeExpired, "The challenge has expired.")
 	}
 	return nil

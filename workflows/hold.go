@@ -65,7 +65,7 @@ func (r *holdRun) validate(ctx workflow.Context, m HoldReview) error {
 	if r.settled != nil {
 		return r.closed(m.Resolution)
 	}
-	if !workflow.Now(ctx).Before(r.in.DueAt) {
+	if !r.moving() && !workflow.Now(ctx).Before(r.in.DueAt) {
 		return activities.Refuse(problem.ReviewExpired, "The hold has expired.")
 	}
 	return nil

@@ -25,6 +25,10 @@ func (l moveLock) move(ctx workflow.Context, f func() error) error {
 	return f()
 }
 
+// moving reports whether a move is under way. Until it ends, the deadline alone says nothing about the record: a move that
+// began in time may settle it after the deadline.
+func (l moveLock) moving() bool { return l.turn.IsLocked() }
+
 // Pauses between the attempts of a failing step. They double from firstPause up to shortPause. After longPauseAfter attempts,
 // which is some minutes, every pause is longPause, so that an outage of days stays within the size limit of a history.
 const (

@@ -49,7 +49,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.ID, m.Request)
-		if notFound(err) || (err == nil && (r.Method == nil || r.Move != "complete")) {
+		if notFound(err) || (err == nil && (r.Method == nil || r.Move != moveComplete)) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
 		if err != nil {

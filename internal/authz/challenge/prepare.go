@@ -55,7 +55,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if err != nil {
 		return Prepared{}, err
 	}
-	digest, err := requestDigest("complete", id, method, assertion)
+	digest, err := requestDigest(moveComplete, id, method, assertion)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -63,14 +63,17 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if r := receiptOf(c, digest); r != nil {
 		return Prepared{Receipt: r}, nil
 	}
-	if err := s.completable(c, p, method, assertion); err != nil {
+	if err := s.refuseUnlessOpen(ctx, p, c, moveComplete); err != nil {
+		return Prepared{}, err
+	}
+	if err := completable(c, p, method, assertion); err != nil {
 		return Prepared{}, err
 	}
 	if err := s.requireShown(ctx, c); err != nil {
 		return Prepared{}, err
 	}
 	request := models.MoveRequest{
-		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "complete", Actor: p.Actor(),
+		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: moveComplete, Actor: p.Actor(),
 		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),
 	}
 	if method == MethodPasskey {
@@ -94,11 +97,28 @@ func relevantAssertion(method string, assertion json.RawMessage) json.RawMessage
 	return assertion
 }
 
-// completable refuses a completion that cannot succeed: a settled challenge, or a method that is not available.
-func (s *Service) completable(c models.Challenge, p identity.Principal, method string, assertion json.RawMessage) error {
-	if err := refuseSettled(Effective(c, s.clock.Now())); err != nil {
+// The moves that a caller may request, as they are stored.
+const (
+	moveComplete = "complete"
+	moveCancel   = "cancel"
+)
+
+// refuseUnlessOpen refuses a move of a challenge that is settled or due. A due challenge may be settled yet by the same move
+// that this caller requested before: the first request may be under way in time, and only the workflow knows.
+func (s *Service) refuseUnlessOpen(ctx context.Context, p identity.Principal, c models.Challenge, move string) error {
+	status := Effective(c, s.clock.Now())
+	if status == c.Status {
+		return refuseSettled(status)
+	}
+	repeated, err := s.store.Moves().Requested(ctx, c.ID, move, p.Actor())
+	if err != nil || repeated {
 		return err
 	}
+	return refuseSettled(status)
+}
+
+// completable refuses a method that is not available.
+func completable(c models.Challenge, p identity.Principal, method string, assertion json.RawMessage) error {
 	if method == MethodSandboxConfirm && p.Kind != models.Sandbox {
 		return problem.New(problem.SandboxOnly, "sandbox_confirm exists in sandbox environments only.")
 	}
@@ -113,16 +133,19 @@ func (s *Service) completable(c models.Challenge, p identity.Principal, method s
 
 // PrepareCancel stores the request to cancel the challenge for the workflow.
 func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id string) (Prepared, error) {
-	c, err := s.open(ctx, p.Store(), id)
+	c, err := s.store.Challenges().Get(ctx, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
-	digest, err := requestDigest("cancel", id, "", nil)
+	if err := s.refuseUnlessOpen(ctx, p, c, moveCancel); err != nil {
+		return Prepared{}, err
+	}
+	digest, err := requestDigest(moveCancel, id, "", nil)
 	if err != nil {
 		return Prepared{}, err
 	}
 	return s.saveRequest(ctx, c, models.MoveRequest{
-		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: p.Actor(),
+		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: moveCancel, Actor: p.Actor(),
 		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
 	})
 }
@@ -171,6 +194,23 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request st
 		return nil, err
 	}
 	return receiptOf(c, digest), nil
+}
+
+// settledOtherwise returns the status of a challenge that this request did not settle, and the refusal. While the record is open,
+// however late, the request is not refused: a step that began in time may still commit, unless the workflow has closed.
+func (s *Service) settledOtherwise(ctx context.Context, scope store.Scope, id string, closed bool) (models.ChallengeStatus, error) {
+	c, err := s.store.Challenges().Get(ctx, scope, id)
+	if err != nil {
+		return "", err
+	}
+	status := c.Status
+	if closed {
+		status = Effective(c, s.clock.Now())
+	}
+	if status == models.ChallengeOpen {
+		return status, problem.NewUnavailable("The challenge is not settled yet. Retry the request.", nil)
+	}
+	return status, refuseSettled(status)
 }
 
 // receiptOf returns the receipt if the challenge was completed by the request with this digest, and nil otherwise.

@@ -41,20 +41,20 @@ func (r *Resolver) Complete(ctx context.Context, p identity.Principal, id, metho
 	}
 	// The receipt is read from the database: it is there if this request completed the challenge, now or by an earlier attempt.
 	receipt, err := r.challenges.Receipt(ctx, p.Store(), id, prepared.Request)
-	switch {
-	case err != nil || receipt != nil:
+	if err != nil || receipt != nil {
 		return receipt, err
-	case problem.As(moveErr) != nil:
-		return nil, moveErr
-	default:
-		return nil, r.resolvedOtherwise(ctx, p, id)
 	}
+	_, err = r.challenges.settledOtherwise(ctx, p.Store(), id, errors.Is(moveErr, durable.ErrClosed))
+	return nil, err
 }
 
 // Cancel cancels the challenge on behalf of the principal and returns its status. Cancelling a challenge that is cancelled
-// meanwhile succeeds.
+// already succeeds, so that a retry is safe.
 func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) (models.ChallengeStatus, error) {
 	prepared, err := r.challenges.PrepareCancel(ctx, p, id)
+	if problem.Is(err, problem.ChallengeClosed) {
+		return r.cancelled(ctx, p, id, false)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -62,33 +62,21 @@ func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) 
 	if moveErr == nil || !recordDecides(moveErr) {
 		return out.Status, moveErr
 	}
-	v, err := r.challenges.Get(ctx, p.Store(), id)
-	switch {
-	case err != nil:
-		return "", err
-	case v.Status == models.ChallengeCancelled:
-		return v.Status, nil
-	case problem.As(moveErr) != nil:
-		return "", moveErr
-	default:
-		return "", r.resolvedOtherwise(ctx, p, id)
+	return r.cancelled(ctx, p, id, errors.Is(moveErr, durable.ErrClosed))
+}
+
+// cancelled returns the status of a challenge that is cancelled, and the refusal for any other. closed says that its workflow
+// has closed.
+func (r *Resolver) cancelled(ctx context.Context, p identity.Principal, id string, closed bool) (models.ChallengeStatus, error) {
+	status, err := r.challenges.settledOtherwise(ctx, p.Store(), id, closed)
+	if status == models.ChallengeCancelled {
+		return status, nil
 	}
+	return "", err
 }
 
 // recordDecides reports whether the database, and not the workflow's error, says what became of the request: this very
 // request may have settled the challenge in a step whose result the workflow lost.
 func recordDecides(err error) bool {
 	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ChallengeClosed) || problem.Is(err, problem.ChallengeExpired)
-}
-
-// resolvedOtherwise returns the refusal for a challenge that this request did not settle.
-func (r *Resolver) resolvedOtherwise(ctx context.Context, p identity.Principal, id string) error {
-	v, err := r.challenges.Get(ctx, p.Store(), id)
-	if err != nil {
-		return err
-	}
-	if v.Status == models.ChallengeOpen {
-		return problem.NewUnavailable("The challenge is not settled yet. Retry the request.", nil)
-	}
-	return refuseSettled(v.Status)
 }

@@ -122,7 +122,11 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if err != nil {
 		return Prepared{}, err
 	}
-	if status := Effective(h, s.clock.Now()); status != models.HoldPending {
+	status, err := s.statusFor(ctx, p, h, resolution)
+	if err != nil {
+		return Prepared{}, err
+	}
+	if status != models.HoldPending {
 		return s.settled(ctx, h, status, resolution)
 	}
 	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
@@ -133,6 +137,20 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
 	return s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
+}
+
+// statusFor returns the status of the hold for a review. A due hold is expired, but not for a review that this reviewer
+// requested before: the first request may be under way in time, and only the workflow knows.
+func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.Hold, resolution string) (models.HoldStatus, error) {
+	status := Effective(h, s.clock.Now())
+	if status == h.Status {
+		return status, nil
+	}
+	repeated, err := s.store.Moves().Requested(ctx, h.AuthorizationID, resolution, p.Actor())
+	if repeated {
+		status = h.Status
+	}
+	return status, err
 }
 
 // settled returns the stored receipt of a hold that is resolved the same way, and a refusal otherwise.
@@ -248,16 +266,15 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 }
 
 // Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved
-// differently, and unavailable while the hold is pending.
+// differently, and unavailable while the record is pending, however late: a review that began in time may still commit.
 func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
 	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	status := Effective(h, s.clock.Now())
-	if status == models.HoldPending {
+	if h.Status == models.HoldPending {
 		return nil, problem.NewUnavailable("The hold is not settled yet. Retry the request.", nil)
 	}
-	p, err := s.settled(ctx, h, status, resolution)
+	p, err := s.settled(ctx, h, h.Status, resolution)
 	return p.Receipt, err
 }

@@ -28,3 +28,10 @@ func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.Mo
 	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
 	return orNotFound(row, err)
 }
+
+// Requested reports whether the actor has requested this move of a challenge or a hold before.
+func (q Moves) Requested(ctx context.Context, target, move, actor string) (bool, error) {
+	var requested bool
+	err := q.queryRow(ctx, `select exists (select from move_requests where target = $1 and move = $2 and actor = $3)`, target, move, actor).Scan(&requested)
+	return requested, err
+}
