@@ -14,7 +14,7 @@ RUN  ?=
 RACE ?=
 
 BIN     := bin
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION := $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
@@ -238,6 +238,14 @@ release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## check .goreleaser.yam
 	@PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
 	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*.tar.gz | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
 
+.PHONY: tag
+tag: ## tag this commit as a release of the service and of the Go SDK's module (VERSION=v0.2.0); push both tags to publish
+	@[[ '$(VERSION)' =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$$ ]] || { echo "VERSION is '$(VERSION)': give a version such as v0.2.0"; exit 2; }
+	@[ "$$(node -p 'require("./sdk/js/package.json").version' 2>/dev/null)" = '$(VERSION:v%=%)' ] || { echo "sdk/js/package.json has another version: set it to $(VERSION:v%=%)"; exit 1; }
+	@git tag -a -m 'Countersign $(VERSION)' '$(VERSION)'
+	@git tag -a -m 'Countersign for Go $(VERSION)' 'sdk/go/$(VERSION)'
+	@echo "git push origin $(VERSION) sdk/go/$(VERSION)"
+
 .PHONY: sbom
 sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licences as CycloneDX JSON: dist/countersign.cdx.json
 	@mkdir -p dist
@@ -246,4 +254,4 @@ sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licen
 
 .PHONY: clean
 clean: ## remove bin/ and dist/; the data under DIR stays
-	@rm -rf $(BIN) dist
+	@rm -rf $(BIN) dist .npm sdk/js/dist

@@ -1,6 +1,6 @@
 // Generates src/server/contract.ts (types), src/server/operations.ts (method, path, retry rules and responses of every operation)
-// and src/server/schemas.ts (schemas that responses are checked against) from the contract. With --check it fails if a committed
-// file is stale.
+// and src/server/schemas.ts (schemas that responses are checked against) from the contract, and src/server/events.ts (the payload of
+// each event type) from the catalogue of events. With --check it fails if a committed file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 
@@ -98,8 +98,34 @@ ${Object.keys(schemas).sort().map((name) => `  ${name}: ${JSON.stringify(schemas
 }
 `
 
+/** The TypeScript type of a JSON Schema of the catalogue, which uses few keywords; any other ends the generation. */
+function typeOf(s) {
+  if (s.const !== undefined) return JSON.stringify(s.const)
+  if (s.enum) return s.enum.map((v) => JSON.stringify(v)).join(' | ')
+  if (Array.isArray(s.type)) return s.type.map((type) => typeOf({ ...s, type })).join(' | ')
+  switch (s.type) {
+    case 'array': return s.items?.enum ? `(${typeOf(s.items)})[]` : `${s.items ? typeOf(s.items) : 'unknown'}[]`
+    case 'object': return s.properties ? `{ ${Object.entries(s.properties).map(([name, p]) => `${name}${s.required?.includes(name) ? '' : '?'}: ${typeOf(p)}`).join('; ')} }` : 'Record<string, unknown>'
+    case 'integer': return 'number'
+    case 'string': case 'number': case 'boolean': case 'null': return s.type
+    default: throw new Error('the catalogue of events has a schema without a known type: ' + JSON.stringify(s))
+  }
+}
+
+const catalogue = readFileSync(new URL('../../../internal/platform/events/testdata/catalogue.jsonl', import.meta.url), 'utf8')
+const payloads = catalogue.trim().split('\n').map((line) => {
+  const { type, schema } = JSON.parse(line)
+  return `  '${type}': ${typeOf(schema.properties.data)}`
+})
+const events = `${notice.replace('api/openapi/openapi.json', 'internal/platform/events/testdata/catalogue.jsonl')}
+/** The payload of each event type. */
+export interface EventData {
+${payloads.join('\n')}
+}
+`
+
 let stale = false
-for (const [file, text] of [['contract.ts', types], ['operations.ts', table], ['schemas.ts', shapes]]) {
+for (const [file, text] of [['contract.ts', types], ['operations.ts', table], ['schemas.ts', shapes], ['events.ts', events]]) {
   const url = new URL('../src/server/' + file, import.meta.url)
   if (!process.argv.includes('--check')) writeFileSync(url, text)
   else stale ||= readFileSync(url, 'utf8') !== text

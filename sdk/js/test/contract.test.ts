@@ -49,6 +49,20 @@ test('decide never returns allow for a damaged response', async () => {
   assert.ok(kinds.size > 20)
 })
 
+test('failure closed refuses and failure open allows without a decision, as in Go', async () => {
+  for (const [failure, allowed] of [['closed', false], ['open', true]] as const) {
+    const d = await decide(says(503, { type: '/docs/errors#unavailable', title: 'x', status: 503, detail: 'x', code: 'unavailable', request_id: 'r' }, 'application/problem+json'), recorded[0]!.request, { failure })
+    assert.deepEqual([d.source, d.allowed], ['fallback', allowed])
+  }
+})
+
+test('mode shadow refuses nothing, as in Go', async () => {
+  const denied = JSON.parse(recorded[3]!.answer)
+  assert.equal((await decide(says(200, denied), recorded[3]!.request, { failure: 'open' })).allowed, false)
+  const d = await decide(says(200, { ...denied, mode: 'shadow' }), recorded[3]!.request, { failure: 'closed' })
+  assert.deepEqual([d.decision, d.allowed], ['deny', true])
+})
+
 test('an invalid response uses the failure mode of the risk class', async () => {
   for (const c of [says(200, '<html>', 'text/html'), says(200, {}), says(200, { decision: 'sure' }), says(200, ''), says(200, '{"decision":"al')]) {
     for (const [riskClass, decision] of [['low', 'allow'], ['elevated', 'challenge'], ['high', 'deny'], ['critical', 'deny']] as const) {

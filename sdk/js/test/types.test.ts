@@ -40,3 +40,37 @@ test('operations, request bodies and response bodies have types', () => {
   `
   assert.equal(compiles('server', code, { lib: ['es2022'], types: ['node'] }), '')
 })
+
+test('a narrowed decision has its proof or its step-up', () => {
+  const code = `
+    import { Countersign, decide, type AuthorizeResponse } from '@countersign/sdk/server'
+    declare const r: AuthorizeResponse
+    if (r.decision === 'allow' && r.mode === 'enforce') { r.proof satisfies string; r.proof_id satisfies string }
+    // @ts-expect-error in mode test there is no proof
+    if (r.decision === 'allow') r.proof satisfies string
+    if (r.decision === 'challenge' && r.mode !== 'shadow') r.challenge.id satisfies string
+    if (r.decision === 'hold') r.proof satisfies null | undefined
+    const d = await decide({} as Countersign, {} as Parameters<typeof decide>[1], { riskClass: 'high' })
+    if (d.source === 'service' && d.decision === 'allow' && d.mode === 'enforce') d.response.proof satisfies string
+    if (d.source === 'service' && d.decision === 'challenge' && d.mode === 'enforce') d.response.challenge.methods satisfies string[]
+  `
+  assert.equal(compiles('decisions', code, { lib: ['es2022'], types: ['node'] }), '')
+})
+
+test('an event has the payload of its type', () => {
+  const code = `
+    import { verifyWebhook, Countersign, type WebhookEvent } from '@countersign/sdk/server'
+    const event = verifyWebhook('', {}, '')
+    switch (event.type) {
+      case 'hold.approved': event.data.resolved_by satisfies string; event.display?.details[0]?.label satisfies string | undefined; break
+      case 'challenge.requested': event.data.methods satisfies string[]; break
+      // @ts-expect-error not a type of event
+      case 'hold.forgotten': break
+    }
+    // @ts-expect-error the event is not narrowed
+    event.data.child_authorization
+    const expired = (e: WebhookEvent<'hold.opened'>) => e.data.due_at satisfies string
+    for await (const e of ({} as Countersign).events()) if (e.type === 'hold.rejected') e.data.data.outcome
+  `
+  assert.equal(compiles('events', code, { lib: ['es2022'], types: ['node'] }), '')
+})

@@ -21,7 +21,7 @@ export type Input<Op extends OperationId> = PathOf<Op> & QueryOf<Op> & BodyOf<Op
 type Content<R> = R extends { content: { 'application/json': infer T } } ? T : undefined
 
 /** The response body of an operation. */
-export type Output<Op extends OperationId> = { [S in keyof operations[Op]['responses']]: Content<operations[Op]['responses'][S]> }[keyof operations[Op]['responses']]
+export type Output<Op extends OperationId> = Op extends 'authorize' ? AuthorizeResponse : { [S in keyof operations[Op]['responses']]: Content<operations[Op]['responses'][S]> }[keyof operations[Op]['responses']]
 
 type Method<Op extends OperationId> = object extends Input<Op>
   ? (input?: Input<Op>, call?: CallOptions) => Promise<Output<Op>>
@@ -31,7 +31,19 @@ type Method<Op extends OperationId> = object extends Input<Op>
 export type Operations = { [Op in Exclude<OperationId, 'streamEvents' | 'authorize'>]: Method<Op> }
 
 export type AuthorizeRequest = components['schemas']['AuthorizeRequest']
-export type AuthorizeResponse = components['schemas']['AuthorizeResponse']
+type Flat = components['schemas']['AuthorizeResponse']
+type Decided<D extends Flat['decision'], M extends Flat['mode']> = Omit<Flat, 'decision' | 'mode' | 'challenge' | 'proof' | 'proof_id'> & { decision: D; mode: M }
+interface Unproven { proof?: null; proof_id?: null }
+interface NoStepUp { challenge?: null }
+
+/** A decision. An allow in mode enforce has its proof, and a challenge has its step-up unless the mode is shadow. */
+export type AuthorizeResponse =
+  | (Decided<'allow', 'enforce'> & NoStepUp & { proof: string; proof_id: string })
+  | (Decided<'allow', 'test' | 'shadow'> & NoStepUp & Unproven)
+  | (Decided<'challenge', 'test' | 'enforce'> & Unproven & { challenge: components['schemas']['ChallengeDescriptor'] })
+  | (Decided<'challenge', 'shadow'> & NoStepUp & Unproven)
+  | (Decided<'hold' | 'deny', Flat['mode']> & NoStepUp & Unproven)
+
 type Own = 'requested_at' | 'nonce' | 'idempotency_key'
 
 /** An authorize request; the time, the nonce and the idempotency key are generated if they are omitted. */

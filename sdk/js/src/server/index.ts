@@ -7,6 +7,7 @@ export { DEFAULT_FAILURE_MODES, decide, type DecideOptions, type Decision, type 
 export { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, ValidationError, isUnavailable, type Fault } from './errors.js'
 export type { CallOptions, TransportOptions } from './http.js'
 export { ProofError, ProofVerifier, type ProofClaims, type ProofExpectation, type ProofVerifierOptions } from './proof.js'
+export type { EventData } from './events.js'
 export type { ServiceEvent } from './stream.js'
 export { collectorToken, type CollectorTokenAsk } from './tokens.js'
-export { WebhookError, verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhooks.js'
+export { WebhookError, verifyWebhook, type EventType, type WebhookEvent, type WebhookOptions } from './webhooks.js'

@@ -1,13 +1,19 @@
 import { isUnavailable, CountersignError, ProtocolError } from './errors.js'
 import type { Transport, Parts } from './http.js'
 import type { Operation } from './operations.js'
+import type { components } from './contract.js'
+import type { EventData } from './events.js'
+import type { EventType } from './webhooks.js'
 
-/** One server-sent event. Type resync has no id: missed events cannot be sent; read the activity list. */
-export interface ServiceEvent {
-  id: string | undefined
-  type: string
-  data: any
-}
+type Entry = components['schemas']['ActivityEntry']
+
+/**
+ * One server-sent event. Type resync has no id: missed events cannot be sent; read the activity list. Narrow it by its type, with a
+ * default branch: a later version of the service may send further types.
+ */
+export type ServiceEvent =
+  | { [K in EventType]: { id: string; type: K; data: Omit<Entry, 'type' | 'data'> & { type: K; data: EventData[K] } } }[EventType]
+  | { id: undefined; type: 'resync'; data: { reason: string } }
 
 const SILENCE_MS = 30_000 // the service sends at least a comment every 15 s
 const FIRST_PAUSE_MS = 500
@@ -78,7 +84,7 @@ function read(block: string): ServiceEvent | undefined {
   }
   if (data.length === 0) return undefined
   try {
-    return { id, type, data: JSON.parse(data.join('\n')) }
+    return { id, type, data: JSON.parse(data.join('\n')) } as ServiceEvent
   } catch {
     throw new ProtocolError(200, `the data of event ${id ?? type} is not JSON`) // a new connection would receive it again
   }

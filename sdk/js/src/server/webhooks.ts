@@ -1,18 +1,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { CountersignError } from './errors.js'
+import type { EventData } from './events.js'
 
 /** A refused webhook. Respond with 400 and discard it. */
 export class WebhookError extends CountersignError {
   override readonly name = 'WebhookError'
 }
 
-export interface WebhookEvent {
+export type EventType = keyof EventData
+
+/** One event. Narrow it by its type, with a default branch: a later version of the service may send further types. */
+export type WebhookEvent<T extends EventType = EventType> = { [K in T]: {
   /** The event's id: the same for every attempt and replay. Store it to discard duplicates. */
   id: string
-  type: string
+  type: K
   timestamp: string
-  data: Record<string, unknown>
-}
+  data: EventData[K]
+} & (K extends `hold.${string}` ? { /** Only for endpoints with include_details. */ display?: { details: { label: string; value: string }[] } } : unknown) }[T]
 
 export interface WebhookOptions {
   /** Allowed difference of the timestamp in seconds. Default 300. */
@@ -46,7 +50,7 @@ export function verifyWebhook(body: string | Uint8Array, headers: Headers, secre
   }
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
   try {
-    return { ...(JSON.parse(text) as Omit<WebhookEvent, 'id'>), id }
+    return { ...JSON.parse(text), id } as WebhookEvent
   } catch {
     throw new WebhookError('the body is not JSON')
   }
