@@ -52,7 +52,7 @@ func (h *authorizationHandlers) list(c *fiber.Ctx) error {
 	}
 	f := store.TraceFilter{
 		Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision"), Mode: query(c, "mode"),
-		ReviewStatus: models.HoldStatus(query(c, "review_status")),
+		ReviewStatus: models.HoldStatus(query(c, "review_status")), Parent: query(c, "parent"),
 	}
 	if f.Since, err = timeQuery(c, "since"); err != nil {
 		return err

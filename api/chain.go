@@ -19,7 +19,7 @@ import (
 // body, idempotency, and the handler. A step ends the request by returning an error.
 func (s *server) handle(r Route) fiber.Handler {
 	body := s.bodyCheck(r)
-	handler := r.Handler
+	handler := naming(r)
 	if op, ok := s.operations[r.Operation]; ok && op.Idempotent {
 		handler = s.idempotent(r.Operation, handler)
 	}
@@ -110,11 +110,39 @@ func validRequestID(id string) bool {
 	return true
 }
 
+// finds is the field of the body that identifies a resource, of operations on a path without parameters.
+var finds = map[string]string{
+	"createClientToken": "subject", "createSession": "subject",
+	"legacyIngest": "session_id", "legacySessionEnd": "session_id", "legacyAuth": "user_id",
+}
+
+// naming adds the name of the parameter to a not_found of a route's handler. The services name it themselves if a request has several.
+func naming(r Route) fiber.Handler {
+	names := r.pathParams
+	if field, ok := finds[r.Operation]; ok {
+		names = []string{field}
+	}
+	return func(c *fiber.Ctx) error {
+		err := r.Handler(c)
+		if err == nil || len(names) == 0 {
+			return err
+		}
+		if p := request.ProblemOf(err); p.Code == problem.NotFound && p.Parameter == "" {
+			return problem.NotFoundBy(strings.Join(names, " and "))
+		}
+		return err
+	}
+}
+
 // unmatched returns 405 for a path that supports other methods, and 404 for an unknown path.
 func (s *server) unmatched(c *fiber.Ctx) error {
 	if allow := s.methodsOf(c.Path()); allow != "" {
 		c.Set(fiber.HeaderAllow, allow)
 		return fiber.NewError(http.StatusMethodNotAllowed)
 	}
-	return problem.NewNotFound()
+	detail := "No operation has this path. /docs lists the paths of all operations."
+	if path := strings.TrimRight(c.Path(), "/"); path != c.Path() && s.methodsOf(path) != "" {
+		detail = "No operation has this path: remove the slash at its end."
+	}
+	return problem.New(problem.NotFound, detail)
 }

@@ -22,11 +22,13 @@ type challengeView struct {
 	Methods   []string        `json:"methods"`
 	ExpiresAt string          `json:"expires_at"`
 	Display   json.RawMessage `json:"display"`
+	Child     *string         `json:"child_authorization"`
 }
 
 func viewChallenge(v challenge.View) challengeView {
 	return challengeView{
 		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: apitime.Time(v.ExpiresAt), Display: v.Display,
+		Child: v.Child,
 	}
 }
 

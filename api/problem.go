@@ -3,8 +3,10 @@ package api
 import (
 	"errors"
 	"log/slog"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -31,6 +33,12 @@ type validationBody struct {
 	Detail []problem.Field `json:"detail"`
 }
 
+// validationProblem is a 422 as a problem document, for clients that accept that.
+type validationProblem struct {
+	problemBody
+	Errors []problem.Field `json:"errors"`
+}
+
 // writeProblem writes the response for an error of the chain or of a handler. It is the only place that does. The cause of an
 // error that is not a problem of the domain goes to the log only.
 func (s *server) writeProblem(c *fiber.Ctx, err error) error {
@@ -50,7 +58,7 @@ func (s *server) writeProblem(c *fiber.Ctx, err error) error {
 	if p.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
 	}
-	if p.Code == problem.Unprocessable {
+	if p.Code == problem.Unprocessable && !acceptsProblem(c) {
 		return send(c, kind.Status, validationBody{Detail: p.Fields})
 	}
 	if p.Code == problem.Unauthenticated {
@@ -60,9 +68,26 @@ func (s *server) writeProblem(c *fiber.Ctx, err error) error {
 		Type: "/docs/errors#" + string(p.Code), Title: kind.Title, Status: kind.Status, Detail: p.Detail, Code: p.Code,
 		RequestID: request.ID(c),
 	}
-	if err := send(c, kind.Status, body); err != nil {
+	var document any = body
+	if p.Code == problem.Unprocessable {
+		document = validationProblem{body, p.Fields}
+	}
+	if err := send(c, kind.Status, document); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, problemJSON)
 	return nil
+}
+
+// acceptsProblem reports whether the Accept header names problem documents, and not with q=0. A wildcard is not enough: clients send
+// it that know only the contract's 422.
+func acceptsProblem(c *fiber.Ctx) bool {
+	for part := range strings.SplitSeq(c.Get(fiber.HeaderAccept), ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err == nil && media == problemJSON {
+			q, err := strconv.ParseFloat(params["q"], 64)
+			return params["q"] == "" || err == nil && q > 0
+		}
+	}
+	return false
 }

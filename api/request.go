@@ -124,7 +124,7 @@ func bodyTime(s *string, field string) (*time.Time, error) {
 func versionParam(c *fiber.Ctx) (int, error) {
 	n, err := strconv.Atoi(param(c, "version"))
 	if err != nil || n < 1 {
-		return 0, problem.NewNotFound()
+		return 0, problem.NotFoundBy("version")
 	}
 	return n, nil
 }

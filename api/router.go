@@ -178,7 +178,7 @@ func matches(pattern, path string) bool {
 		return false
 	}
 	for i := range want {
-		if !strings.HasPrefix(want[i], "{") && want[i] != have[i] {
+		if isParam := strings.HasPrefix(want[i], "{"); isParam && have[i] == "" || !isParam && want[i] != have[i] {
 			return false
 		}
 	}

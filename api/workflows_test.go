@@ -158,7 +158,7 @@ func TestChallengeHandlers(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Equal(t, map[string]any{
 		"id": c.ID, "status": "open", "methods": []any{"sandbox_confirm"}, "expires_at": "2026-03-01T10:00:00.000Z",
-		"display": map[string]any{"action": "Send a transfer"},
+		"display": map[string]any{"action": "Send a transfer"}, "child_authorization": nil,
 	}, body)
 
 	status, receipt := b.do(t, http.MethodPost, path+"/complete", confirmBody)

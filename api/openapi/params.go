@@ -2,6 +2,8 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -43,8 +45,8 @@ func (op *operation) compileParams(c *jsonschema.Compiler, doc map[string]any) e
 	return nil
 }
 
-// ValidateParams checks path and query parameters and returns all violations; nil if there are none. Query parameters that
-// the operation does not define are ignored; a repeated one is a violation.
+// ValidateParams checks path and query parameters and returns all violations; nil if there are none. A repeated query parameter is a
+// violation, and so is one that an operation under /api/v1 does not define: a filter with a typing error would match everything.
 func (c *Contract) ValidateParams(operationID string, path map[string]string, query map[string][]string) []Violation {
 	op := c.byID[operationID]
 	if op == nil {
@@ -66,6 +68,31 @@ func (c *Contract) ValidateParams(operationID string, path map[string]string, qu
 			case len(values) > 1:
 				out = append(out, Violation{Loc: []any{p.in, p.name}, Msg: p.name + " must be given once", Type: "repeated"})
 			}
+		}
+	}
+	if strings.HasPrefix(op.Path, "/api/v1/") {
+		out = append(out, op.unknown(query)...)
+	}
+	return out
+}
+
+// unknown returns a violation for each query parameter that the operation does not define.
+func (op *operation) unknown(query map[string][]string) []Violation {
+	var known []string
+	for _, p := range op.params {
+		if p.in == "query" {
+			known = append(known, p.name)
+		}
+	}
+	rule := "this operation has no query parameters"
+	if len(known) > 0 {
+		rule = "the operation has " + strings.Join(known, ", ")
+	}
+	var out []Violation
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) && len(out) < maxViolations {
+			name = shorten(strings.ToValidUTF8(name, "\uFFFD"))
+			out = append(out, Violation{Loc: []any{"query", name}, Msg: name + " is not a query parameter: " + rule, Type: "extra_forbidden"})
 		}
 	}
 	return out

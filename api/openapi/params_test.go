@@ -19,7 +19,8 @@ func TestParams(t *testing.T) {
 		want  []openapi.Violation
 	}{
 		"nothing given":       {op: "listActions"},
-		"unknown is ignored":  {op: "listActions", query: map[string][]string{"utm": {"x"}}},
+		"unknown":             {op: "getCredential", query: map[string][]string{"utm": {"x"}}, want: one("query", "utm", "utm is not a query parameter: this operation has no query parameters", "extra_forbidden")},
+		"unknown, earlier":    {op: "getMetrics", query: map[string][]string{"utm": {"x"}}},
 		"least limit":         {op: "listActions", query: map[string][]string{"limit": {"1"}}},
 		"greatest limit":      {op: "listActions", query: map[string][]string{"limit": {"200"}}},
 		"no limit":            {op: "listActions", query: map[string][]string{"limit": {"0"}}, want: one("query", "limit", "limit must be at least 1", "greater_than_equal")},

@@ -12,9 +12,9 @@ import (
 // response is the document's definition of one operation's response with one status.
 type response struct {
 	known  bool
-	body   bool // has a body
-	json   *jsonschema.Schema
-	others bool // has content types other than JSON
+	body   bool                 // has a body
+	json   []*jsonschema.Schema // one of them; a 422 has two shapes
+	others bool                 // has content types other than JSON
 }
 
 // ValidateResponse checks a response against the document, for tests: the operation must define the status, and the body must
@@ -43,13 +43,13 @@ func (c *Contract) ValidateResponse(operationID string, status int, body []byte)
 	if err != nil {
 		return fmt.Errorf("%s with what is not JSON: %w", where, err)
 	}
-	if a.json == nil {
-		return nil
+	for _, sch := range a.json {
+		if err = sch.Validate(v); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%s: %w", where, err)
 	}
-	if err := a.json.Validate(v); err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	return nil
+	return err
 }
 
 func (c *Contract) response(op *operation, status int) (*response, error) {
@@ -97,7 +97,7 @@ func (op *operation) compileResponse(comp *jsonschema.Compiler, status string) (
 		if err != nil {
 			return nil, err
 		}
-		a.json = sch
+		a.json = append(a.json, sch)
 	}
 	return a, nil
 }

@@ -136,7 +136,7 @@ func auditTrailCommand() *cobra.Command {
 // trailScope is the scope of the named environment, or of the authorization.
 func trailScope(cmd *cobra.Command, c *core, environment, authorization string) (store.Scope, error) {
 	if environment != "" {
-		return scopeOf(cmd, c, environment)
+		return environmentOf(cmd, c, "", environment)
 	}
 	scope, err := c.Store.Decisions().ScopeOf(cmd.Context(), authorization)
 	if errors.Is(err, store.ErrNotFound) {

@@ -77,13 +77,13 @@ func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *c
 			return err
 		}
 		defer c.Close()
-		scope, err := scopeOf(cmd, c, environment)
+		scope, err := environmentOf(cmd, c, "", environment)
 		if err != nil {
 			return err
 		}
 		return withFields(run(cmd, c, scope, args))
 	}}
-	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...)")
+	cmd.Flags().StringVar(&environment, "environment", "", environmentHelp)
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
 }
@@ -101,30 +101,8 @@ func withFields(err error) error {
 	return usage("%s", strings.Join(messages, " "))
 }
 
-// scopeOf finds an environment by its id alone. The command line has no tenant to restrict it to.
-func scopeOf(cmd *cobra.Command, c *core, environment string) (store.Scope, error) {
-	if err := needEnvironment(environment); err != nil {
-		return store.Scope{}, err
-	}
-	envs, err := c.Store.Environments().List(cmd.Context(), "")
-	if err != nil {
-		return store.Scope{}, err
-	}
-	for _, e := range envs {
-		if e.ID == environment {
-			return store.Scope{Tenant: e.TenantID, Environment: e.ID}, nil
-		}
-	}
-	return store.Scope{}, usage("there is no environment %q: countersign tenant list shows them", environment)
-}
-
-// needEnvironment returns an error if the flag is missing.
-func needEnvironment(environment string) error {
-	if environment == "" {
-		return usage("--environment is not set: give the id of an environment (env_...); countersign tenant list shows them")
-	}
-	return nil
-}
+// environmentHelp describes --environment.
+const environmentHelp = "id of the environment (env_...), or sandbox or live if there is one tenant; not needed if there is one environment"
 
 // actor is the name of the command in the audit log.
 func actor(cmd *cobra.Command) string { return "cli:" + cmd.CommandPath()[len("countersign "):] }

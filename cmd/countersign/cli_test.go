@@ -128,7 +128,7 @@ func TestSigningKeysRotate(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	c := newCLI(t, "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	c.fails("unknown flag", "serve", "--nothing")
-	c.fails("unknown command", "nothing")
+	c.fails("is not a command of countersign", "nothing")
 	c.fails("does not respond", "migrate")
 	t.Setenv("COUNTERSIGN_DATABASE_URL", "")
 	c.fails("COUNTERSIGN_DATABASE_URL is not set", "migrate")
@@ -170,6 +170,7 @@ func TestDevSaysWhatIsWrong(t *testing.T) {
 	c.fails("run make devstack", "dev", "--dir", devFolder(t), "--devstack", "/no/such/devstack", "--port", "0", "--ops-port", "0")
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")
 	c.fails("COUNTERSIGN_TEMPORAL_ADDRESS: no server responds at 127.0.0.1:1", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "0")
+	c.fails("the operations port cannot listen on port 99999: want 0 to 65535", "dev", "--dir", devFolder(t), "--port", "0", "--ops-port", "99999")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	c.fails(fmt.Sprintf("the folder %s cannot be made", file), "dev", "--dir", file)

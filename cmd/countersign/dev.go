@@ -163,6 +163,9 @@ func (m *machine) openLog() error {
 
 // listen takes a port and writes down its URL.
 func (m *machine) listen(what string, preferred int, url *string) ([]net.Listener, error) {
+	if preferred < 0 || preferred > 65535 {
+		return nil, usage("%s cannot listen on port %d: want 0 to 65535", what, preferred)
+	}
 	listeners, port, err := dev.Listen(preferred)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func keyListCommand() *cobra.Command {
 // listed are the scopes to list: the environment named, or every one.
 func listed(cmd *cobra.Command, c *core, environment string) ([]store.Scope, error) {
 	if environment != "" {
-		scope, err := scopeOf(cmd, c, environment)
+		scope, err := environmentOf(cmd, c, "", environment)
 		return []store.Scope{scope}, err
 	}
 	envs, err := c.Store.Environments().List(cmd.Context(), "")

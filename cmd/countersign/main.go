@@ -43,10 +43,10 @@ func root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
-		credentialCommand(), personCommand(), keyCommand(), auditCommand(), accuracyCommand(), backgroundCommand())
+		credentialCommand(), personCommand(), eventsCommand(), keyCommand(), auditCommand(), accuracyCommand(), backgroundCommand())
+	reportUsage(cmd)
 	return cmd
 }
 

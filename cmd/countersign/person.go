@@ -20,31 +20,6 @@ func personCommand() *cobra.Command {
 	return cmd
 }
 
-// environmentOf finds the environment that --tenant and --environment name. The environment is an id, or sandbox or live
-// together with a tenant.
-func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (store.Scope, error) {
-	if err := needEnvironment(environment); err != nil {
-		return store.Scope{}, err
-	}
-	envs, err := c.Store.Environments().List(cmd.Context(), "")
-	if err != nil {
-		return store.Scope{}, err
-	}
-	for _, e := range envs {
-		if (tenant == "" || e.TenantID == tenant) && (e.ID == environment || tenant != "" && string(e.Kind) == environment) {
-			return store.Scope{Tenant: e.TenantID, Environment: e.ID}, nil
-		}
-	}
-	return store.Scope{}, usage("there is no environment %q%s: countersign tenant list shows them", environment, ofTenant(tenant))
-}
-
-func ofTenant(tenant string) string {
-	if tenant == "" {
-		return ""
-	}
-	return " of tenant " + tenant
-}
-
 // personFlags are the flags that the commands about staff share.
 type personFlags struct {
 	settings
@@ -54,7 +29,7 @@ type personFlags struct {
 
 func (f *personFlags) add(cmd *cobra.Command, withRoles bool) {
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "id of the tenant (tnt_...)")
-	cmd.Flags().StringVar(&f.environment, "environment", "", "id of the environment (env_...), or sandbox or live with --tenant")
+	cmd.Flags().StringVar(&f.environment, "environment", "", environmentHelp)
 	if withRoles {
 		cmd.Flags().StringSliceVar(&f.roles, "role", nil, "reviewer, operator or auditor; repeatable")
 	}

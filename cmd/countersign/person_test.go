@@ -40,7 +40,7 @@ func TestPeople(t *testing.T) {
 	c.fails("needs at least one role", "person", "invite", "--environment", env, "--name", "Bob")
 	c.fails(`Unknown role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
 	c.fails("1 to 120 characters", "person", "invite", "--environment", env, "--role", "reviewer")
-	c.fails("there is no environment", "person", "list", "--environment", "live")
+	c.fails("there is no environment", "person", "list", "--environment", "env_nobody")
 	c.fails("No such resource", "person", "revoke", "prs_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env)
 	t.Setenv("COUNTERSIGN_BASE_URL", "")
 	c.fails("COUNTERSIGN_BASE_URL is not set", "person", "invite", "--environment", env, "--role", "reviewer", "--name", "Bob")

@@ -178,6 +178,8 @@ func TestReanchoringRefusesAChainThatIsNotIntact(t *testing.T) {
 
 func TestAuditCommandsNameTheFlagThatIsMissing(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
+	c.fails("there is no environment", "audit", "verify")
+	c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	c.fails("--environment is not set", "audit", "verify")
 	c.fails("no environment has an authorization", "audit", "trail", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd")
 }

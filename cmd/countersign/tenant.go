@@ -14,9 +14,9 @@ import (
 )
 
 func tenantCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tenant", Short: "Make and list tenants", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "tenant", Short: "Make, list and delete tenants, and change settings of their environments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand())
+	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(), tenantDeleteCommand())
 	return cmd
 }
 

@@ -275,6 +275,8 @@ type ListAuthorizationsParams struct {
 	Mode Mode
 	// Only authorizations with this review status.
 	ReviewStatus ReviewStatus
+	// Only the follow-up decision of this authorization.
+	Parent string
 	// Only entries at or after this time (RFC 3339).
 	Since time.Time
 	// Only entries before this time (RFC 3339).
@@ -292,6 +294,7 @@ func (p ListAuthorizationsParams) query() url.Values {
 	set(q, "decision", p.Decision)
 	set(q, "mode", p.Mode)
 	set(q, "review_status", p.ReviewStatus)
+	set(q, "parent", p.Parent)
 	set(q, "since", p.Since)
 	set(q, "until", p.Until)
 	set(q, "limit", p.Limit)

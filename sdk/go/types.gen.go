@@ -385,6 +385,8 @@ type AuthorizationTrace struct {
 	Audience string `json:"audience"`
 	// The challenge that it opened.
 	Challenge *ChallengeTrace `json:"challenge,omitzero"`
+	// Extension: the follow-up decision after a completed challenge or an approved hold; null until then.
+	ChildAuthorization string `json:"child_authorization,omitzero"`
 	// SHA-256 over RFC 8785 canonical JSON.
 	ContextDigest string `json:"context_digest"`
 	// RFC 3339, UTC, with milliseconds.
@@ -631,6 +633,8 @@ const (
 
 // ChallengePublicView: The challenge as the user sees it before confirming.
 type ChallengePublicView struct {
+	// Extension: the follow-up decision of a completed challenge; null until then.
+	ChildAuthorization string `json:"child_authorization,omitzero"`
 	// What is being authorized. The passkey signs its digest.
 	Display ChallengeDisplay `json:"display"`
 	// RFC 3339, UTC, with milliseconds.
@@ -2301,6 +2305,25 @@ type ValidationError struct {
 	// Message that names the field and the rule.
 	Msg string `json:"msg"`
 	// Stable name of the rule.
+	Type string `json:"type"`
+}
+
+// ValidationProblem: Every violation as a problem document (RFC 9457), for clients that accept
+// `application/problem+json`.
+type ValidationProblem struct {
+	// Stable name of the problem.
+	Code string `json:"code"`
+	// One sentence for the caller.
+	Detail string `json:"detail"`
+	// One item per violation.
+	Errors []ValidationError `json:"errors"`
+	// The id to quote to support.
+	RequestID string `json:"request_id"`
+	// The HTTP status.
+	Status int64 `json:"status"`
+	// The kind of problem.
+	Title string `json:"title"`
+	// Path of the documentation of the code.
 	Type string `json:"type"`
 }
 

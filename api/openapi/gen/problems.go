@@ -23,7 +23,7 @@ func (op operation) problems() (map[int][]string, error) {
 	if op.get("idempotent") == true {
 		out[409] = []string{"idempotency_key_reused", "idempotency_in_flight"}
 	}
-	if params, _ := op.parameters(); len(params) > 0 {
+	if params, _ := op.parameters(); len(params) > 0 || strings.HasPrefix(op.path, "/api/v1/") { // unknown query parameters
 		out[422] = nil
 	}
 	if strings.Contains(op.path, "{") && op.get("always_found") != true {
@@ -124,9 +124,10 @@ func problemResponse(doc *object, code, description string) *object {
 		media, schema = "application/json", "HTTPValidationError"
 		example = doc.obj("components").obj("schemas").obj(schema).list("examples")[0]
 	}
-	return newObject(
-		"description", description,
-		"headers", headerRefs(headers),
-		"content", newObject(media, newObject("schema", ref("schemas", schema), "example", example)),
-	)
+	content := newObject(media, newObject("schema", ref("schemas", schema), "example", example))
+	if status == "422" {
+		whole := doc.obj("components").obj("schemas").obj("ValidationProblem").list("examples")[0]
+		content.set("application/problem+json", newObject("schema", ref("schemas", "ValidationProblem"), "example", whole))
+	}
+	return newObject("description", description, "headers", headerRefs(headers), "content", content)
 }

@@ -215,7 +215,7 @@ func (s *Service) checkTokenRequest(ctx context.Context, q *store.Q, scope store
 	if err == nil && in.Session != "" {
 		var session store.SubjectSession
 		if session, err = q.Sessions().Get(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("session")
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {

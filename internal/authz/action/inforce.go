@@ -105,7 +105,7 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
 	a, err := s.store.Actions().ByKey(ctx, scope, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, problem.NewNotFound()
+		return nil, problem.NotFoundBy("action")
 	}
 	if err != nil {
 		return nil, err

@@ -157,13 +157,13 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
 		if a, err = q.Actions().Lock(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("action_id")
 		} else if err != nil {
 			return err
 		}
 		before, err := q.Actions().PolicyVersion(ctx, p.Store(), actionID, version)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("version")
 		}
 		if err != nil {
 			return err

@@ -100,10 +100,10 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 		return Answer{}, false, err
 	}
 	if facts.Subject.UID == "" {
-		return Answer{}, false, problem.NewNotFound()
+		return Answer{}, false, problem.NotFoundBy("subject")
 	}
 	if r.Session != nil && facts.Session == nil {
-		return Answer{}, false, problem.NewNotFound()
+		return Answer{}, false, problem.NotFoundBy("session")
 	}
 	in, err := s.input(force, r, facts)
 	if err != nil {

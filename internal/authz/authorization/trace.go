@@ -50,6 +50,8 @@ type Trace struct {
 	ProofID *string     `json:"proof_id"`
 	// Parent is the decision that this follow-up decision follows; nil for a first decision.
 	Parent *string `json:"parent"`
+	// Child is the follow-up decision after a completed challenge or an approved hold.
+	Child *string `json:"child_authorization"`
 	// Outcome is the outcome that the relying party reported, or manually_rejected; nil until then.
 	Outcome           *string `json:"outcome"`
 	OutcomeReportedAt *string `json:"outcome_reported_at"`
@@ -136,7 +138,7 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 		out.Display = &Shown{details}
 	}
 	if c := t.Challenge; c != nil {
-		out.Challenge = challengeTrace(*c, now)
+		out.Challenge, out.Child = challengeTrace(*c, now), c.ChildAuthorizationID
 	}
 	if p := t.Proof; p != nil {
 		if out.Proof, err = s.proofTrace(*p, now); err != nil {
@@ -146,7 +148,7 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	}
 	if h := t.Hold; h != nil {
 		status := string(hold.Effective(*h, now))
-		out.ReviewStatus, out.ReviewedBy, out.ReviewAuthorizationID = &status, h.ResolvedBy, h.ChildAuthorizationID
+		out.ReviewStatus, out.ReviewedBy, out.ReviewAuthorizationID, out.Child = &status, h.ResolvedBy, h.ChildAuthorizationID, h.ChildAuthorizationID
 		if h.ResolvedBy != nil {
 			out.ReviewedAt = apitime.OptionalTime(h.ResolvedAt)
 		}

@@ -78,6 +78,7 @@ type View struct {
 	ExpiresAt time.Time
 	// Display is the JSON that the user confirms. Its digest is part of what a passkey signs.
 	Display json.RawMessage
+	Child   *string // the follow-up decision of a completed challenge
 }
 
 // Effective returns the status of a challenge at a time: an open one that is due is expired, however late its timer.
@@ -99,7 +100,8 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 
 func (s *Service) view(ctx context.Context, c models.Challenge) (View, error) {
 	shown, err := s.shown(ctx, c)
-	return View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: shown}, err
+	return View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: shown,
+		Child: c.ChildAuthorizationID}, err
 }
 
 // Options is the contract's PasskeyAssertionOptions.

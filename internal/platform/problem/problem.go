@@ -18,6 +18,8 @@ type Error struct {
 	// One sentence for the caller.
 	Detail string
 	Fields []Field // what a 422 lists
+	// Parameter is the name of the parameter of a not_found; empty if the service cannot say which one.
+	Parameter string
 	// For rate_limited and unavailable.
 	RetryAfter time.Duration
 	Cause      error // logged, never shown
@@ -54,6 +56,12 @@ func Newf(code Code, format string, args ...any) *Error {
 // bytes, so that a response reveals nothing about another tenant.
 func NewNotFound() *Error {
 	return &Error{Code: NotFound, Detail: "No such resource exists in this environment."}
+}
+
+// NotFoundBy is NewNotFound for a resource that the named parameter of the request identifies. The detail depends on the name alone.
+func NotFoundBy(parameter string) *Error {
+	return &Error{Code: NotFound, Parameter: parameter,
+		Detail: "No such resource exists in this environment: check " + parameter + "."}
 }
 
 // Invalid returns a validation error of one field.

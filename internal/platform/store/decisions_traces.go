@@ -26,6 +26,7 @@ type TraceFilter struct {
 	Action       string // key
 	Decision     string
 	Mode         string
+	Parent       string // id of the decision that is followed up
 	ReviewStatus models.HoldStatus
 	Since, Until *time.Time // of decided_at: from, and before
 	Now          time.Time
@@ -65,7 +66,7 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 	if f.Subject != "" {
 		tx = tx.Where("authorizations.subject_uid = (select uid from subjects where environment_id = ? and external_id = ?)", s.Environment, f.Subject)
 	}
-	for column, value := range map[string]string{"action_key": f.Action, "decision": f.Decision, "mode": f.Mode} {
+	for column, value := range map[string]string{"action_key": f.Action, "decision": f.Decision, "mode": f.Mode, "parent_id": f.Parent} {
 		if value != "" {
 			tx = tx.Where("authorizations."+column+" = ?", value)
 		}

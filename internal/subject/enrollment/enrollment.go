@@ -65,7 +65,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 		// The session must be the subject's; it may have ended.
 		v, err := q.Sessions().Get(ctx, p.Store(), session)
 		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("session")
 		}
 		if err != nil {
 			return err

@@ -29,14 +29,14 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, i
 	return s.store.Write(ctx, func(q *store.Q) error {
 		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("subject_id")
 		}
 		if err != nil {
 			return err
 		}
 		revoked, err := q.Passkeys().Revoke(ctx, p.Store(), sub.UID, id, now)
 		if errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
+			return problem.NotFoundBy("passkey_id")
 		}
 		if err != nil || !revoked {
 			return err

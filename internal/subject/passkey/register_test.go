@@ -245,7 +245,7 @@ func TestUnknownSubjectIsNotFound(t *testing.T) {
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, _, err = b.service.List(ctx, b.scope, "unknown", store.Page{Limit: 1})
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
-	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, "unknown", "psk_x")))
+	require.Equal(t, problem.NotFoundBy("subject_id"), problem.As(b.service.Revoke(ctx, b.principal, "unknown", "psk_x")))
 }
 
 func TestRevokeEndsAPasskey(t *testing.T) {
@@ -253,10 +253,10 @@ func TestRevokeEndsAPasskey(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
-	require.Equal(t, problem.NewNotFound(), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
+	require.Equal(t, problem.NotFoundBy("passkey_id"), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
 	abroad := b.in(t, models.Sandbox)
 	err := abroad.service.Revoke(ctx, abroad.principal, abroad.subject.ExternalID, d.row.ID)
-	require.Equal(t, problem.NewNotFound(), problem.As(err), "a different tenant's passkey")
+	require.Equal(t, problem.NotFoundBy("passkey_id"), problem.As(err), "a different tenant's passkey")
 
 	for range 2 { // the second time changes nothing
 		require.NoError(t, b.service.Revoke(ctx, b.principal, b.subject.ExternalID, d.row.ID))

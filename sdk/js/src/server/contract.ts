@@ -1773,6 +1773,23 @@ export interface components {
             /** @description One item per violation. */
             detail: components["schemas"]["ValidationError"][];
         };
+        /** @description Every violation as a problem document (RFC 9457), for clients that accept `application/problem+json`. */
+        ValidationProblem: {
+            /** @description Path of the documentation of the code. */
+            type: string;
+            /** @description The kind of problem. */
+            title: string;
+            /** @description The HTTP status. */
+            status: number;
+            /** @description One sentence for the caller. */
+            detail: string;
+            /** @description Stable name of the problem. */
+            code: string;
+            /** @description The id to quote to support. */
+            request_id: string;
+            /** @description One item per violation. */
+            errors: components["schemas"]["ValidationError"][];
+        };
         /** @description One violation with its location and rule. */
         ValidationError: {
             /** @description Path to the field, starting with body, path, query or header. */
@@ -2187,6 +2204,8 @@ export interface components {
             proof_id?: string | null;
             /** @description The authorization of which this one is the follow-up decision. */
             parent?: string | null;
+            /** @description Extension: the follow-up decision after a completed challenge or an approved hold; null until then. */
+            child_authorization?: string | null;
             /** @description What the relying party reported. */
             outcome?: string | null;
             outcome_reported_at?: components["schemas"]["TimestampOrNull"];
@@ -2385,6 +2404,8 @@ export interface components {
             methods: components["schemas"]["ChallengeMethod"][];
             expires_at: components["schemas"]["Timestamp"];
             display: components["schemas"]["ChallengeDisplay"];
+            /** @description Extension: the follow-up decision of a completed challenge; null until then. */
+            child_authorization?: string | null;
         };
         /** @description What is being authorized. The passkey signs its digest. */
         ChallengeDisplay: {
@@ -4048,6 +4069,8 @@ export interface components {
         sessionState: components["schemas"]["SessionState"];
         /** @description Only reviews with this status. */
         reviewStatus: "pending" | "approved" | "rejected" | "expired";
+        /** @description Only the follow-up decision of this authorization. */
+        parent: components["schemas"]["PathId"];
         /** @description Only authorizations with this review status. */
         reviewStatusFilter: components["schemas"]["ReviewStatus"];
         /** @description Only evaluations with this status. */
@@ -5285,6 +5308,8 @@ export interface operations {
                 mode?: components["parameters"]["mode"];
                 /** @description Only authorizations with this review status. */
                 review_status?: components["parameters"]["reviewStatusFilter"];
+                /** @description Only the follow-up decision of this authorization. */
+                parent?: components["parameters"]["parent"];
                 /** @description Only entries at or after this time (RFC 3339). */
                 since?: components["parameters"]["since"];
                 /** @description Only entries before this time (RFC 3339). */

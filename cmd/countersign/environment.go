@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// environmentOf finds the environment that --tenant and --environment name: an id, or sandbox or live if that names one environment. With
+// neither it is the only environment there is. The command line has no tenant to restrict it to.
+func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (store.Scope, error) {
+	envs, err := c.Store.Environments().List(cmd.Context(), tenant)
+	if err != nil {
+		return store.Scope{}, err
+	}
+	found := slices.DeleteFunc(slices.Clone(envs), func(e models.Environment) bool {
+		return environment != "" && e.ID != environment && string(e.Kind) != environment
+	})
+	switch {
+	case len(found) == 1:
+		return store.Scope{Tenant: found[0].TenantID, Environment: found[0].ID}, nil
+	case len(envs) == 0:
+		return store.Scope{}, usage("there is no environment%s: countersign tenant create makes a tenant with two", ofTenant(tenant))
+	case environment == "":
+		return store.Scope{}, usage("--environment is not set: give %s", choices(found))
+	case len(found) > 1:
+		return store.Scope{}, usage("there are %d environments %q: give %s", len(found), environment, choices(found))
+	default:
+		return store.Scope{}, usage("there is no environment %q%s: give %s", environment, ofTenant(tenant), choices(envs))
+	}
+}
+
+// choices lists environments for an error, at most six.
+func choices(envs []models.Environment) string {
+	const most = 6
+	var out []string
+	for _, e := range envs[:min(len(envs), most)] {
+		out = append(out, fmt.Sprintf("%s (%s)", e.ID, e.Kind))
+	}
+	if len(envs) > most {
+		out = append(out, "one that countersign tenant list shows")
+	}
+	return strings.Join(out, " or ")
+}
+
+func ofTenant(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	return " of tenant " + tenant
+}

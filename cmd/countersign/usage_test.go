@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/sdk/go/webhook"
+)
+
+func TestWrongCommandLinesExitWithTwoAndSuggest(t *testing.T) {
+	c := newCLI(t, "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
+	for says, line := range map[string]string{
+		`"tenat" is not a command of countersign (did you mean tenant?)`:                "tenat list",
+		`"lst" is not a command of countersign tenant (did you mean list?)`:             "tenant lst",
+		`unknown flag: --enviroment (did you mean --environment?)`:                      "key rotate --enviroment env_1",
+		`accepts 1 arg(s), received 0; usage: countersign credential revoke CREDENTIAL`: "credential revoke",
+		`unknown command "now" for "countersign migrate"`:                               "migrate now",
+		`"hold.aproved" is not a type of event (did you mean hold.approved?)`:           "events trigger hold.aproved",
+		`--forward is "http://example.com/": want an http address on this machine`:      "events trigger hold.approved --forward http://example.com/",
+		`--forward is not set: give the address of the receiver`:                        "events trigger hold.approved",
+		`COUNTERSIGN_BASE_URL and COUNTERSIGN_KEY are not both set`:                     "events listen --dir /no/such/folder",
+	} {
+		_, err := c.run(strings.Fields(line)...)
+		require.ErrorContains(t, err, says, line)
+		require.ErrorIs(t, err, errUsage, line)
+	}
+	_, err := c.run("migrate")
+	require.NotErrorIs(t, err, errUsage, "a failure, not a mistake of the command line")
+}
+
+func TestTheOneEnvironmentIsTheDefault(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	c.fails("there is no environment: countersign tenant create", "key", "rotate")
+	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	envs := environmentID.FindAllString(made, -1)
+	c.fails("--environment is not set: give "+envs[0]+" (sandbox) or "+envs[1]+" (live)", "credential", "list")
+	c.fails(`there is no environment "env_nobody": give `, "credential", "list", "--environment", "env_nobody")
+	require.Contains(t, c.ok("key", "rotate", "--environment", "live"), envs[1])
+	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	require.NoError(t, err)
+	defer st.Close()
+	for _, table := range []string{"credentials", "signing_keys", "audit_heads", "audit_chain", "events"} {
+		_, err = st.Pool().Exec(t.Context(), "delete from "+table+" where environment_id = $1", envs[1])
+		require.NoError(t, err, table)
+	}
+	_, err = st.Pool().Exec(t.Context(), "delete from environments where id = $1", envs[1])
+	require.NoError(t, err)
+	require.Contains(t, c.ok("key", "rotate"), envs[0])
+}
+
+func TestTenantsAreDeletedWhole(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	empty := content(t, url)
+	create := func(name string) (tenant string, made string) {
+		made = c.ok("tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+		return regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made), made
+	}
+	tenant, made := create("Old Bank")
+	c.fails("--confirm-name is not set", "tenant", "delete", tenant)
+	c.fails(`The name of tenant `+tenant+` is "Old Bank" and not "Bank"`, "tenant", "delete", tenant, "--confirm-name", "Bank")
+	c.fails("it has 2 active API keys. Settle or delete them, and revoke the keys last", "tenant", "delete", tenant, "--confirm-name", "Old Bank")
+	for _, env := range environmentID.FindAllString(made, -1) {
+		c.ok("credential", "revoke", credentialID.FindString(c.ok("credential", "list", "--environment", env)), "--environment", env)
+	}
+	kept, _ := create("New Bank")
+	before := c.ok("tenant", "list")
+	require.Contains(t, c.ok("tenant", "delete", tenant, "--confirm-name", "Old Bank"), "is deleted, with ")
+	after := c.ok("tenant", "list")
+	require.Contains(t, before, tenant)
+	require.NotContains(t, after, tenant)
+	require.Contains(t, after, kept)
+	require.NotContains(t, content(t, url), tenant, "no row of any table names it")
+	require.Empty(t, environmentID.FindAllString(empty, -1))
+	c.fails("There is no tenant", "tenant", "delete", tenant, "--confirm-name", "Old Bank")
+}
+
+// receiver records the events that verify with a secret, which is known only after the command has printed it.
+type receiver struct {
+	sync.Mutex
+	bodies  [][]byte
+	headers []http.Header
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	r.Lock()
+	defer r.Unlock()
+	r.bodies, r.headers = append(r.bodies, body), append(r.headers, req.Header.Clone())
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (r *receiver) verified(t *testing.T, secret string) []string {
+	t.Helper()
+	verifier, err := webhook.New(secret)
+	require.NoError(t, err)
+	r.Lock()
+	defer r.Unlock()
+	var types []string
+	for i, body := range r.bodies {
+		event, err := verifier.Verify(r.headers[i], body)
+		require.NoError(t, err)
+		types = append(types, event.Type)
+	}
+	return types
+}
+
+var webhookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`)
+
+func TestASampleOfAnyEventIsTriggered(t *testing.T) {
+	c := newCLI(t, "")
+	for _, d := range events.Catalogue() {
+		require.Contains(t, c.ok("events", "trigger"), string(d.Type))
+		got := &receiver{}
+		server := httptest.NewServer(got)
+		out := c.ok("events", "trigger", string(d.Type), "--forward", server.URL)
+		server.Close()
+		require.Contains(t, out, " -> 204 in ")
+		require.Equal(t, []string{string(d.Type)}, got.verified(t, webhookSecret.FindString(out)))
+	}
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	defer refusing.Close()
+	c.fails("the receiver did not take the event", "events", "trigger", "hold.opened", "--forward", refusing.URL)
+}
+
+func TestEventsAreForwardedAsTheyHappen(t *testing.T) {
+	c := newCLI(t, "")
+	dir := devFolder(t)
+	secret := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	t.Setenv("COUNTERSIGN_WEBHOOK_SECRET", secret)
+	t.Setenv("COUNTERSIGN_BASE_URL", "")
+	err := runDev(t.Context(), devOn(t, dir), io.Discard, func(_ context.Context, s dev.State) error {
+		written, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(dev.StatePath(dir), written, 0o600))
+		got := &receiver{}
+		server := httptest.NewServer(got)
+		defer server.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		out := &lockedBuffer{}
+		ended := make(chan error, 1)
+		cmd := root()
+		cmd.SetArgs([]string{"events", "listen", "--dir", dir, "--type", "subject.*", "--forward", server.URL})
+		cmd.SetOut(out)
+		go func() { ended <- cmd.ExecuteContext(ctx) }()
+		r := running{c.t, s}
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), "listening to ") }, time.Minute, 200*time.Millisecond)
+		// The stream may not be open yet, so that subjects are made until one arrives.
+		require.Eventually(t, func() bool {
+			r.made("POST", "/api/v1/subjects", "{}")
+			return strings.Contains(out.String(), " -> 204 in ")
+		}, time.Minute, 200*time.Millisecond)
+		require.Contains(t, got.verified(t, secret), "subject.created")
+		require.Regexp(t, `\d{4}-\S+Z  subject\.created  evt_\w+`, out.String())
+		stop()
+		return <-ended
+	})
+	require.NoError(t, err)
+}
+
+// lockedBuffer is written by a command and read by its test.
+type lockedBuffer struct {
+	sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.Lock()
+	defer b.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.Lock()
+	defer b.Unlock()
+	return b.text.String()
+}
