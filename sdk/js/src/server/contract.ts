@@ -1988,6 +1988,11 @@ export interface components {
              * @description Only entries before this time.
              */
             until?: string;
+            /**
+             * @description Extension: how many decisions `moves` and `undecided` list at most, each, newest first. To read on, set `until` to the `decided_at` of the last one.
+             * @default 100
+             */
+            list?: number;
         };
         /** @description The result of a simulation. Nothing is changed. */
         PolicySimulation: {
@@ -1995,7 +2000,7 @@ export interface components {
             action: string;
             /** @description The version that was simulated. */
             version: number;
-            /** @description Stored decisions that were re-evaluated. */
+            /** @description Stored decisions that were re-evaluated, without those of `not_decidable`. */
             decisions: number;
             /** @description Decisions that would have been different. */
             changed: number;
@@ -2011,6 +2016,46 @@ export interface components {
             transitions: components["schemas"]["SimulatedTransition"][];
             /** @description Frequency of each reason code before and after. */
             reasons: components["schemas"]["SimulatedReason"][];
+            /** @description Extension: the decisions that would have been different, newest first, at most `list`. */
+            moves?: components["schemas"]["SimulatedMove"][];
+            /** @description Extension: stored decisions that were not re-evaluated, because a rule depends on a value that is not stored. Nothing is assumed about them. */
+            not_decidable?: number;
+            /** @description Extension: the decisions of `not_decidable`, newest first, at most `list`. */
+            undecided?: components["schemas"]["SimulatedUndecided"][];
+        };
+        /** @description A decision that would have been different. */
+        SimulatedMove: {
+            /** @description Id of the authorization. */
+            authorization: string;
+            /**
+             * Format: date-time
+             * @description When it was decided.
+             */
+            decided_at: string;
+            from: components["schemas"]["Decision"];
+            to: components["schemas"]["Decision"];
+            /** @description Names of the rules that apply under the simulated version. */
+            rules: string[];
+        };
+        /** @description A decision that a rule could change depending on a value that is not stored. */
+        SimulatedUndecided: {
+            /** @description Id of the authorization. */
+            authorization: string;
+            /**
+             * Format: date-time
+             * @description When it was decided.
+             */
+            decided_at: string;
+            decision: components["schemas"]["Decision"];
+            /** @description The rules of which it is not known whether they apply. */
+            rules: components["schemas"]["SimulatedUndecidedRule"][];
+        };
+        /** @description A rule with the values that it reads and that are not stored. */
+        SimulatedUndecidedRule: {
+            /** @description Name of the rule. */
+            rule: string;
+            /** @description The values, as its condition writes them. */
+            unknown: string[];
         };
         /** @description Decisions that would have changed from one decision to another. */
         SimulatedTransition: {
