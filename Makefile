@@ -102,7 +102,8 @@ test-js: ## check types and sizes of the JavaScript package and run its tests; s
 	@if ! command -v npm >/dev/null; then \
 		echo "npm is missing: the tests of sdk/js are skipped"; \
 	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
-		cd sdk/js && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; } && npm run --silent test; \
+		cd sdk/js && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; } && npm run --silent test && \
+		cd ../../examples/shop/express && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; }; \
 	fi
 
 .PHONY: test-unit
