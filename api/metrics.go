@@ -20,6 +20,8 @@ type Metrics struct {
 	frames    *prometheus.CounterVec
 	decision  *prometheus.HistogramVec
 	stage     *prometheus.HistogramVec
+
+	ruleFailures prometheus.Counter
 }
 
 // decisionBuckets are in seconds, finest around the expected latency of a decision.
@@ -51,12 +53,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "countersign_decision_seconds", Help: "Time to decide, by decision and mode of the action, without replayed responses.",
 			Buckets: decisionBuckets,
 		}, []string{"decision", "mode"}),
+		ruleFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "countersign_rule_failures_total", Help: "Decisions with a rule that could not be evaluated and applied for that reason.",
+		}),
 		stage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "countersign_decision_stage_seconds", Help: "Duration of the stages of a decision: read, decide, write.",
 			Buckets: decisionBuckets,
 		}, []string{"stage"}),
 	}
-	r.MustRegister(m.requests, m.refused, m.blind, m.shed, m.overShare, m.frames, m.decision, m.stage)
+	r.MustRegister(m.ruleFailures, m.requests, m.refused, m.blind, m.shed, m.overShare, m.frames, m.decision, m.stage)
 	return m
 }
 
@@ -72,6 +77,9 @@ func (m *Metrics) decided(a authorization.Answer, took time.Duration) {
 	m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
 	m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
 	m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())
+	if a.RuleFailed {
+		m.ruleFailures.Inc()
+	}
 }
 
 func (m *Metrics) frame(a session.Ack) {

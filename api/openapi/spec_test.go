@@ -50,6 +50,7 @@ func specRules() map[string][]rule {
 			is("requirements.hold_on", "list", accepts(text...), refuses([]any{1.0})),
 			is("requirements.approvals_required", "integer", between(1, 5), defaults(1.0)),
 			is("requirements.self_review", "string", oneOf("allowed", "barred"), defaults("allowed")),
+			is("requirements.rules", "list", accepts([]any{map[string]any{"name": "r", "when": "true", "requirements": map[string]any{"max_challenges": 1.0}, "reason": "R"}}), refuses([]any{map[string]any{"name": "R"}}, []any{1.0})),
 			{field: "allowed_audiences", kind: "list", null: true, low: ptr(1), accepts: text, refuses: []any{[]any{1.0}}},
 			is("allowed_callers", "list", orNull, accepts(text...)),
 			is("context_schema", "object", orNull, accepts(map[string]any{"type": "object"})),

@@ -1135,6 +1135,8 @@ type ExplainedRequirement struct {
 	Passed bool `json:"passed"`
 	// Name of the requirement, e.g. `coverage` or `claims.operator_continuity`.
 	Requirement string `json:"requirement"`
+	// Extension: of a rule, the details of the request that it read. Without values once they are past their retention.
+	Shown []ShownDetail `json:"shown,omitzero"`
 	// What the policy requires.
 	Wanted string `json:"wanted"`
 }
@@ -1599,8 +1601,52 @@ type PolicyRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter
+	// value of each field wins. Part of the content hash only if a rule is given.
+	Rules []PolicyRule `json:"rules,omitzero"`
 	// Extension: whether the requesting credential, its issuer, or a key of the same issuer may review its own hold. Part
 	// of the content hash only if it is given.
+	SelfReview string `json:"self_review,omitzero"`
+}
+
+// PolicyRule: Extension: requirements that apply if a condition is true of a request. They never make a decision
+// looser.
+type PolicyRule struct {
+	// Its name in explanations; unique in the policy.
+	Name string `json:"name"`
+	// Why the rule exists; shown in the explanation.
+	Reason string `json:"reason"`
+	// Extension: the requirements that a rule adds, at least one. An omitted field adds none.
+	Requirements PolicyRuleRequirements `json:"requirements"`
+	// A condition in the Common Expression Language (CEL), checked against `context_schema` when the version is created.
+	When string `json:"when"`
+}
+
+// PolicyRuleRequirements: Extension: the requirements that a rule adds, at least one. An omitted field adds none.
+type PolicyRuleRequirements struct {
+	// How many distinct reviewers must approve a hold.
+	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
+	// Requirements that a completed challenge satisfies; those that the policy lists as well remain.
+	ChallengeCompensates []string `json:"challenge_compensates,omitzero"`
+	// Methods offered; those that the policy offers as well remain.
+	ChallengeMethods []ChallengeMethod `json:"challenge_methods,omitzero"`
+	// Minimum status required per claim.
+	Claims map[string]ClaimStatus `json:"claims,omitzero"`
+	// Least coverage.
+	CoverageMin string `json:"coverage_min,omitzero"`
+	// Further reason codes that force deny. `rule_matched` denies whatever the rule matches.
+	DenyOn []string `json:"deny_on,omitzero"`
+	// The subject must approve this very action.
+	ExplicitApprovalRequired bool `json:"explicit_approval_required,omitzero"`
+	// Greatest age of the evidence in milliseconds.
+	FreshnessMaxMS int64 `json:"freshness_max_ms,omitzero"`
+	// Further reason codes that force hold. `rule_matched` holds whatever the rule matches.
+	HoldOn []string `json:"hold_on,omitzero"`
+	// The decision if the evidence is insufficient.
+	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
+	// Challenges in a chain of parents before the decision is hold.
+	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Whether the requesting credential may review its own hold.
 	SelfReview string `json:"self_review,omitzero"`
 }
 
@@ -2123,6 +2169,14 @@ type SessionStatus struct {
 	Status SessionState `json:"status"`
 	// Id of the subject.
 	Subject string `json:"subject"`
+}
+
+// ShownDetail: A detail of the request that the user is shown.
+type ShownDetail struct {
+	// Its label.
+	Label string `json:"label"`
+	// Its value as it was shown; omitted once it is past its retention.
+	Value string `json:"value,omitzero"`
 }
 
 // SigningKey: A proof-signing key of the environment. The private half never leaves the service.

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/singleflight"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -25,6 +26,7 @@ const cacheFor = 5 * time.Second
 const (
 	cacheMax  = 4 << 20
 	cacheEach = 2 << 10
+	cacheRule = 1 << 10 // of a rule, whose program is some ten times as large
 )
 
 // InForce is an action with one version of its contract.
@@ -37,6 +39,7 @@ type InForce struct {
 	Contract policy.Contract
 	Display  display.Plan // what a person is shown of a request
 	Kept     kept.Plan    // the values of a request that are kept for simulations
+	Rules    *rules.Set   // of the contract's requirements
 	schema   contextSchema
 	weight   int // bytes in the cache
 }
@@ -166,9 +169,12 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
+	// The shape of a set grows with its rules and with the schema.
+	weight := cacheEach + len(v.ContextSchema) + len(contract.Requirements.Rules)*cacheRule
 	return &InForce{
+		Rules:  rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema),
 		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values,
-		schema: schema, weight: cacheEach + len(v.ContextSchema),
+		schema: schema, weight: weight,
 	}, nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -91,6 +93,9 @@ func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a
 	if err != nil {
 		return v, err
 	}
+	if err := checkRules(contract); err != nil {
+		return v, err
+	}
 	if v.ContentHash, err = contract.ContentHash(); err != nil {
 		return v, problem.Invalid([]any{"body", "context_schema"}, "context_schema has no canonical form: "+err.Error(), "value_error")
 	}
@@ -127,6 +132,20 @@ func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error
 	fields := make([]problem.Field, len(found))
 	for i, v := range found {
 		fields[i] = problem.Field{Loc: append([]any{"body", "requirements"}, v.Loc...), Msg: v.Msg, Type: v.Type}
+	}
+	return problem.InvalidFields(fields)
+}
+
+// checkRules refuses rules whose conditions do not compile against the context_schema, all in one error.
+func checkRules(c policy.Contract) error {
+	_, faults := rules.Compile(c.Requirements.Rules, c.ContextSchema)
+	if len(faults) == 0 {
+		return nil
+	}
+	fields := make([]problem.Field, 0, min(len(faults), maxFaults))
+	for _, f := range faults[:min(len(faults), maxFaults)] {
+		msg := fmt.Sprintf("requirements.rules[%d].when of the rule %q: %s.", f.Rule, f.Name, f.Error())
+		fields = append(fields, problem.Field{Loc: []any{"body", "requirements", "rules", f.Rule, "when"}, Msg: msg, Type: "rule_invalid"})
 	}
 	return problem.InvalidFields(fields)
 }

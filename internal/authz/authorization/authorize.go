@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -26,6 +29,8 @@ type Answer struct {
 	Decision policy.Effect // empty if Replayed
 	Mode     string        // of the action; empty if Replayed
 	Stages   Stages        // zero if Replayed
+	// RuleFailed reports that a rule of the policy could not be evaluated and applied for that reason; false if Replayed.
+	RuleFailed bool
 }
 
 // Stages are the durations of the parts of a decision: reading the facts, deciding and signing, and the transaction that writes
@@ -81,11 +86,21 @@ func (r *request) digest() error {
 	return err
 }
 
+// wanted returns which facts the request needs.
+func (r *request) wanted(counts []store.DecisionTally) store.Wanted {
+	return store.Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: counts}
+}
+
 // attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
 // same idempotency key was faster.
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
 	scope, began := r.principal.Store(), s.clock.Now()
-	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.Subject, r.Session, r.IdempotencyKey)
+	force, refusal := s.actions.InForce(ctx, scope, r.Action) // first: its rules determine which decisions are counted
+	var counts []rules.Count
+	if refusal == nil {
+		counts = force.Rules.Counts()
+	}
+	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallies(counts, began)))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
 	}
@@ -95,8 +110,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 		return answer, true, err
 	}
 	now := s.clock.Now()
-	force, err := s.admit(ctx, r, now)
-	if err != nil {
+	if err := admit(r, force, refusal, now); err != nil {
 		return Answer{}, false, err
 	}
 	if facts.Subject.UID == "" {
@@ -133,13 +147,13 @@ func (s *Service) write(ctx context.Context, r *request, d store.Decision, body 
 	if len(d.Outbox) > 0 {
 		s.store.Wake(store.ChannelOutbox)
 	}
-	return Answer{Body: body, Decision: policy.Effect(d.Authorization.Decision), Mode: string(d.Authorization.Mode)}, true, nil
+	return Answer{Body: body, Decision: policy.Effect(d.Authorization.Decision), Mode: string(d.Authorization.Mode), RuleFailed: slices.Contains(d.Authorization.ReasonCodes, reason.RuleFailed)}, true, nil
 }
 
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
 // is refused.
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
-	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.Subject, r.Session, r.IdempotencyKey)
+	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.wanted(nil))
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(*facts.Prior, r.hash)
 		return answer, true, err
@@ -162,20 +176,19 @@ func (s *Service) replay(prior store.PriorDecision, hash []byte) (Answer, error)
 	return Answer{Body: body, Replayed: true}, nil
 }
 
-// admit checks the request against the clock and the active contract of the action, and returns the contract.
-func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action.InForce, error) {
+// admit checks the request against the clock and the active contract of the action, or returns the refusal of the action.
+func admit(r *request, force *action.InForce, refusal error, now time.Time) error {
 	if math.Abs(now.Sub(apitime.Unix(float64(r.RequestedAt))).Seconds()) > maxAge.Seconds() {
-		return nil, problem.Invalid([]any{"body", "requested_at"}, "requested_at must be within 300 seconds of now.", "stale_request")
+		return problem.Invalid([]any{"body", "requested_at"}, "requested_at must be within 300 seconds of now.", "stale_request")
 	}
-	force, err := s.actions.InForce(ctx, r.principal.Store(), r.Action)
-	if err != nil {
-		return nil, err
+	if refusal != nil {
+		return refusal
 	}
 	if !force.CallerAllowed(r.principal.CredentialID) {
-		return nil, problem.New(problem.CallerNotAllowed, "The action's allowed_callers do not name this credential.")
+		return problem.New(problem.CallerNotAllowed, "The action's allowed_callers do not name this credential.")
 	}
 	if !force.AudienceAllowed(r.Audience) {
-		return nil, problem.New(problem.AudienceNotAllowed, "The action's allowed_audiences do not name this audience.")
+		return problem.New(problem.AudienceNotAllowed, "The action's allowed_audiences do not name this audience.")
 	}
 	var fields []problem.Field
 	if required := force.Action.ResourceType; r.Resource.Type != required {
@@ -184,9 +197,9 @@ func (s *Service) admit(ctx context.Context, r *request, now time.Time) (*action
 		})
 	}
 	if fields = append(fields, force.ContextFaults(r.context)...); len(fields) > 0 {
-		return nil, problem.InvalidFields(fields)
+		return problem.InvalidFields(fields)
 	}
-	return force, nil
+	return nil
 }
 
 // input returns what a first decision is made from.
@@ -211,7 +224,7 @@ func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (d
 	}
 	values, err := force.Kept.Values(r.Resource.ID, r.Context)
 	return decisionInput{
-		force: force, facts: facts, start: r.start, details: details, kept: values,
+		force: force, facts: facts, request: r, start: r.start, details: details, kept: values,
 		base: models.Authorization{
 			TenantID: r.principal.TenantID, EnvironmentID: r.principal.EnvironmentID, CredentialID: r.principal.CredentialID,
 			ActionID: force.Action.ID, ActionKey: force.Action.Key, SubjectUID: facts.Subject.UID, Actor: actor,

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -28,6 +29,8 @@ type decisionInput struct {
 	details    []display.Detail // of the request; nil for an action that shows none
 	kept       *kept.Values     // of the request; nil for an action that keeps none
 	facts      store.Facts
+	request    *request        // nil for a follow-up decision
+	earlier    []rules.Earlier // the rules that applied to the decision that this one follows
 	kind       policy.EnvironmentKind
 	env        *models.Environment // the current settings; nil to use the cached ones
 	archived   bool
@@ -40,12 +43,14 @@ type decisionInput struct {
 
 // decision is one decision under construction: what it is made from, what it came to, and what is written and returned.
 type decision struct {
-	in       decisionInput
-	now      time.Time
-	profile  assurance.Profile
-	verdict  policy.Decision
-	row      store.Decision // everything to write, in one statement
-	response Response
+	in      decisionInput
+	now     time.Time
+	profile assurance.Profile
+	verdict policy.Decision
+	// requirements are those of the policy and of the rules that matched.
+	requirements policy.Requirements
+	row          store.Decision // everything to write, in one statement
+	response     Response
 }
 
 // scope returns the environment that the decision belongs to.
@@ -60,13 +65,15 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err != nil {
 		return store.Decision{}, nil, err
 	}
-	verdict := policy.Decide(s.question(in, profile))
+	question := s.question(in, profile)
+	question.Rules = s.matched(ctx, in, profile, now)
+	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
 	if err != nil {
 		return store.Decision{}, nil, err
 	}
 	d := &decision{
-		in: in, now: now, profile: profile, verdict: verdict,
+		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
 		row: store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
 		response: Response{
 			ID: a.ID, Decision: verdict.Effect, Mode: a.Mode, Action: a.ActionKey, ActionHash: a.ActionHash, Environment: a.EnvironmentID,
@@ -298,11 +305,10 @@ func (s *Service) addHold(ctx context.Context, q *store.Q, d *decision) error {
 		return err
 	}
 	life := time.Duration(env.HoldTTLSeconds) * time.Second
-	requirements := d.in.force.Contract.Requirements
 	d.row.Hold = &models.Hold{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
 		RiskClass: d.in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: d.now,
-		ApprovalsRequired: requirements.Approvals(), SelfReviewBarred: requirements.BarsSelfReview() || env.BarSelfReview,
+		ApprovalsRequired: d.requirements.Approvals(), SelfReviewBarred: d.requirements.BarsSelfReview() || env.BarSelfReview,
 		RemindAt: d.now.Add(life / 2), DueAt: d.now.Add(life),
 	}
 	d.start(topicHold, a.ID)

@@ -38,7 +38,8 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		pinned = parent.SessionID
 	}
 	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
-	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, parent.SubjectUID, pinned)
+	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules.AgainCounts(), now)}
+	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, wanted)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.NewNotFound()
 	}
@@ -53,6 +54,10 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
+	earlier, err := earlierRules(parent.Explanation)
+	if err != nil {
+		return parent, nil, err
+	}
 	base := parent
 	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
 	base.Outcome, base.OutcomeReportedAt, base.OutcomeNoteDigest = nil, nil, nil
@@ -61,7 +66,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		base.ChallengeCompleted = &r.ChallengeMethod
 	}
 	d, body, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
+		base: base, force: force, facts: facts, earlier: earlier, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
 		cause: r.Cause,
 	}, now)

@@ -128,7 +128,7 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 		RequestedAt: apitime.Time(a.RequestedAt), DecidedAt: apitime.Time(a.DecidedAt), Mode: a.Mode, Decision: policy.Effect(a.Decision),
 		ReasonCodes: append([]string{}, a.ReasonCodes...), Assurance: json.RawMessage(a.Assurance), LatencyMS: a.LatencyMS,
 		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
-		PolicyVersion: a.PolicyVersion, Explanation: json.RawMessage(a.Explanation),
+		PolicyVersion: a.PolicyVersion,
 	}
 	details, err := s.vault.Open(a.ID, t.Details)
 	if err != nil {
@@ -136,6 +136,9 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	}
 	if len(details) > 0 {
 		out.Display = &Shown{details}
+	}
+	if out.Explanation, err = withShown(a.Explanation, details); err != nil {
+		return out, err
 	}
 	if c := t.Challenge; c != nil {
 		out.Challenge, out.Child = challengeTrace(*c, now), c.ChildAuthorizationID

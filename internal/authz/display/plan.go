@@ -53,6 +53,28 @@ type Plan struct{ rules []Rule }
 // Empty reports whether nothing is shown.
 func (p Plan) Empty() bool { return len(p.rules) == 0 }
 
+// Labels returns the labels of the values at and below a property of the context, which is named from the context down.
+func (p Plan) Labels(path []string) []string {
+	var out []string
+	for _, r := range p.rules {
+		if len(r.Path) > 0 && len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path) {
+			out = append(out, r.Label)
+		}
+	}
+	return out
+}
+
+// ResourceLabels returns the label of the resource's id; none if it is not shown.
+func (p Plan) ResourceLabels() []string {
+	var out []string
+	for _, r := range p.rules {
+		if len(r.Path) == 0 {
+			out = append(out, r.Label)
+		}
+	}
+	return out
+}
+
 // setting is the value of the keyword.
 type setting struct {
 	Label    string `json:"label"`

@@ -150,17 +150,29 @@ func withMore(list, more []string) []string {
 	return out
 }
 
+// Effective returns the requirements that apply, resolved: those of the policy and of the matched rules.
+func (in Input) Effective() Requirements {
+	return withRules(in.Requirements.Resolve(in.Environment), in.Rules)
+}
+
+func withRules(base Requirements, matched []MatchedRule) Requirements {
+	if len(matched) == 0 {
+		return base
+	}
+	demands := make([]Stricter, len(matched))
+	for i, r := range matched {
+		demands[i] = r.Requirements
+	}
+	return Merge(base, demands...)
+}
+
 // applyRules decides with the requirements of the matched rules. Should the policy without rules decide more strictly, its
 // decision stands: a stricter requirement can hide a reason code on which the policy denies.
 func applyRules(in Input) *evaluation {
 	matched := in.Rules
 	in.Rules = nil
 	base := evaluate(in, matched)
-	demands := make([]Stricter, len(matched))
-	for i, r := range matched {
-		demands[i] = r.Requirements
-	}
-	in.Requirements = Merge(in.Requirements, demands...)
+	in.Requirements = withRules(in.Requirements, matched)
 	merged := evaluate(in, matched)
 	if base.worst().Severity() > merged.worst().Severity() {
 		return base
@@ -168,13 +180,13 @@ func applyRules(in Input) *evaluation {
 	return merged
 }
 
-// reqRule begins the name of a rule in an explanation.
-const reqRule = "rules."
+// RulePrefix begins the name of a rule in an explanation.
+const RulePrefix = "rules."
 
 // explainRules appends the rules that matched. A rule has no effect of its own: the requirements that it added have.
 func (e *evaluation) explainRules(matched []MatchedRule) {
 	for _, r := range matched {
-		result := RequirementResult{Requirement: reqRule + r.Name, Wanted: r.Reason, Found: r.Found, Passed: true, Effect: Allow}
+		result := RequirementResult{Requirement: RulePrefix + r.Name, Wanted: r.Reason, Found: r.Found, Passed: true, Effect: Allow}
 		for _, label := range r.Shown {
 			result.Shown = append(result.Shown, ShownValue{Label: label})
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
@@ -52,6 +53,9 @@ func checkRules(rules []Rule, kind EnvironmentKind) []Violation {
 			out = append(out, Violation{[]any{"rules", i, "name"}, fmt.Sprintf("%q names two rules; each needs a name of its own", rule.Name), "duplicate_name"})
 		}
 		seen[rule.Name] = true
+		if why := displaytext.Fault(rule.Reason); why != "" {
+			out = append(out, Violation{[]any{"rules", i, "reason"}, "a reason must not contain " + why, "value_error"})
+		}
 		if rule.Requirements.empty() {
 			out = append(out, Violation{[]any{"rules", i, "requirements"}, "a rule must add at least one requirement", "missing"})
 		}

@@ -53,10 +53,16 @@ type Match struct {
 	Failed     bool // it could not be evaluated, and applies for that reason
 }
 
+// unevaluated begins Found of a rule that could not be evaluated.
+const unevaluated = "could not be evaluated"
+
+// Unevaluated reports whether the stored Found of a rule is that of one which could not be evaluated.
+func Unevaluated(found string) bool { return strings.HasPrefix(found, unevaluated) }
+
 // Earlier is a rule that applied to the decision that a follow-up decision follows.
 type Earlier struct {
-	Name   string `json:"name"`
-	Failed bool   `json:"failed,omitempty"`
+	Name   string
+	Failed bool
 }
 
 // Match returns the rules that apply to a request, in their order. A rule that cannot be evaluated applies: its condition may
@@ -106,7 +112,7 @@ func (r compiled) earlier(e Earlier) Match {
 	out := r.matched("matched when it was requested: " + r.described(nil))
 	out.Failed = e.Failed
 	if e.Failed {
-		out.Found = "could not be evaluated when it was requested, so it applies"
+		out.Found = unevaluated + " when it was requested, so it applies"
 	}
 	return out
 }
@@ -127,6 +133,9 @@ func (r compiled) matched(found string) Match {
 
 // match evaluates the condition.
 func (r compiled) match(ctx context.Context, bound map[string]any, unusable map[string]error) (Match, bool) {
+	if r.program == nil {
+		return r.failed(errProgram), true
+	}
 	for _, p := range r.reads {
 		if p[0] != varContext {
 			continue
@@ -149,10 +158,13 @@ func (r compiled) match(ctx context.Context, bound map[string]any, unusable map[
 
 // failed is the match of a rule that could not be evaluated.
 func (r compiled) failed(err error) Match {
-	out := r.matched("could not be evaluated, so it applies: " + whyFailed(err))
+	out := r.matched(unevaluated + ", so it applies: " + whyFailed(err))
 	out.Failed = true
 	return out
 }
+
+// errProgram is the error of a stored rule that this version of the service cannot compile.
+var errProgram = errors.New("this version of the service does not accept its condition")
 
 // whyFailed describes an error of an evaluation. The library's own messages may repeat values of the request.
 func whyFailed(err error) string {
@@ -162,8 +174,8 @@ func whyFailed(err error) string {
 		return fmt.Sprintf("it cost more than %d units", MaxCost)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "the request ended first"
-	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm):
-		for _, known := range []error{errDecimal, errInteger, errForm} {
+	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm), errors.Is(err, errProgram):
+		for _, known := range []error{errDecimal, errInteger, errForm, errProgram} {
 			if errors.Is(err, known) {
 				return known.Error()
 			}

@@ -60,9 +60,21 @@ type compiled struct {
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
 func Compile(list []policy.Rule, schema map[string]any) (*Set, []Fault) {
-	return compileSet(list, schema, false)
+	set, faults := compileSet(list, schema, false)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return set, nil
 }
 
+// CompileStored compiles the rules of a stored policy version. A rule that compiled when it was stored and does not any more
+// always applies, as one that cannot be evaluated.
+func CompileStored(list []policy.Rule, schema map[string]any) *Set {
+	set, _ := compileSet(list, schema, false)
+	return set
+}
+
+// compileSet compiles rules, for Replay if replay is set. Those with a fault have no program.
 func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, []Fault) {
 	if len(list) == 0 {
 		return nil, nil
@@ -70,7 +82,10 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 	set := &Set{shape: shapeOf(schema)}
 	env, err := newEnvironment(set.shape)
 	if err != nil {
-		return nil, []Fault{{Name: list[0].Name, Line: 1, Column: 1, Why: "the context_schema has no types that rules can use: " + err.Error()}}
+		for _, rule := range list {
+			set.add(compiled{Rule: rule})
+		}
+		return set, []Fault{{Name: list[0].Name, Line: 1, Column: 1, Why: "the context_schema has no types that rules can use: " + err.Error()}}
 	}
 	env.replay = replay
 	var faults []Fault
@@ -87,10 +102,7 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 		why := fmt.Sprintf("the rules of a policy read at most %d different counts of decisions, and these read %d", MaxCounts, len(set.counts))
 		faults = append(faults, Fault{Rule: last, Name: list[last].Name, Line: 1, Column: 1, Why: why})
 	}
-	if len(faults) > 0 {
-		return nil, faults
-	}
-	return set, nil
+	return set, faults
 }
 
 // add appends a rule with what it reads.

@@ -32,6 +32,24 @@ type Facts struct {
 	Heads    []models.Template // active templates without their data
 	Passkeys int               // number that are not revoked
 	Prior    *PriorDecision    // the stored response to the same idempotency key; nil if there is none
+	Tallies  []int             // the numbers of Wanted.Tallies, in their order
+}
+
+// Wanted selects the facts of a decision.
+type Wanted struct {
+	Subject        string  // the relying party's id, or ours for a follow-up decision
+	Session        *string // nil for the latest
+	IdempotencyKey string  // of a first decision
+	Tallies        []DecisionTally
+}
+
+// DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. It is
+// counted up to Most, so that its cost is bounded.
+type DecisionTally struct {
+	Action    string
+	Decisions []string
+	Since     time.Time
+	Most      int
 }
 
 // PriorDecision is a stored response to the same idempotency key.
@@ -43,7 +61,7 @@ type PriorDecision struct {
 }
 
 const factColumns = `
-	s.uid, s.external_id, s.status, s.adaptation_frozen, s.claim_cap_until, s.updated_at,
+	s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at,
 	ses.id, ses.device_class, ses.status, ses.last_activity_at, ses.state,
 	(select count(*) from passkeys p where p.subject_uid = s.uid and p.revoked_at is null),
 	(select coalesce(json_agg(json_build_object('modality', t.modality, 'device', t.device_class, 'model', t.model_version,
@@ -53,20 +71,50 @@ const factColumns = `
 const factSession = `left join lateral (select id, device_class, status, last_activity_at, state from sessions
 	where subject_uid = s.uid and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
 
+// talliesFrom returns a column with the tallies as a list, whose arguments begin at a position. Each is read as ranges of
+// authorizations_tally, which has all of its columns. The order makes the planner use it also for a subject with most of the
+// table's rows.
+func talliesFrom(first int) string {
+	return fmt.Sprintf(`, (select coalesce(json_agg(least(n, most) order by place), '[]') from (select q.place, q.most, sum(counted.n) as n
+		from unnest($%d::int[], $%d::text[], $%d::text[], $%d::timestamptz[], $%d::int[]) q (place, action, decision, since, most)
+		cross join lateral (select count(*) as n from (select 1 from authorizations d
+			where d.tenant_id = $1 and d.environment_id = $2 and d.subject_uid = s.uid and d.action_key = q.action
+				and d.decision = q.decision and d.decided_at > q.since order by d.decided_at desc limit q.most) found) counted
+		group by q.place, q.most) summed)`, first, first+1, first+2, first+3, first+4)
+}
+
+// talliesOf returns the column of the tallies and its arguments. Without tallies nothing is counted.
+func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
+	if len(wanted) == 0 {
+		return ", null::json", nil
+	}
+	var places, most []int
+	var actions, decisions []string
+	var since []time.Time
+	for i, t := range wanted {
+		for _, d := range t.Decisions {
+			places, actions, decisions = append(places, i), append(actions, t.Action), append(decisions, d)
+			since, most = append(since, t.Since), append(most, t.Most)
+		}
+	}
+	return talliesFrom(first), []any{places, actions, decisions, since, most}
+}
+
 // FactsFor returns what a decision about a subject (by the relying party's id) needs, and the stored response to the same
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
 // session is not the subject's.
 //
 // The environment of the prior decision is compared with an expression that no index has. Without that, on a young table
 // without statistics the planner chooses an index that begins with the environment and reads all of its decisions.
-func (q Decisions) FactsFor(ctx context.Context, s Scope, subject string, session *string, idempotencyKey string) (Facts, error) {
-	row := q.queryRow(ctx, `select `+factColumns+`, prior.id, prior.request_hash, prior.response,
+func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
+	column, args := talliesOf(w.Tallies, 6)
+	row := q.queryRow(ctx, `select `+factColumns+column+`, prior.id, prior.request_hash, prior.response,
 		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		`+factSession+`
 		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`,
-		s.Tenant, s.Environment, subject, session, idempotencyKey)
+		append([]any{s.Tenant, s.Environment, w.Subject, w.Session, w.IdempotencyKey}, args...)...)
 	f, err := scanFacts(row, s)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, ErrNotFound
@@ -75,25 +123,27 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, subject string, sessio
 }
 
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
-func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, subjectUID string, session *string) (Facts, error) {
-	row := q.queryRow(ctx, `select `+factColumns+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
-		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, subjectUID, session)
+func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
+	column, args := talliesOf(w.Tallies, 5)
+	row := q.queryRow(ctx, `select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
+		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)
 }
 
 func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var f Facts
-	var uid, external, status, sesID, device, sesStatus, priorID sql.NullString
+	var uid, external, status, enrollment, sesID, device, sesStatus, priorID sql.NullString
 	var frozen sql.NullBool
-	var updated, active sql.NullTime
-	var state, heads, hash, response, sealed []byte
-	if err := row.Scan(&uid, &external, &status, &frozen, &f.Subject.ClaimCapUntil, &updated, &sesID, &device, &sesStatus, &active, &state,
-		&f.Passkeys, &heads, &priorID, &hash, &response, &sealed); err != nil {
+	var created, updated, active sql.NullTime
+	var state, heads, tallies, hash, response, sealed []byte
+	if err := row.Scan(&uid, &external, &status, &enrollment, &frozen, &f.Subject.ClaimCapUntil, &created, &updated, &sesID, &device, &sesStatus, &active, &state,
+		&f.Passkeys, &heads, &tallies, &priorID, &hash, &response, &sealed); err != nil {
 		return f, err
 	}
 	f.Subject.UID, f.Subject.ExternalID, f.Subject.Status = uid.String, external.String, models.SubjectStatus(status.String)
 	f.Subject.TenantID, f.Subject.EnvironmentID = s.Tenant, s.Environment
+	f.Subject.Enrollment, f.Subject.CreatedAt = models.EnrollmentState(enrollment.String), created.Time
 	f.Subject.AdaptationFrozen, f.Subject.UpdatedAt = frozen.Bool, updated.Time
 	if sesID.Valid {
 		f.Session = &models.Session{
@@ -103,6 +153,11 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	}
 	if priorID.Valid {
 		f.Prior = &PriorDecision{ID: priorID.String, RequestHash: hash, Response: response, Sealed: sealed}
+	}
+	if tallies != nil {
+		if err := json.Unmarshal(tallies, &f.Tallies); err != nil {
+			return f, fmt.Errorf("tallies: %w", err)
+		}
 	}
 	var err error
 	f.Heads, err = decodeHeads(heads)

@@ -28,3 +28,6 @@ func ExportTables() []string {
 	}
 	return out
 }
+
+// TalliesFrom is the column of FactsFor that counts decisions.
+var TalliesFrom = talliesFrom

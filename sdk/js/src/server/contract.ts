@@ -1927,6 +1927,56 @@ export interface components {
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
+            /** @description Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter value of each field wins. Part of the content hash only if a rule is given. */
+            rules?: components["schemas"]["PolicyRule"][];
+        };
+        /** @description Extension: requirements that apply if a condition is true of a request. They never make a decision looser. */
+        PolicyRule: {
+            /** @description Its name in explanations; unique in the policy. */
+            name: string;
+            /** @description A condition in the Common Expression Language (CEL), checked against `context_schema` when the version is created. */
+            when: string;
+            requirements: components["schemas"]["PolicyRuleRequirements"];
+            /** @description Why the rule exists; shown in the explanation. */
+            reason: string;
+        };
+        /** @description Extension: the requirements that a rule adds, at least one. An omitted field adds none. */
+        PolicyRuleRequirements: {
+            /** @description Minimum status required per claim. */
+            claims?: {
+                [key: string]: components["schemas"]["ClaimStatus"];
+            };
+            /**
+             * @description Least coverage.
+             * @enum {string}
+             */
+            coverage_min?: "none" | "sparse" | "partial" | "sufficient";
+            /** @description Greatest age of the evidence in milliseconds. */
+            freshness_max_ms?: number;
+            /**
+             * @description The decision if the evidence is insufficient.
+             * @enum {string}
+             */
+            insufficient_evidence?: "challenge" | "hold" | "deny";
+            /** @description Challenges in a chain of parents before the decision is hold. */
+            max_challenges?: number;
+            /** @description The subject must approve this very action. */
+            explicit_approval_required?: boolean;
+            /** @description Methods offered; those that the policy offers as well remain. */
+            challenge_methods?: components["schemas"]["ChallengeMethod"][];
+            /** @description Requirements that a completed challenge satisfies; those that the policy lists as well remain. */
+            challenge_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness")[];
+            /** @description Further reason codes that force deny. `rule_matched` denies whatever the rule matches. */
+            deny_on?: string[];
+            /** @description Further reason codes that force hold. `rule_matched` holds whatever the rule matches. */
+            hold_on?: string[];
+            /** @description How many distinct reviewers must approve a hold. */
+            approvals_required?: number;
+            /**
+             * @description Whether the requesting credential may review its own hold.
+             * @enum {string}
+             */
+            self_review?: "allowed" | "barred";
         };
         /** @description One immutable decision contract. Omitted or null fields are copied from the active version, or from the action if there is none. */
         PolicyVersionCreate: {
@@ -2291,6 +2341,15 @@ export interface components {
              * @enum {string}
              */
             compensated_by?: "passkey" | "sandbox_confirm" | "hold_approved";
+            /** @description Extension: of a rule, the details of the request that it read. Without values once they are past their retention. */
+            shown?: components["schemas"]["ShownDetail"][];
+        };
+        /** @description A detail of the request that the user is shown. */
+        ShownDetail: {
+            /** @description Its label. */
+            label: string;
+            /** @description Its value as it was shown; omitted once it is past its retention. */
+            value?: string;
         };
         /** @description The outcome of the action. */
         OutcomeReport: {

@@ -1,0 +1,112 @@
+package authorization
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// tallies returns the counts of decisions to read with the facts, in the order of counts.
+func tallies(counts []rules.Count, now time.Time) []store.DecisionTally {
+	out := make([]store.DecisionTally, len(counts))
+	for i, c := range counts {
+		out[i] = store.DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: rules.MaxCounted}
+	}
+	return out
+}
+
+// counted returns the tallies that were read as the counts that rules know.
+func counted(counts []rules.Count, tallied []int) map[rules.Count]int {
+	out := make(map[rules.Count]int, len(tallied))
+	for i, n := range tallied {
+		out[counts[i]] = n
+	}
+	return out
+}
+
+// matched returns the rules of the policy that apply to the decision.
+func (s *Service) matched(ctx context.Context, in decisionInput, profile assurance.Profile, now time.Time) []policy.MatchedRule {
+	set := in.force.Rules
+	if set.Empty() {
+		return nil
+	}
+	subject := in.facts.Subject
+	v := rules.Vars{
+		Resource:  rules.Resource{Type: in.base.ResourceType},
+		Action:    rules.Action{Key: in.base.ActionKey, Mode: string(in.base.Mode), RiskClass: in.force.Action.RiskClass},
+		Audience:  in.base.Audience,
+		Assurance: profile.Facts(), Environment: in.kind, Now: now,
+		Subject: rules.Subject{
+			ID: subject.ExternalID, Enrollment: string(subject.Enrollment), CreatedAt: subject.CreatedAt, Passkeys: in.facts.Passkeys,
+			RecentlyRecovered: subject.Capped(now),
+		},
+	}
+	if in.request == nil {
+		v.Counts = counted(set.AgainCounts(), in.facts.Tallies)
+		return described(set.MatchAgain(ctx, v, in.earlier), in.force.Display)
+	}
+	v.Context, v.Resource.ID = in.request.Context, in.request.Resource.ID
+	v.Counts = counted(set.Counts(), in.facts.Tallies)
+	return described(set.Match(ctx, v), in.force.Display)
+}
+
+// described adds the labels of the details that a rule read. Values of the request are never part of an explanation: shown
+// details are stored sealed, and others not at all.
+func described(matches []rules.Match, plan display.Plan) []policy.MatchedRule {
+	out := make([]policy.MatchedRule, len(matches))
+	for i, m := range matches {
+		out[i] = policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed}
+		for _, path := range m.Context {
+			out[i].Shown = append(out[i].Shown, plan.Labels(path)...)
+		}
+		if m.ResourceID {
+			out[i].Shown = append(out[i].Shown, plan.ResourceLabels()...)
+		}
+	}
+	return out
+}
+
+// earlierRules returns the rules that applied to a stored decision, from its explanation.
+func earlierRules(explanation []byte) ([]rules.Earlier, error) {
+	var results []policy.RequirementResult
+	if err := json.Unmarshal(explanation, &results); err != nil {
+		return nil, err
+	}
+	var out []rules.Earlier
+	for _, r := range results {
+		if name, is := strings.CutPrefix(r.Requirement, policy.RulePrefix); is {
+			out = append(out, rules.Earlier{Name: name, Failed: rules.Unevaluated(r.Found)})
+		}
+	}
+	return out, nil
+}
+
+// withShown adds the values of shown details to a stored explanation, which has their labels. Without details it is returned as
+// it was stored.
+func withShown(explanation []byte, details []display.Detail) (json.RawMessage, error) {
+	if len(details) == 0 || !bytes.Contains(explanation, []byte(`"shown"`)) {
+		return explanation, nil
+	}
+	var results []policy.RequirementResult
+	if err := json.Unmarshal(explanation, &results); err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		for i, shown := range r.Shown {
+			at := slices.IndexFunc(details, func(d display.Detail) bool { return d.Label == shown.Label })
+			if at >= 0 {
+				r.Shown[i].Value = details[at].Value
+			}
+		}
+	}
+	return json.Marshal(results)
+}

@@ -1,0 +1,36 @@
+package rules_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+)
+
+// Every example of the page for authors of policies is a policy version that can be created.
+func TestExamplesOfTheDocumentationCompile(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/policies.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 3)
+	for _, b := range blocks {
+		var version struct {
+			Requirements  policy.Requirements `json:"requirements"`
+			ContextSchema map[string]any      `json:"context_schema"`
+		}
+		decoder := json.NewDecoder(strings.NewReader(b[1]))
+		decoder.DisallowUnknownFields()
+		require.NoError(t, decoder.Decode(&version))
+		require.Empty(t, policy.Validate(version.Requirements, policy.Live))
+		_, faults := rules.Compile(version.Requirements.Rules, version.ContextSchema)
+		require.Empty(t, faults)
+		require.NotEmpty(t, version.Requirements.Rules)
+	}
+}

@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+)
+
+// The counts of a decision are read with its facts, each as a range of an index that has all columns, however many other decisions
+// the subject has.
+func TestFactsCountDecisionsByIndex(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	w := fixture.New(t, st, now)
+	w.Decisions(w.AddAction("payments.other"), 20_000)
+	w.Decisions(w.Action, 8000)
+	w.Exec("vacuum analyze authorizations")
+	tallies := []store.DecisionTally{
+		{Action: w.Action.Key, Decisions: []string{"allow"}, Since: now.Add(-time.Hour), Most: 1000},
+		{Action: w.Action.Key, Decisions: []string{"allow", "challenge", "hold", "deny"}, Since: now.Add(-100 * time.Second), Most: 1000},
+		{Action: w.Action.Key, Decisions: []string{"allow", "challenge", "hold", "deny"}, Since: now.Add(-24 * time.Hour), Most: 1000},
+		{Action: "payments.unknown", Decisions: []string{"deny"}, Since: now.Add(-time.Hour), Most: 1000},
+	}
+	wanted := store.Wanted{Subject: w.Subject.ExternalID, IdempotencyKey: "none", Tallies: tallies}
+	facts, err := st.Decisions().FactsFor(t.Context(), w.Scope, wanted)
+	require.NoError(t, err)
+	require.Equal(t, []int{899, 99, 1000, 0}, facts.Tallies, "a count stops at its maximum")
+	wanted.Subject = w.Subject.UID
+	again, err := st.Decisions().FactsForFollowUp(t.Context(), w.Scope, wanted)
+	require.NoError(t, err)
+	require.Equal(t, facts.Tallies, again.Tallies)
+	wanted.Tallies = nil
+	none, err := st.Decisions().FactsForFollowUp(t.Context(), w.Scope, wanted)
+	require.NoError(t, err)
+	require.Empty(t, none.Tallies)
+
+	quote := func(s string) string { return "'" + s + "'" }
+	column := strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment), "$5", quote("{0}"), "$6", quote("{"+w.Action.Key+"}"),
+		"$7", quote("{allow}"), "$8", quote("{"+now.Add(-time.Hour).Format(time.RFC3339)+"}"), "$9", quote("{1000}")).Replace(store.TalliesFrom(5))
+	plan := strings.Join(texts(t, st, fmt.Sprintf("explain select s.uid %s from subjects s where s.uid = '%s'", column, w.Subject.UID)), "\n")
+	require.Contains(t, plan, "using authorizations_tally on authorizations")
+	require.NotContains(t, plan, "Seq Scan on authorizations")
+}
