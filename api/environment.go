@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/base64"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -30,6 +32,16 @@ type environmentView struct {
 	CreatedAt           string                 `json:"created_at"`
 
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
+
+	Brand brandView `json:"brand"`
+}
+
+// brandView is the look of the hosted pages. Settings that are not set are empty.
+type brandView struct {
+	Name     string `json:"name"`
+	Accent   string `json:"accent"`
+	Language string `json:"language"`
+	Logo     string `json:"logo"` // base64
 }
 
 func viewEnvironment(e models.Environment) environmentView {
@@ -38,6 +50,7 @@ func viewEnvironment(e models.Environment) environmentView {
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
+		Brand:                   brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }
 

@@ -82,6 +82,26 @@ func TestUpdateHostedPages(t *testing.T) {
 	w.narrowed(t, models.PermissionConfigRead).patch(t, path, object{"return_origins": []string{}}).problem(403, "insufficient_scope")
 }
 
+// The brand is recorded, with the digest of the logo, and a refused one names the field.
+func TestUpdateBrand(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	const path = "/api/v1/environment"
+	require.Equal(t, map[string]any{"name": "", "accent": "", "language": "", "logo": ""}, w.Admin.get(t, path).is(200).value("brand"))
+	changed := w.Admin.patch(t, path, object{"brand": object{"name": "Alder", "accent": "#6B2FB3", "language": "de"}}).is(200)
+	require.Equal(t, map[string]any{"name": "Alder", "accent": "#6b2fb3", "language": "de", "logo": ""}, changed.value("brand"))
+	var recorded string
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(),
+		"select data->>'brand_accent' from events where environment_id = $1 and type = 'environment.updated'", w.ID).Scan(&recorded))
+	require.Equal(t, "#6b2fb3", recorded)
+
+	for field, bad := range map[string]string{"accent": "#ffcc00", "logo": "aGVsbG8=", "language": "xx", "name": "a\u202eb"} {
+		refused := w.Admin.patch(t, path, object{"brand": object{field: bad}}).is(422)
+		require.Contains(t, string(refused.body), "brand."+field)
+	}
+	require.Equal(t, changed.value("brand"), w.Admin.get(t, path).is(200).value("brand"), "a refused request changes nothing")
+}
+
 // A changed setting applies to the next challenge, on every replica.
 func TestChangedSettingsReachTheNextChallenge(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,16 @@ type Environment struct {
 	RateLimitCeiling    *int    // highest quota of a key, in requests an hour; nil is the default of the kind
 	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
 	EnrollmentGrantRequired bool
+	Brand                   Brand `gorm:"-"` // only where Environments().Branded read the environment
 	CreatedAt               time.Time
+}
+
+// Brand is the look of an environment's hosted pages. Empty fields are not set.
+type Brand struct {
+	Name     string
+	Accent   string // such as #0f5c5c
+	Language string // of users whose languages the pages do not have
+	Logo     []byte // PNG
 }
 
 // Credential is an API key's identity; its keys are CredentialKey rows.

@@ -31,6 +31,8 @@ type Page struct {
 	Data     any    // .Data of the template
 	// Lang and Direction are the language of the page, BCP 47, and its writing direction; empty for English.
 	Lang, Direction string
+	// Accent is the path of a style sheet with a different accent colour (AccentURL); empty for none.
+	Accent string
 	// Site is the last part of the window's title; empty for SiteName.
 	Site string
 	// FrameAncestors lists the origins that may embed the page in a frame; empty forbids it.

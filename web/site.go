@@ -72,6 +72,7 @@ func New(config Config, sections ...Section) (*Site, error) {
 func (s *Site) Mount(app *fiber.App) {
 	own := &Router{site: s, section: s.errors, app: app}
 	own.Get(assetPrefix+":file", "asset", s.assets.serve)
+	own.Get(accentPrefix+":file", "asset", s.accent)
 	own.Get("/favicon.ico", "asset", s.favicon)
 	if s.config.OnViolation != nil {
 		app.Post(violationPath, s.violation)

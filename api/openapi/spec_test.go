@@ -197,6 +197,8 @@ func specRules() map[string][]rule {
 			is("page_origin", "string", upTo(2048)),
 			{field: "return_origins", kind: "list", high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
 			{field: "frame_ancestors", kind: "list", high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
+			is("brand", "object", accepts(map[string]any{}), refuses(map[string]any{"font": "x"})),
+			is("brand.name", "string", upTo(60)), is("brand.accent", "string", upTo(7)), is("brand.language", "string", upTo(16)), is("brand.logo", "string", upTo(43700)),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

@@ -16,7 +16,7 @@ import (
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make, list and delete tenants, and change settings of their environments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(), tenantDeleteCommand())
+	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(), tenantBrandCommand(), tenantDeleteCommand())
 	return cmd
 }
 

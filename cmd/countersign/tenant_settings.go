@@ -19,11 +19,16 @@ type environmentSetting struct {
 	flags      []string
 	change     func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error)
 	describe   func(env models.Environment) string // one or more lines, without the last line break
+	branded    bool                                // describe needs the environment's brand
 }
 
 func (e environmentSetting) command() *cobra.Command {
 	return onEnvironment(e.use, e.short, cobra.NoArgs, func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
-		env, err := c.Store.Environments().Get(cmd.Context(), scope)
+		get := c.Store.Environments().Get
+		if e.branded {
+			get = c.Store.Environments().Branded
+		}
+		env, err := get(cmd.Context(), scope)
 		if err == nil && slices.ContainsFunc(e.flags, cmd.Flags().Changed) {
 			env, err = e.change(cmd, c, scope)
 		}

@@ -44,3 +44,14 @@ func TestTenantPagesShowsAndSetsHostedPages(t *testing.T) {
 	c.fails("passkeys could not be used there", "tenant", "pages", "--environment", env, "--origin", "https://elsewhere.example")
 	c.fails("is not https", "tenant", "pages", "--environment", env, "--return-origin", "http://shop.example")
 }
+
+func TestTenantBrandShowsAndSetsTheLook(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	env := environmentID.FindString(c.ok("tenant", "create", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example"))
+	require.Equal(t, "pages show the name Example Bank, no logo\nthe accent colour is the service's own\nthe default language is en\n",
+		c.ok("tenant", "brand", "--environment", env))
+	require.Contains(t, c.ok("tenant", "brand", "--environment", env, "--name", "Alder", "--accent", "#6b2fb3"), "the name Alder, no logo\nthe accent colour is #6b2fb3")
+	require.Contains(t, c.ok("tenant", "brand", "--environment", env, "--language", "de"), "#6b2fb3\nthe default language is de")
+	c.fails("has a contrast of 1.36:1", "tenant", "brand", "--environment", env, "--accent", "#ffcc00")
+	c.fails("brand.logo is not a PNG", "tenant", "brand", "--environment", env, "--logo", "tenant.go")
+}

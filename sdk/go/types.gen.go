@@ -519,6 +519,33 @@ type Background struct {
 	Version string `json:"version"`
 }
 
+// Brand: The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
+// signs.
+type Brand struct {
+	// Colour of buttons and links, such as #0f5c5c.
+	Accent string `json:"accent"`
+	// Language for users whose languages the pages do not have.
+	Language string `json:"language"`
+	// A PNG, base64.
+	Logo string `json:"logo"`
+	// The name above the pages; without it `rp_name`.
+	Name string `json:"name"`
+}
+
+// BrandUpdate: Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the
+// setting.
+type BrandUpdate struct {
+	// # and six hex digits. Its contrast with a light page must be at least 4.5:1; pages lighten it in dark mode.
+	Accent string `json:"accent,omitzero"`
+	// A language of the pages: `de` or `en`.
+	Language string `json:"language,omitzero"`
+	// A PNG of at most 32 KiB with sides of 16 to 1024 pixels, base64. It is decoded and encoded again. SVG is not
+	// accepted.
+	Logo string `json:"logo,omitzero"`
+	// The name above the pages, without control characters.
+	Name string `json:"name,omitzero"`
+}
+
 // CapabilityState: State of a capability.
 type CapabilityState string
 
@@ -920,6 +947,9 @@ const (
 type Environment struct {
 	// Whether requesters are barred from reviewing their own holds, with any credential and under any policy.
 	BarSelfReview bool `json:"bar_self_review"`
+	// The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
+	// signs.
+	Brand Brand `json:"brand"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
@@ -954,6 +984,8 @@ type Environment struct {
 type EnvironmentUpdate struct {
 	// Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again.
 	BarSelfReview bool `json:"bar_self_review,omitzero"`
+	// Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting.
+	Brand *BrandUpdate `json:"brand,omitzero"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.

@@ -190,7 +190,7 @@ func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 	if ended.State == challenge.LinkUnknown {
 		status = http.StatusNotFound
 	}
-	frame := p.frame(c, ended.Environment)
+	frame := p.languages.Branded(c, ended.Environment) // the zero value for an unknown link
 	title, err := frame.Text("link." + string(ended.State) + ".heading")
 	if err != nil {
 		return err
@@ -201,16 +201,9 @@ func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 	}))
 }
 
-// frame returns the frame of a page of an environment, which may be the zero value.
-func (p *pages) frame(c *fiber.Ctx, env models.Environment) hosted.Frame {
-	frame := p.languages.Frame(c, "")
-	frame.Customer, frame.Sandbox = env.RPName, env.Kind == models.Sandbox
-	return frame
-}
-
 func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	out := view{
-		Frame: p.frame(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
+		Frame: p.languages.Branded(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
 		ReturnURL: v.ReturnURL, ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt, Endings: endings,
 	}
 	for _, m := range v.Methods {

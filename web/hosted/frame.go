@@ -1,7 +1,9 @@
 package hosted
 
 import (
+	"cmp"
 	"embed"
+	"encoding/base64"
 	"html/template"
 	"io/fs"
 	"maps"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -26,6 +29,7 @@ type Frame struct {
 	Sandbox   bool
 	Languages []Choice
 	Asked     bool // the user asked for the language
+	Accent    string
 }
 
 // Choice is a link to the page in a different language.
@@ -44,9 +48,20 @@ func (c *Catalogue) Frame(r *fiber.Ctx, environment string) Frame {
 	return f
 }
 
+// Branded returns the frame of a page of an environment with its brand.
+func (c *Catalogue) Branded(r *fiber.Ctx, env models.Environment) Frame {
+	f := c.Frame(r, env.Brand.Language)
+	f.Customer, f.Sandbox, f.Accent = cmp.Or(env.Brand.Name, env.RPName), env.Kind == models.Sandbox, env.Brand.Accent
+	if len(env.Brand.Logo) > 0 {
+		f.Logo = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(env.Brand.Logo)) //nolint:gosec // a PNG that the service encoded
+	}
+	return f
+}
+
 // Page completes a page with the language and the customer's name in the window's title.
 func (f Frame) Page(p web.Page) web.Page {
 	p.Lang, p.Direction, p.Site = f.Tag, f.Direction(), web.Plain(f.Customer)
+	p.Accent = web.AccentURL(f.Accent)
 	return p
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/web/hosted"
 )
 
@@ -20,7 +21,10 @@ func TestShippedLanguagesAreComplete(t *testing.T) {
 	t.Parallel()
 	c, err := hosted.Shipped()
 	require.NoError(t, err)
-	for _, tag := range []string{"en", "de"} {
+	files, err := filepath.Glob("messages/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, len(tenancy.PageLanguages), "every language can be the default of an environment")
+	for _, tag := range tenancy.PageLanguages {
 		require.True(t, c.Has(tag), tag)
 	}
 }

@@ -98,6 +98,10 @@ type standing struct {
 	Account   []web.Part `json:"account,omitempty"`
 	Passkeys  int        `json:"passkeys"` // number of passkeys that the account has
 	Sandbox   bool       `json:"sandbox,omitempty"`
+	Customer  []web.Part `json:"customer,omitempty"`
+	Logo      string     `json:"logo,omitempty"`     // data URL
+	Accent    string     `json:"accent,omitempty"`   // path of a style sheet
+	Language  string     `json:"language,omitempty"` // of the page, given the environment's default
 	ExpiresIn int64      `json:"expires_in_ms,omitempty"`
 	ReturnURL string     `json:"return_url,omitempty"` // the requested one, if the environment allows it
 	Refusal   string     `json:"refusal,omitempty"`
@@ -123,7 +127,9 @@ func (p *pages) open(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, err)
 	}
+	frame := p.languages.Branded(c, v.Environment)
 	out := standing{
+		Customer: web.Parts(frame.Customer), Logo: string(frame.Logo), Accent: web.AccentURL(frame.Accent), Language: frame.Tag,
 		State: stateOpen, By: web.Parts(v.Environment.RPName), Account: web.Parts(v.Subject), Passkeys: v.Passkeys,
 		Sandbox: v.Environment.Kind == models.Sandbox, ExpiresIn: v.ExpiresAt.Sub(p.Clock.Now()).Milliseconds(),
 	}

@@ -2,6 +2,8 @@ package tenancy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +25,8 @@ type Settings struct {
 	BarSelfReview       *bool    `json:"bar_self_review"`       // applies to pending holds too
 	// EnrollmentGrantRequired rejects enroll frames of client tokens that do not name the purpose, from now on.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
+	// Brand is the look of the hosted pages, from the next page on.
+	Brand *Brand `json:"brand"`
 	Pages
 }
 
@@ -52,7 +56,7 @@ type change interface {
 
 // Environment returns the environment of the scope with its settings.
 func (s *Service) Environment(ctx context.Context, scope store.Scope) (models.Environment, error) {
-	return s.store.Environments().Get(ctx, scope)
+	return s.store.Environments().Branded(ctx, scope)
 }
 
 // UpdateSettings changes settings and returns the environment after the change. An origin must be https and at the RP ID or
@@ -78,7 +82,7 @@ func (s *Service) update(ctx context.Context, c change, by events.Entry) (models
 	var env models.Environment
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if env, err = q.Environments().Get(ctx, by.Scope); err != nil {
+		if env, err = q.Environments().Branded(ctx, by.Scope); err != nil {
 			return err
 		}
 		if err := c.apply(&env); err != nil {
@@ -114,6 +118,11 @@ func (in Settings) apply(env *models.Environment) error {
 		}
 		env.RPName = *in.RPName
 	}
+	if in.Brand != nil {
+		if err := in.Brand.apply(&env.Brand); err != nil {
+			return err
+		}
+	}
 	rules := rpOrigins{rpID: env.RPID, allowLocal: env.Kind == models.Sandbox}
 	for i, origin := range in.Origins {
 		if err := rules.check(origin); err != nil {
@@ -133,6 +142,11 @@ func (in Settings) apply(env *models.Environment) error {
 }
 
 func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment) error {
+	if in.Brand != nil {
+		if err := q.Environments().SetBrand(ctx, env); err != nil {
+			return err
+		}
+	}
 	if err := q.Environments().SetSettings(ctx, env); err != nil {
 		return err
 	}
@@ -140,7 +154,13 @@ func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment)
 }
 
 func (in Settings) recorded(env models.Environment) events.Data {
+	logo := ""
+	if len(env.Brand.Logo) > 0 {
+		sum := sha256.Sum256(env.Brand.Logo)
+		logo = hex.EncodeToString(sum[:])
+	}
 	return events.EnvironmentSettingsChangedData{
+		BrandName: env.Brand.Name, BrandAccent: env.Brand.Accent, BrandLanguage: env.Brand.Language, BrandLogo: logo,
 		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,

@@ -111,7 +111,7 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 		return Visit{}, err
 	}
 	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	env, err := s.store.Environments().Get(ctx, scope)
+	env, err := s.store.Environments().Branded(ctx, scope)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -158,7 +158,7 @@ func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, erro
 	if err != nil {
 		return EndedLink{}, err
 	}
-	env, err := s.store.Environments().Get(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
+	env, err := s.store.Environments().Branded(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
 	out := EndedLink{State: LinkExpired, Environment: env}
 	switch Effective(c, s.clock.Now()) {
 	case models.ChallengeCompleted:

@@ -18,6 +18,11 @@ type EnvironmentSettingsChangedData struct {
 	PageOrigin              *string  `json:"page_origin"`
 	ReturnOrigins           []string `json:"return_origins" schema:"null"`
 	FrameAncestors          []string `json:"frame_ancestors" schema:"null"`
+	// The brand of the hosted pages, if it is set; of the logo only its SHA-256 in hex.
+	BrandName     string `json:"brand_name,omitempty"`
+	BrandAccent   string `json:"brand_accent,omitempty"`
+	BrandLanguage string `json:"brand_language,omitempty"`
+	BrandLogo     string `json:"brand_logo,omitempty"`
 }
 
 // EnvironmentPagesChangedData has the settings of the hosted pages; a null origin is the service's own.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/countersign-dev/countersign/models"
 )
@@ -32,6 +33,29 @@ func (q Environments) List(ctx context.Context, tenant string) ([]models.Environ
 func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, error) {
 	var e models.Environment
 	return orNotFound(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
+}
+
+// Branded returns the environment of the scope with its brand.
+func (q Environments) Branded(ctx context.Context, s Scope) (models.Environment, error) {
+	e, err := q.Get(ctx, s)
+	if err != nil {
+		return e, err
+	}
+	e.Brand, err = orNotFound(e.Brand, q.gorm(ctx).Table("environment_brands").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+		Take(&e.Brand).Error)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return e, err
+}
+
+// SetBrand stores the brand of e.
+func (q Environments) SetBrand(ctx context.Context, e models.Environment) error {
+	_, err := q.exec(ctx, `insert into environment_brands (environment_id, tenant_id, name, accent, language, logo)
+		values ($1, $2, $3, $4, $5, $6) on conflict (environment_id) do update set name = excluded.name, accent = excluded.accent,
+		language = excluded.language, logo = excluded.logo where environment_brands.tenant_id = $2`,
+		e.ID, e.TenantID, e.Brand.Name, e.Brand.Accent, e.Brand.Language, e.Brand.Logo)
+	return err
 }
 
 // SetRP stores the relying party id and origins for WebAuthn.

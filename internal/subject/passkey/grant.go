@@ -70,7 +70,7 @@ func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, er
 	if err != nil {
 		return GrantInfo{}, err
 	}
-	env, err := s.store.Environments().Get(ctx, scope)
+	env, err := s.store.Environments().Branded(ctx, scope)
 	if err != nil {
 		return GrantInfo{}, err
 	}

@@ -1,7 +1,7 @@
 // The page on which a user registers a passkey. The grant is in the fragment of the link, which browsers do not send. The page
 // removes it from the address at once and stores it in the tab's history entry for a reload.
 import { ceremonyMessage } from "./lib/ceremony";
-import { find, type Part, visible } from "./lib/dom";
+import { data, find, make, type Part, visible } from "./lib/dom";
 import { post, Problem } from "./lib/http";
 import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
 import { registration, supported } from "./lib/webauthn";
@@ -12,6 +12,10 @@ interface Standing {
   account?: Part[];
   passkeys?: number;
   sandbox?: boolean;
+  customer?: Part[];
+  logo?: string;
+  accent?: string;
+  language?: string;
   expires_in_ms?: number;
   return_url?: string;
   message?: string;
@@ -50,7 +54,9 @@ class Page {
     this.create.addEventListener("click", () => void this.once());
     window.addEventListener("hashchange", () => window.location.reload()); // a new link pasted into this tab
     try {
-      this.apply(await post<Standing>(inLanguage("/register/open"), this.grant));
+      const asked = data(this.root, "asked") === "true";
+      const standing = await post<Standing>(asked ? inLanguage("/register/open") : "/register/open", this.grant);
+      if (!this.reloads(standing)) this.apply(standing);
     } catch {
       find("[data-opening]", this.root).textContent = this.say("unreachable");
     }
@@ -98,16 +104,32 @@ class Page {
     find("[data-account]", this.root).replaceChildren(visible(standing.account ?? [], this.say("invisible")));
     find("[data-passkeys]", this.root).textContent = standing.passkeys ? String(standing.passkeys) : this.say("none");
     find("[data-sandbox]").hidden = !standing.sandbox;
-    const customer = find("[data-customer]");
-    customer.replaceChildren(visible(standing.by ?? [], this.say("invisible")));
-    customer.hidden = false;
-    document.title = `${document.title.split(" – ")[0] ?? ""} – ${this.by}`;
+    this.brand(standing);
     if (standing.expires_in_ms) window.setTimeout(() => this.expire(), standing.expires_in_ms);
     if (!standing.return_url) return;
     const back = find<HTMLAnchorElement>("[data-back]", this.root);
     back.href = standing.return_url;
     back.textContent = this.say("back", { host: back.host });
     find("[data-back-row]", this.root).hidden = false;
+  }
+
+  /** Puts the customer's name, logo and colour into the page. */
+  private brand(standing: Standing): void {
+    const customer = find("[data-customer]");
+    const name = visible(standing.customer ?? [], this.say("invisible"));
+    customer.replaceChildren(...(standing.logo ? [make("img", { class: "logo", src: standing.logo, alt: "" })] : []), name);
+    customer.hidden = false;
+    document.title = `${document.title.split(" – ")[0] ?? ""} – ${name.textContent ?? ""}`;
+    if (standing.accent) document.head.append(make("link", { rel: "stylesheet", href: standing.accent }));
+  }
+
+  /** Loads the page in the environment's language if the user did not ask for one; reports whether it does. */
+  private reloads(standing: Standing): boolean {
+    const language = standing.language ?? document.documentElement.lang;
+    if (data(this.root, "asked") === "true" || language === document.documentElement.lang) return false;
+    history.replaceState(history.state, "", `${window.location.pathname}?lang=${encodeURIComponent(language)}`);
+    window.location.reload();
+    return true;
   }
 
   /** Ends the page when the grant expires; the service refuses a registration that is under way. */

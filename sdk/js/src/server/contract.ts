@@ -2817,6 +2817,29 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description Client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required: boolean;
+            brand: components["schemas"]["Brand"];
+        };
+        /** @description The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey signs. */
+        Brand: {
+            /** @description The name above the pages; without it `rp_name`. */
+            name: string;
+            /** @description Colour of buttons and links, such as #0f5c5c. */
+            accent: string;
+            /** @description Language for users whose languages the pages do not have. */
+            language: string;
+            /** @description A PNG, base64. */
+            logo: string;
+        };
+        /** @description Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting. */
+        BrandUpdate: {
+            /** @description The name above the pages, without control characters. */
+            name?: string;
+            /** @description # and six hex digits. Its contrast with a light page must be at least 4.5:1; pages lighten it in dark mode. */
+            accent?: string;
+            /** @description A language of the pages: `de` or `en`. */
+            language?: string;
+            /** @description A PNG of at most 32 KiB with sides of 16 to 1024 pixels, base64. It is decoded and encoded again. SVG is not accepted. */
+            logo?: string;
         };
         /** @description A background model of the population that a person is compared with. */
         Background: {
@@ -2847,6 +2870,7 @@ export interface components {
             hold_ttl_seconds?: number;
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required?: boolean;
+            brand?: components["schemas"]["BrandUpdate"];
             /** @description Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
             /** @description Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's own. */
