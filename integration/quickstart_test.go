@@ -39,6 +39,14 @@ func TestAgentsPage(t *testing.T) {
 	output := runShell(t, dir, script, "MODULE="+module, "PROGRAM="+program)
 	require.Contains(t, output, "/challenge/chl_")
 	require.Contains(t, output, "sent 10 to Eve")
+	t.Run("in TypeScript", func(t *testing.T) {
+		t.Parallel()
+		requireMCP(t)
+		env := regexp.MustCompile(`(?m)^(BASE|KEY|NAME|SUBJECT)=.*$`).FindAllString(runShell(t, dir, codeBlocks(t, "../docs/agents.md", "sh")+"\nenv\n"), -1)
+		cmd, out := node(t, codeBlocks(t, "../docs/agents.md", "js"), env...)
+		require.NoError(t, cmd.Run(), "%s", out)
+		require.Contains(t, out.String(), "sent 10 to Eve")
+	})
 }
 
 func TestREADMECommands(t *testing.T) {

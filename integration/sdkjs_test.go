@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/models"
 )
 
 const packageJS = "../sdk/js"
@@ -90,4 +92,29 @@ func TestJavaScriptSDKExamples(t *testing.T) {
 		require.EqualValues(t, 204, test.value("status_code"), "response: %s; output of the receiver: %s", test.body, out)
 		require.Contains(t, out.String(), "webhook.test")
 	})
+}
+
+// The gate of the JavaScript package is tested with the official MCP client and server.
+func TestJavaScriptMCPGateLive(t *testing.T) {
+	t.Parallel()
+	requireMCP(t)
+	w := newSandbox(t)
+	run := exec.CommandContext(t.Context(), "node", "scripts/test.mjs", "mcp")
+	run.Dir = packageJS
+	run.Env = append(os.Environ(), "REPORTER=tap", "BUILD=.build-live", "COUNTERSIGN_URL="+shared.baseURL, "COUNTERSIGN_AHEAD_URL="+replicaAhead(t, time.Hour),
+		"COUNTERSIGN_KEY="+w.issue(t, models.ScopeAdmin, nil), "COUNTERSIGN_REVIEWER_KEY="+w.Server.key)
+	output, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.NotContains(t, string(output), "# SKIP")
+}
+
+// requireMCP skips a test that needs the MCP SDK for JavaScript.
+func requireMCP(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("Node is not installed")
+	}
+	if _, err := os.Stat(filepath.Join(packageJS, "node_modules", "@modelcontextprotocol")); err != nil {
+		t.Skip("the packages are not installed: make test-js installs them")
+	}
 }

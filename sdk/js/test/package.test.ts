@@ -45,7 +45,7 @@ test('npm pack in a fresh clone contains the whole package', () => {
     'dist/types/server/index.d.ts', 'dist/cjs/package.json', 'dist/cjs/collector.js', 'dist/cjs/server.js', 'dist/cjs/types/server/index.d.ts']) {
     assert.ok(files.includes(f), f + ' is missing')
   }
-  assert.deepEqual(files.filter((f) => !/^(dist|server)\/|^README\.md$|^LICENSE$|^package\.json$/.test(f)), [])
+  assert.deepEqual(files.filter((f) => !/^(dist|server|mcp)\/|^README\.md$|^LICENSE$|^package\.json$/.test(f)), [])
 })
 
 test('arethetypeswrong finds nothing in any way to import', () => {
