@@ -107,7 +107,7 @@ func TestLanguageOfARequest(t *testing.T) {
 				m, _ := c.Of(f, r.environment)
 				return f.SendString(m.Tag)
 			})
-			req := httptest.NewRequest("GET", "/"+r.query, nil)
+			req := httptest.NewRequest(fiber.MethodGet, "/"+r.query, nil)
 			req.Header.Set("Accept-Language", r.accept)
 			resp, err := app.Test(req, -1)
 			require.NoError(t, err)
