@@ -14,5 +14,7 @@ const (
 	HoldReview        = "hold.review"
 	HoldRemind        = "hold.remind"
 	HoldExpire        = "hold.expire"
+	ChangeDecide      = "change.decide"
+	ChangeExpire      = "change.expire"
 	EvaluationClose   = "evaluation.close"
 )

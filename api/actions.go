@@ -8,13 +8,17 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // actionHandlers handles protected actions and their policy versions.
-type actionHandlers struct{ Actions *action.Service }
+type actionHandlers struct {
+	Actions *action.Service
+	Changes *change.Service
+}
 
 type actionView struct {
 	ID                  string            `json:"id"`
@@ -88,12 +92,9 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	change := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
-	a, err := h.Actions.Update(request.Context(c), principal(c), param(c, "action_id"), change)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewAction(a))
+	fields := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
+	made, err := h.Changes.UpdateAction(request.Context(c), principal(c), param(c, "action_id"), fields)
+	return sendMade(c, made, err, viewAction)
 }
 
 func (h *actionHandlers) archive(c *fiber.Ctx) error {
@@ -173,9 +174,6 @@ func (h *actionHandlers) activate(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Actions.Activate(request.Context(c), principal(c), param(c, "action_id"), n)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewPolicy(v))
+	made, err := h.Changes.Activate(request.Context(c), principal(c), param(c, "action_id"), n)
+	return sendMade(c, made, err, viewPolicy)
 }

@@ -8,12 +8,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // environmentHandlers handles the settings of the caller's environment.
-type environmentHandlers struct{ Tenancy *tenancy.Service }
+type environmentHandlers struct {
+	Tenancy *tenancy.Service
+	Changes *change.Service
+}
 
 type environmentView struct {
 	ID                  string                 `json:"id"`
@@ -32,6 +36,8 @@ type environmentView struct {
 	CreatedAt           string                 `json:"created_at"`
 
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
+	SecondApproverRequired  bool `json:"second_approver_required"`
+	ChangeTTLSeconds        int  `json:"change_ttl_seconds"`
 
 	Brand brandView `json:"brand"`
 }
@@ -49,8 +55,8 @@ func viewEnvironment(e models.Environment) environmentView {
 		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: nonNil(e.RPOrigins),
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
-		EnrollmentGrantRequired: e.EnrollmentGrantRequired,
-		Brand:                   brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
+		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
+		Brand: brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }
 
@@ -67,10 +73,6 @@ func (h *environmentHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p := principal(c)
-	e, err := h.Tenancy.UpdateSettings(request.Context(c), p.Store(), in, p.Actor(), p.RequestID)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewEnvironment(e))
+	made, err := h.Changes.UpdateSettings(request.Context(c), principal(c), in)
+	return sendMade(c, made, err, viewEnvironment)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
@@ -45,6 +46,7 @@ type Services struct {
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Holds          *hold.Service
+	Changes        *change.Service
 	Evaluations    *evaluation.Service
 	Proofs         *signing.Service
 	Subjects       *subject.Service
@@ -62,6 +64,7 @@ type Services struct {
 type Workflows interface {
 	challenge.Workflow
 	hold.Workflow
+	change.Workflow
 	evaluation.Workflow
 	enrollmentWorkflows
 }
@@ -79,6 +82,7 @@ type handlers struct {
 	proofs         *proofHandlers
 	challenges     *challengeHandlers
 	reviews        *reviewHandlers
+	changes        *changeHandlers
 	evaluations    *evaluationHandlers
 	subjects       *subjectHandlers
 	sessions       *sessionHandlers
@@ -99,8 +103,9 @@ func newHandlers(s *server, d Deps) handlers {
 		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, model: v.Model, maxFrame: s.config.MaxFrameBytes},
 		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
-		environment:    &environmentHandlers{Tenancy: v.Tenancy},
-		actions:        &actionHandlers{Actions: v.Actions},
+		environment:    &environmentHandlers{Tenancy: v.Tenancy, Changes: v.Changes},
+		actions:        &actionHandlers{Actions: v.Actions, Changes: v.Changes},
+		changes:        &changeHandlers{Changes: v.Changes, Decider: change.NewDecider(v.Changes, v.Workflows)},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		access: &accessHandlers{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -49,6 +50,12 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/actions/{action_id}/policy-versions/{version}", Operation: "getPolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.actions.version},
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/activate", Operation: "activatePolicyVersion", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.actions.activate},
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/simulate", Operation: "simulatePolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.simulations.run},
+
+		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.list},
+		{Method: get, Path: "/api/v1/changes/{change_id}", Operation: "getChange", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.get},
+		{Method: post, Path: "/api/v1/changes/{change_id}/approve", Operation: "approveChange", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Approve)},
+		{Method: post, Path: "/api/v1/changes/{change_id}/reject", Operation: "rejectChange", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Reject)},
+		{Method: post, Path: "/api/v1/changes/{change_id}/withdraw", Operation: "withdrawChange", Access: AccessServer, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Withdraw)},
 
 		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.authorize},
 		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.authorizations.list},

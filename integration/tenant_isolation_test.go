@@ -27,7 +27,7 @@ var unknownIDs = map[string]string{
 	"{action_id}": "act_01jqx3k5v8e2sbyk0c4m7t9wzd", "{version}": "1", "{subject_id}": "person-unknown", "{session_id}": "ses_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{authorization_id}": "azn_01jqx3k5v8e2sbyk0c4m7t9wzd", "{challenge_id}": "chl_01jqx3k5v8e2sbyk0c4m7t9wzd", "{jti}": "prf_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{passkey_id}": "psk_01jqx3k5v8e2sbyk0c4m7t9wzd", "{evaluation_id}": "evl_01jqx3k5v8e2sbyk0c4m7t9wzd",
-	"{endpoint_id}": "whe_01jqx3k5v8e2sbyk0c4m7t9wzd", "{credential_id}": "crd_01jqx3k5v8e2sbyk0c4m7t9wzd",
+	"{endpoint_id}": "whe_01jqx3k5v8e2sbyk0c4m7t9wzd", "{credential_id}": "crd_01jqx3k5v8e2sbyk0c4m7t9wzd", "{change_id}": "chg_01jqx3k5v8e2sbyk0c4m7t9wzd",
 }
 
 func (w world) resources(t *testing.T) resources {
@@ -49,7 +49,17 @@ func (w world) resources(t *testing.T) resources {
 		"{evaluation_id}":    w.Server.post(t, "/api/v1/evaluations", object{"name": "Pilot", "action_keys": []string{asked}}).is(201).string("id"),
 		"{endpoint_id}":      w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id"),
 		"{credential_id}":    w.issued[models.ScopeServer].ID,
+		"{change_id}":        w.changeRequest(t),
 	}}
+}
+
+// changeRequest requests a change in the environment, which requires a second approver only for that moment.
+func (w world) changeRequest(t *testing.T) string {
+	t.Helper()
+	w.Admin.patch(t, "/api/v1/environment", object{"second_approver_required": true}).is(200)
+	id := w.Admin.patch(t, "/api/v1/environment", object{"bar_self_review": true}).is(202).string("id")
+	execSQL(t, "update environments set second_approver_required = false where id = '"+w.ID+"'")
+	return id
 }
 
 // fill replaces the parameters of a path by ids.

@@ -110,6 +110,29 @@ const (
 	HoldExpired  HoldStatus = "expired"
 )
 
+// ChangeKind says what a change request changes.
+type ChangeKind string
+
+// Kinds of change requests.
+const (
+	ChangePolicyActivate      ChangeKind = "policy.activate"
+	ChangeActionMode          ChangeKind = "action.mode"
+	ChangeEnvironmentSettings ChangeKind = "environment.settings"
+)
+
+// ChangeStatus is the status of a change request.
+type ChangeStatus string
+
+// Change request states. A superseded change was approved when what it was proposed against was no longer in force.
+const (
+	ChangePending    ChangeStatus = "pending"
+	ChangeApproved   ChangeStatus = "approved"
+	ChangeRejected   ChangeStatus = "rejected"
+	ChangeWithdrawn  ChangeStatus = "withdrawn"
+	ChangeSuperseded ChangeStatus = "superseded"
+	ChangeExpired    ChangeStatus = "expired"
+)
+
 // ProofStatus is the stored state of a proof; expired is computed from expires_at.
 type ProofStatus string
 

@@ -27,6 +27,7 @@ type Registry interface {
 type Services struct {
 	Challenges  activities.ChallengeMoves
 	Holds       activities.HoldMoves
+	Changes     activities.ChangeMoves
 	Evaluations activities.EvaluationMoves
 	Enrollments activities.EnrollmentMoves
 	Templates   activities.TemplateMoves
@@ -41,6 +42,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 	for name, w := range map[string]any{
 		workflows.NameChallenge:  workflows.Challenge,
 		workflows.NameHold:       workflows.Hold,
+		workflows.NameChange:     workflows.Change,
 		workflows.NameEvaluation: workflows.Evaluation,
 		workflows.NameEnrollment: workflows.Enrollment,
 		workflows.NameAdaptation: workflows.Adaptation,
@@ -61,6 +63,7 @@ func Register(r Registry, s Services) {
 	registerUpkeep(r, s)
 	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
 	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
+	changes := &activities.Changes{Moves: s.Changes, Log: s.Log}
 	enrollments := &activities.Enrollments{Moves: s.Enrollments, Log: s.Log}
 	adaptations := &activities.Adaptations{Moves: s.Templates, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
@@ -71,6 +74,8 @@ func Register(r Registry, s Services) {
 		activities.HoldReview:        holds.Review,
 		activities.HoldRemind:        holds.Remind,
 		activities.HoldExpire:        holds.Expire,
+		activities.ChangeDecide:      changes.Decide,
+		activities.ChangeExpire:      changes.Expire,
 		activities.EvaluationClose:   evaluations.Close,
 		activities.EnrollmentTrain:   enrollments.Train,
 		activities.AdaptationTakeIn:  adaptations.TakeIn,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -63,6 +64,16 @@ type adaptationWorkflows interface {
 // AdaptationTopics returns the handler of the outbox rows that follow the end of a session.
 func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.WorkflowInput, c.StartAdaptation)}
+}
+
+// changeWorkflows returns the input of the workflow of a change request.
+type changeWorkflows interface {
+	WorkflowInput(ctx context.Context, id string) (change.WorkflowInput, bool, error)
+}
+
+// ChangeTopics returns the handler of the outbox rows that start the workflows of change requests.
+func ChangeTopics(c *workflows.Client, changes changeWorkflows) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicChangeStart: Starter(changes.WorkflowInput, c.StartChange)}
 }
 
 // EnrollmentTopics returns the handler of the outbox rows that start the workflows of enrollments.

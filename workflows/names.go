@@ -12,6 +12,7 @@ const (
 const (
 	NameChallenge  = "challenge"
 	NameHold       = "hold"
+	NameChange     = "change"
 	NameEvaluation = "evaluation"
 )
 
@@ -20,6 +21,7 @@ const (
 	UpdateComplete = "complete" // of a challenge
 	UpdateCancel   = "cancel"   // of a challenge
 	UpdateReview   = "review"   // of a hold
+	UpdateDecide   = "decide"   // of a change request
 	UpdateClose    = "close"    // of an evaluation
 
 	// SignalSettled reports that the record was settled outside the workflow, for example by a recovery that voids open
@@ -34,6 +36,9 @@ func ChallengeID(challenge string) string { return "challenge/" + challenge }
 
 // HoldID returns the workflow id of a hold.
 func HoldID(authorization string) string { return "hold/" + authorization }
+
+// ChangeID returns the workflow id of a change request.
+func ChangeID(change string) string { return "change/" + change }
 
 // EvaluationID returns the workflow id of an evaluation.
 func EvaluationID(evaluation string) string { return "evaluation/" + evaluation }

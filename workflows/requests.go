@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 )
@@ -52,6 +53,21 @@ func (c *Client) ReviewHold(ctx context.Context, r hold.WorkflowInput, resolutio
 // SettleHold signals the workflow of a hold, if it runs, that the record was settled outside the workflow.
 func (c *Client) SettleHold(ctx context.Context, authorization string) error {
 	return c.signal(ctx, HoldID(authorization), SignalSettled)
+}
+
+// StartChange starts the workflow of a change request unless it exists.
+func (c *Client) StartChange(ctx context.Context, r change.WorkflowInput) error {
+	return c.start(ctx, ChangeInputOf(r).start())
+}
+
+// DecideChange settles the change request. The record makes a repeated decision safe, so the update id covers one request only:
+// a refusal is not returned to a later request.
+func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d change.Decision) (change.Outcome, error) {
+	var out change.Outcome
+	err := c.updateWithStart(ctx, ChangeInputOf(r).start(), update{
+		id: UpdateDecide + ":" + d.Resolution + ":" + d.Actor + ":" + d.RequestID, name: UpdateDecide, arg: ChangeDecision(d),
+	}, &out)
+	return out, err
 }
 
 // StartEvaluation starts the workflow of an evaluation unless it exists.

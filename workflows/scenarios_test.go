@@ -39,7 +39,7 @@ const (
 func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
-		challengeScenarios(), holdScenarios(), evaluationScenarios(), recoveryScenarios(), enrollmentScenarios(), erasureScenarios(), endpointScenarios(),
+		challengeScenarios(), holdScenarios(), changeScenarios(), evaluationScenarios(), recoveryScenarios(), enrollmentScenarios(), erasureScenarios(), endpointScenarios(),
 		upkeepScenarios(), adaptationScenarios(),
 	} {
 		for name, s := range some {

@@ -23,6 +23,10 @@ var details = map[string]string{
 	NameHold: "**A decision that waits for a reviewer.** The workflow waits until enough reviewers approve, one rejects, or the hold expires. " +
 		"It reminds the reviewers at half time. Time never approves. An approval makes a follow-up decision from the state at that " +
 		"moment, which may still be a denial. CountersignState is pending, partly_approved, approved, rejected or expired.",
+	NameChange: "**A change of the configuration that waits for a second approver.** The workflow waits until a principal other than the " +
+		"requester approves or rejects, the requester withdraws, or the change expires. Time never approves. An approval makes the " +
+		"change only if what it was requested against is still in force. CountersignState is pending, approved, rejected, withdrawn, " +
+		"superseded or expired.",
 	NameEvaluation: "**An evaluation of policies over real decisions.** The workflow closes the evaluation at its end or on request. It counts " +
 		"the report at that moment; outcomes reported later do not change it. CountersignState is in_progress, passed or failed.",
 	NameEnrollment: "**The training of a user's templates.** The workflow trains the templates from the evidence of enrollment sessions. " +
@@ -43,6 +47,8 @@ var stepSummaries = map[string]string{
 	activities.HoldReview:        "record the review; make the follow-up decision if it was the last approval required",
 	activities.HoldRemind:        "remind the reviewers",
 	activities.HoldExpire:        "read the hold; expire it if it is due",
+	activities.ChangeDecide:      "settle the change; make it if it is approved",
+	activities.ChangeExpire:      "read the change; expire it if it is due",
 	activities.EvaluationClose:   "count the decisions and close the evaluation",
 	activities.EnrollmentTrain:   "train the templates",
 	activities.RecoveryAdvance:   "read the recovery; advance it if it is due",

@@ -199,6 +199,8 @@ func specRules() map[string][]rule {
 			{field: "frame_ancestors", kind: "list", high: ptr(20), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
 			is("brand", "object", accepts(map[string]any{}), refuses(map[string]any{"font": "x"})),
 			is("brand.name", "string", upTo(60)), is("brand.accent", "string", upTo(7)), is("brand.language", "string", upTo(16)), is("brand.logo", "string", upTo(43700)),
+			is("second_approver_required", "boolean"),
+			is("change_ttl_seconds", "integer", between(300, 2592000)),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

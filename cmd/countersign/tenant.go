@@ -16,7 +16,8 @@ import (
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make, list and delete tenants, and change settings of their environments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(), tenantBrandCommand(), tenantDeleteCommand())
+	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(),
+		tenantApprovalsCommand(), tenantBrandCommand(), tenantDeleteCommand())
 	return cmd
 }
 
@@ -40,14 +41,17 @@ func tenantCreateCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			_, _ = fmt.Fprintf(out, "tenant %s\n", made.Tenant.ID)
 			for _, env := range []models.Environment{made.Sandbox, made.Live} {
-				scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
-				issued, err := c.Identity.Issue(cmd.Context(), scope, identity.Issue{Scope: models.ScopeAdmin, Name: "first"}, actor(cmd), "")
-				if err != nil {
+				if err := printAdminKey(cmd, c, env, "first", "admin key"); err != nil {
 					return err
 				}
-				_, _ = fmt.Fprintf(out, "%-8s %s  admin key, shown this once: %s\n", env.Kind, env.ID, issued.Key)
+			}
+			if made.Live.SecondApproverRequired {
+				if err := printAdminKey(cmd, c, made.Live, "second", "second admin key"); err != nil {
+					return err
+				}
 			}
 			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, selfReview(made.Live))
+			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, secondApprover(made.Live))
 			return nil
 		},
 	}
@@ -57,8 +61,21 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&spec.RequireEnrollmentGrant, "require-enrollment-grant", false,
 		"in live, take enrollment frames only from client tokens that name the purpose enroll")
 	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, require a reviewer other than the requester for every hold (recommended)")
+	cmd.Flags().BoolVar(&spec.RequireSecondApprover, "second-approver", false,
+		"in live, make policy activations, changes of an action's mode and changes of settings wait for a second person or key (recommended); prints a second admin key")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
+}
+
+// printAdminKey issues an admin key of an environment and prints it.
+func printAdminKey(cmd *cobra.Command, c *core, env models.Environment, name, label string) error {
+	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
+	issued, err := c.Identity.Issue(cmd.Context(), scope, identity.Issue{Scope: models.ScopeAdmin, Name: name}, actor(cmd), "")
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s  %s, shown this once: %s\n", env.Kind, env.ID, label, issued.Key)
+	return nil
 }
 
 func tenantListCommand() *cobra.Command {

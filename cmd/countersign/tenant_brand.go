@@ -38,7 +38,7 @@ func tenantBrandCommand() *cobra.Command {
 				}
 				in.Logo = &text
 			}
-			return c.Tenancy.UpdateSettings(cmd.Context(), scope, tenancy.Settings{Brand: &in}, actor(cmd), "")
+			return changeSettings(cmd, c, scope, tenancy.Settings{Brand: &in})
 		},
 		describe: brandOf, branded: true,
 	}.command()

@@ -67,7 +67,7 @@ func tenantReviewsCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "reviews", short: "Show or set whether an environment bars self-review of holds", flags: []string{"bar-self-review"},
 		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
-			return c.Tenancy.UpdateSettings(cmd.Context(), scope, tenancy.Settings{BarSelfReview: &bar}, actor(cmd), "")
+			return changeSettings(cmd, c, scope, tenancy.Settings{BarSelfReview: &bar})
 		},
 		describe: selfReview,
 	}.command()
@@ -100,7 +100,7 @@ func tenantPagesCommand() *cobra.Command {
 			if cmd.Flags().Changed("frame-ancestor") {
 				in.FrameAncestors = ancestors
 			}
-			return c.Tenancy.UpdatePages(cmd.Context(), scope, in, actor(cmd))
+			return changeSettings(cmd, c, scope, tenancy.Settings{Pages: in})
 		},
 		describe: hostedPages,
 	}.command()

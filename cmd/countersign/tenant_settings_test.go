@@ -55,3 +55,24 @@ func TestTenantBrandShowsAndSetsTheLook(t *testing.T) {
 	c.fails("has a contrast of 1.36:1", "tenant", "brand", "--environment", env, "--accent", "#ffcc00")
 	c.fails("brand.logo is not a PNG", "tenant", "brand", "--environment", env, "--logo", "tenant.go")
 }
+
+func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	created := c.ok("tenant", "create", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	require.Contains(t, created, "changes need no second approver", "the choice not made is printed")
+	require.NotContains(t, created, "second admin key")
+	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
+	require.Contains(t, c.ok("tenant", "approvals", "--environment", live, "--second-approver", "--change-life", "2h"), "wait for a second approver, 2h0m0s at most")
+	waiting := c.ok("tenant", "approvals", "--environment", live, "--second-approver=false")
+	require.Regexp(t, `change chg_\S+ waits for a second approver until \S+: approve it in the console, or with POST /api/v1/changes/chg_\S+/approve`, waiting)
+	require.Contains(t, waiting, "changes wait for a second approver", "it is still on")
+	require.Equal(t, waiting, c.ok("tenant", "approvals", "--environment", live, "--second-approver=false"), "repeated it is the same change")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "is allowed", "other settings wait too")
+	c.fails("--change-life is 1m0s: it must be between 5m0s and 720h0m0s", "tenant", "approvals", "--environment", live, "--change-life", "1m")
+
+	careful := c.ok("tenant", "create", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--second-approver")
+	require.Regexp(t, `(?m)^live\s+env_\S+  second admin key, shown this once: sk_live_`, careful)
+	require.Regexp(t, `(?m)^live\s+changes wait for a second approver, 24h0m0s at most$`, careful)
+	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(careful)[1]
+	require.Contains(t, c.ok("tenant", "approvals", "--environment", sandbox), "need no second approver", "create requires it in live only")
+}

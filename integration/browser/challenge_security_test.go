@@ -66,7 +66,7 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 // pages changes the page settings of the environment.
 func (w world) pages(t testing.TB, in tenancy.Pages) {
 	t.Helper()
-	_, err := shared.Tenancy.UpdatePages(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test")
+	_, err := shared.Tenancy.UpdateSettings(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: in}, "cli:test", "")
 	require.NoError(t, err)
 }
 

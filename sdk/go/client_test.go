@@ -225,3 +225,22 @@ func TestStreamsAreRead(t *testing.T) {
 	require.JSONEq(t, `{"id":"evt_1"}`, string(events[0].Data))
 	require.True(t, events[1].Resync)
 }
+
+// A change that waits for a second approver is an error, never half a result.
+func TestChangeThatWaitsIsAnError(t *testing.T) {
+	t.Parallel()
+	waiting := `{"id":"chg_1","kind":"policy.activate","status":"pending","action_id":"act_1","action":"payments.transfer","policy_version":2,` +
+		`"differences":[{"field":"requirements.coverage_min","before":"partial","after":null}],"requested_by":"credential:crd_1",` +
+		`"requested_at":"2026-11-21T09:30:00.000Z","expires_at":"2026-11-22T09:30:00.000Z","resolved_by":null,"resolved_at":null,` +
+		`"approvable":false,"applies":null,"simulation":null}`
+	c, got := served(t, nil, answer(202, waiting), answer(200, waiting))
+	_, err := c.ActivatePolicyVersion(t.Context(), "act_1", 2)
+	var waits *ApprovalRequiredError
+	require.ErrorAs(t, err, &waits)
+	require.Equal(t, "chg_1", waits.Change.ID)
+	require.ErrorContains(t, err, "approve chg_1 (ApproveChange) before 2026-11-22T09:30:00Z")
+	require.Len(t, got(), 1, "it is not tried again")
+	approved, err := c.ApproveChange(t.Context(), "chg_1")
+	require.NoError(t, err)
+	require.Equal(t, "partial", approved.Differences[0].Before)
+}

@@ -42,6 +42,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d, request %s)", text, e.Status, e.RequestID)
 }
 
+// ApprovalRequiredError reports that a change was not made: the environment requires a second approver, and the change waits.
+type ApprovalRequiredError struct {
+	Change ChangeRequest
+}
+
+// Error names the change request and how it is approved.
+func (e *ApprovalRequiredError) Error() string {
+	return fmt.Sprintf("countersign: the change waits for a second approver: approve %s (ApproveChange) before %s",
+		e.Change.ID, e.Change.ExpiresAt.UTC().Format(time.RFC3339))
+}
+
 // IsCode reports whether err is a refusal with this code.
 func IsCode(err error, code string) bool {
 	var refused *Error

@@ -99,7 +99,8 @@ func (c *Client) GetAction(ctx context.Context, actionID string, options ...Requ
 	return one[ProtectedAction](ctx, c, request{operation: "getAction", method: http.MethodGet, path: path("/api/v1/actions/{action_id}", actionID)}, options)
 }
 
-// UpdateAction: Change a protected action. Permission: `policy.activate`.
+// UpdateAction: Change a protected action. 202 with a change request if the mode changes and the environment requires
+// a second approver. Permission: `policy.activate`.
 //
 // PATCH /api/v1/actions/{action_id}
 func (c *Client) UpdateAction(ctx context.Context, actionID string, body ActionUpdate, options ...RequestOption) (*ProtectedAction, error) {
@@ -150,8 +151,8 @@ func (c *Client) GetPolicyVersion(ctx context.Context, actionID string, version 
 	return one[PolicyVersion](ctx, c, request{operation: "getPolicyVersion", method: http.MethodGet, path: path("/api/v1/actions/{action_id}/policy-versions/{version}", actionID, version)}, options)
 }
 
-// ActivatePolicyVersion: Activate a policy version. The version that was active before is retired. Permission:
-// `policy.activate`.
+// ActivatePolicyVersion: Activate a policy version. The version that was active before is retired. 202 with a change
+// request if the environment requires a second approver. Permission: `policy.activate`.
 //
 // POST /api/v1/actions/{action_id}/policy-versions/{version}/activate
 func (c *Client) ActivatePolicyVersion(ctx context.Context, actionID string, version int64, options ...RequestOption) (*PolicyVersion, error) {
@@ -389,6 +390,74 @@ func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string
 	return one[PasskeyAssertionOptions](ctx, c, request{operation: "challengePasskeyOptions", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
 }
 
+// ListChangesParams is the query of ListChanges. Zero values are not sent.
+type ListChangesParams struct {
+	// Only change requests with this status.
+	Status ChangeStatus
+	// Only change requests of this kind.
+	Kind ChangeKind
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListChangesParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "kind", p.Kind)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListChanges: List change requests. Those about settings of the environment are listed for admin keys only.
+// Permission: `config.read`.
+//
+// GET /api/v1/changes
+func (c *Client) ListChanges(ctx context.Context, params ListChangesParams, options ...RequestOption) (*Page[ChangeRequest], error) {
+	return page[ChangeRequest](ctx, c, request{operation: "listChanges", method: http.MethodGet, path: path("/api/v1/changes"), query: params.query()}, options)
+}
+
+// AllChanges iterates over all pages of ListChanges, newest first. It ends with the first error.
+func (c *Client) AllChanges(ctx context.Context, params ListChangesParams, options ...RequestOption) iter.Seq2[ChangeRequest, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[ChangeRequest], error) {
+		params.Cursor = cursor
+		return c.ListChanges(ctx, params, options...)
+	})
+}
+
+// GetChange: Read a change request, with its simulation. Permission: `config.read`.
+//
+// GET /api/v1/changes/{change_id}
+func (c *Client) GetChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "getChange", method: http.MethodGet, path: path("/api/v1/changes/{change_id}", changeID)}, options)
+}
+
+// ApproveChange: Approve a change request. The change is in force when this returns. The approver must be a principal
+// other than the requester; keys that one key issued are one principal. Settings of the environment require the
+// permission `config` as well. Repeating the approval returns the change request. Permission: `policy.activate`.
+//
+// POST /api/v1/changes/{change_id}/approve
+func (c *Client) ApproveChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "approveChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/approve", changeID), keyed: true}, options)
+}
+
+// RejectChange: Reject a change request. Nothing is changed. The requester withdraws it instead. Settings of the
+// environment require the permission `config` as well. Permission: `policy.activate`.
+//
+// POST /api/v1/changes/{change_id}/reject
+func (c *Client) RejectChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "rejectChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/reject", changeID), keyed: true}, options)
+}
+
+// WithdrawChange: Withdraw a change request. Only its requester may withdraw it. Permission: `policy.activate`.
+//
+// POST /api/v1/changes/{change_id}/withdraw
+func (c *Client) WithdrawChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "withdrawChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/withdraw", changeID), keyed: true}, options)
+}
+
 // CreateClientToken: Create a browser credential. An unknown subject is 404, and so is a `session` that is not the
 // subject's. Permission: `evidence`.
 //
@@ -463,7 +532,8 @@ func (c *Client) GetEnvironment(ctx context.Context, options ...RequestOption) (
 	return one[Environment](ctx, c, request{operation: "getEnvironment", method: http.MethodGet, path: path("/api/v1/environment")}, options)
 }
 
-// UpdateEnvironment: Change the environment's settings. Permission: `config`.
+// UpdateEnvironment: Change the environment's settings. 202 with a change request if a setting changes and the
+// environment requires a second approver. Permission: `config`.
 //
 // PATCH /api/v1/environment
 func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, options ...RequestOption) (*Environment, error) {

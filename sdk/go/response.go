@@ -65,6 +65,13 @@ func understand(r request, res *http.Response, text []byte, out any) error {
 	if b := check(rule, text); b != nil {
 		return fail("the response" + b.at + " " + b.what)
 	}
+	if _, asked := out.(*ChangeRequest); rule.Ref == "ChangeRequest" && !asked {
+		waiting := &ApprovalRequiredError{}
+		if err := json.Unmarshal(text, &waiting.Change); err != nil {
+			return fail("the response does not fit its type")
+		}
+		return waiting
+	}
 	if err := json.Unmarshal(text, out); err != nil {
 		return fail("the response does not fit its type")
 	}

@@ -702,6 +702,78 @@ type ChallengeTrace struct {
 	Strength string `json:"strength,omitzero"`
 }
 
+// ChangeDifference: A field that a change gives a different value.
+type ChangeDifference struct {
+	// The proposed value; null if there is none.
+	After any `json:"after"`
+	// The value in force; null if there is none.
+	Before any `json:"before"`
+	// Dotted path of the field, such as requirements.coverage_min.
+	Field string `json:"field"`
+}
+
+// ChangeKind: What a change request changes: the active policy version or the mode of an action, or settings of the
+// environment.
+type ChangeKind string
+
+// The values of ChangeKind.
+const (
+	ChangeKindPolicyActivate      ChangeKind = "policy.activate"
+	ChangeKindActionMode          ChangeKind = "action.mode"
+	ChangeKindEnvironmentSettings ChangeKind = "environment.settings"
+)
+
+// ChangeRequest: A change of the configuration that waits, or waited, for a second approver.
+type ChangeRequest struct {
+	// The action's key; null for settings of the environment.
+	Action string `json:"action,omitzero"`
+	// Id of the action; null for settings of the environment.
+	ActionID string `json:"action_id,omitzero"`
+	// Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in
+	// lists and once it is settled.
+	Applies *bool `json:"applies,omitzero"`
+	// Whether the calling credential may approve it now.
+	Approvable bool `json:"approvable"`
+	// What changes, field by field.
+	Differences []ChangeDifference `json:"differences"`
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// Id of the change request.
+	ID string `json:"id"`
+	// What a change request changes: the active policy version or the mode of an action, or settings of the environment.
+	Kind ChangeKind `json:"kind"`
+	// The version to activate; null for other kinds.
+	PolicyVersion *int64 `json:"policy_version,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	RequestedAt time.Time `json:"requested_at"`
+	// The requester: a credential, a member of staff or a command.
+	RequestedBy string `json:"requested_by"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	ResolvedAt *time.Time `json:"resolved_at"`
+	// The approver or requester who settled it; null while it is pending and if it expired.
+	ResolvedBy string `json:"resolved_by,omitzero"`
+	// The newest 1000 decisions of the action decided again under the proposed policy version. Null in lists, for other
+	// kinds and once it is settled.
+	Simulation *PolicySimulation `json:"simulation,omitzero"`
+	// Status of a change request. A superseded one was approved when what it was requested against was no longer in
+	// force; it was not made.
+	Status ChangeStatus `json:"status"`
+}
+
+// ChangeStatus: Status of a change request. A superseded one was approved when what it was requested against was no
+// longer in force; it was not made.
+type ChangeStatus string
+
+// The values of ChangeStatus.
+const (
+	ChangeStatusPending    ChangeStatus = "pending"
+	ChangeStatusApproved   ChangeStatus = "approved"
+	ChangeStatusRejected   ChangeStatus = "rejected"
+	ChangeStatusWithdrawn  ChangeStatus = "withdrawn"
+	ChangeStatusSuperseded ChangeStatus = "superseded"
+	ChangeStatusExpired    ChangeStatus = "expired"
+)
+
 // ClaimInfo: A claim and the statuses it can have.
 type ClaimInfo struct {
 	// Name of the claim.
@@ -952,6 +1024,8 @@ type Environment struct {
 	Brand Brand `json:"brand"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
+	// Life of a change request (seconds).
+	ChangeTTLSeconds int64 `json:"change_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
 	// Client tokens send enrollment frames only if their `purposes` name `enroll`.
@@ -976,6 +1050,9 @@ type Environment struct {
 	RPID string `json:"rp_id"`
 	// The name shown to users.
 	RPName string `json:"rp_name"`
+	// Whether activations of policy versions, changes of an action's mode and changes of these settings wait for a second
+	// approver.
+	SecondApproverRequired bool `json:"second_approver_required"`
 	// Id of the tenant.
 	Tenant string `json:"tenant"`
 }
@@ -988,6 +1065,8 @@ type EnvironmentUpdate struct {
 	Brand *BrandUpdate `json:"brand,omitzero"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
+	// Life of a change request (seconds).
+	ChangeTTLSeconds int64 `json:"change_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required,omitzero"`
 	// Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a
@@ -1004,6 +1083,9 @@ type EnvironmentUpdate struct {
 	ReturnOrigins []string `json:"return_origins,omitzero"`
 	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`
+	// Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second
+	// approver. Switching it off waits too.
+	SecondApproverRequired bool `json:"second_approver_required,omitzero"`
 }
 
 // ErasureReceipt: The erasure has begun. The subject is not found by other requests.

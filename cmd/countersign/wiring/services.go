@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
@@ -33,6 +34,7 @@ type services struct {
 	passkeys       *passkey.Service
 	challenges     *challenge.Service
 	holds          *hold.Service
+	changes        *change.Service
 	evaluations    *evaluation.Service
 	research       *research.Service
 	sessions       *session.Service
@@ -77,6 +79,7 @@ func newServices(p *Process) services {
 	s.holds = hold.New(hold.Deps{
 		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Proofs: p.Signing, Vault: display.NewVault(p.Keys),
 	})
+	s.changes = change.New(change.Deps{Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Simulate: s.authorizations})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	return s
 }

@@ -22,7 +22,7 @@ func (p *Process) workerDeps() worker.Deps {
 	return worker.Deps{
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
 		Services: worker.Services{
-			Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
+			Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
 			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
 			Endpoints: webhook.NewDeliverer(s.webhooks(p), webhook.DeliverOptions{Observer: figures}),
 			Upkeep:    p.upkeep,
@@ -36,7 +36,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 	s := p.services
 	return upkeep.New(slices.Concat(
 		upkeep.CoreTasks(upkeep.CoreDeps{
-			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Evaluations: s.evaluations, Keys: p.Signing,
+			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Keys: p.Signing,
 		}),
 		upkeep.SubjectTasks(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
 		upkeep.TemplateTasks(s.templates),
@@ -48,6 +48,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
 	runs := worker.WorkflowTopics(p.Flows, s.challenges, s.holds, s.evaluations)
+	maps.Copy(runs, worker.ChangeTopics(p.Flows, s.changes))
 	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
 	maps.Copy(runs, worker.AdaptationTopics(p.Flows, s.templates))
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))

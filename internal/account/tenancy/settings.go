@@ -27,6 +27,10 @@ type Settings struct {
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
 	// Brand is the look of the hosted pages, from the next page on.
 	Brand *Brand `json:"brand"`
+	// SecondApproverRequired makes policy activations, changes of an action's mode and changes of these settings wait for a
+	// second principal (package change). Once it is on, switching it off waits too.
+	SecondApproverRequired *bool `json:"second_approver_required"`
+	ChangeTTLSeconds       *int  `json:"change_ttl_seconds"` // 300..2592000, for changes requested from now on
 	Pages
 }
 
@@ -60,14 +64,10 @@ func (s *Service) Environment(ctx context.Context, scope store.Scope) (models.En
 }
 
 // UpdateSettings changes settings and returns the environment after the change. An origin must be https and at the RP ID or
-// below it; a live environment must not have a local one. An invalid value is a validation problem that names the field.
+// below it; a live environment must not have a local one. An invalid value is a validation problem that names the field. It
+// is refused with ErrSecondApprover as the cause if the environment requires a second approver and a value would change.
 func (s *Service) UpdateSettings(ctx context.Context, scope store.Scope, in Settings, actor, requestID string) (models.Environment, error) {
-	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor, RequestID: requestID})
-}
-
-// UpdatePages changes the settings of the hosted pages and returns the environment after the change.
-func (s *Service) UpdatePages(ctx context.Context, scope store.Scope, in Pages, actor string) (models.Environment, error) {
-	return s.update(ctx, in, events.Entry{Scope: scope, Actor: actor})
+	return s.update(ctx, byOne{in}, events.Entry{Scope: scope, Actor: actor, RequestID: requestID})
 }
 
 // UpdateRateLimitCeiling sets the highest quota, in requests an hour, that the environment's admins may give a key; nil is the
@@ -80,24 +80,32 @@ func (s *Service) UpdateRateLimitCeiling(ctx context.Context, scope store.Scope,
 // update makes a change in one transaction and records environment.updated. By has the scope, the actor and the request id.
 func (s *Service) update(ctx context.Context, c change, by events.Entry) (models.Environment, error) {
 	var env models.Environment
+	by.At = s.clock.Now()
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		var err error
-		if env, err = q.Environments().Branded(ctx, by.Scope); err != nil {
-			return err
-		}
-		if err := c.apply(&env); err != nil {
-			return err
-		}
-		if err := c.save(ctx, q, env); err != nil {
-			return err
-		}
-		by.At, by.Data = s.clock.Now(), c.recorded(env)
-		return events.Append(ctx, q, by)
+		env, err = updateIn(ctx, q, c, by)
+		return err
 	})
 	if err == nil {
 		s.changed(by.Scope.Environment)
 	}
 	return env, err
+}
+
+// updateIn makes a change in the caller's transaction.
+func updateIn(ctx context.Context, q *store.Q, c change, by events.Entry) (models.Environment, error) {
+	env, err := q.Environments().Lock(ctx, by.Scope)
+	if err != nil {
+		return env, err
+	}
+	if err := c.apply(&env); err != nil {
+		return env, err
+	}
+	if err := c.save(ctx, q, env); err != nil {
+		return env, err
+	}
+	by.Data = c.recorded(env)
+	return env, events.Append(ctx, q, by)
 }
 
 // assign sets a setting if the change gives it.
@@ -112,6 +120,8 @@ func (in Settings) apply(env *models.Environment) error {
 	assign(&env.HoldTTLSeconds, in.HoldTTLSeconds)
 	assign(&env.EnrollmentGrantRequired, in.EnrollmentGrantRequired)
 	assign(&env.BarSelfReview, in.BarSelfReview)
+	assign(&env.SecondApproverRequired, in.SecondApproverRequired)
+	assign(&env.ChangeTTLSeconds, in.ChangeTTLSeconds)
 	if in.RPName != nil {
 		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
 			return err
@@ -150,7 +160,7 @@ func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment)
 	if err := q.Environments().SetSettings(ctx, env); err != nil {
 		return err
 	}
-	return in.Pages.save(ctx, q, env)
+	return q.Environments().SetPages(ctx, env)
 }
 
 func (in Settings) recorded(env models.Environment) events.Data {
@@ -164,6 +174,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
+		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds,
 	}
 }
 
@@ -191,16 +202,6 @@ func (in Pages) apply(env *models.Environment) error {
 		env.FrameAncestors = in.FrameAncestors
 	}
 	return nil
-}
-
-func (in Pages) save(ctx context.Context, q *store.Q, env models.Environment) error {
-	return q.Environments().SetPages(ctx, env)
-}
-
-func (in Pages) recorded(env models.Environment) events.Data {
-	return events.EnvironmentPagesChangedData{
-		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
-	}
 }
 
 func (in quota) apply(env *models.Environment) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
+func TestUpdateSettingsOfPagesChangesGivenFieldsOnly(t *testing.T) {
 	t.Parallel()
 	svc, st := service(t)
 	made, err := svc.Create(t.Context(), tenancy.Spec{
@@ -20,13 +20,13 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 	require.NoError(t, err)
 	scope := storetest.Scope(made.Live)
 	origin, none := "https://approve.bank.example", ""
-	env, err := svc.UpdatePages(t.Context(), scope, tenancy.Pages{
+	env, err := svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{
 		Origin: &origin, ReturnOrigins: []string{"https://shop.example"}, FrameAncestors: []string{"https://intranet.example:8443"},
-	}, "cli:tenant pages")
+	}}, "cli:tenant pages", "")
 	require.NoError(t, err)
 	require.Equal(t, origin, *env.PageOrigin)
 
-	env, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{}}, "cli:tenant pages")
+	env, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{}}}, "cli:tenant pages", "")
 	require.NoError(t, err)
 	stored, err := st.Environments().Get(t.Context(), scope)
 	require.NoError(t, err)
@@ -34,14 +34,14 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 	require.Equal(t, models.Strings{"https://intranet.example:8443"}, stored.FrameAncestors, "what is not named is kept")
 	require.Empty(t, stored.ReturnOrigins)
 	require.Equal(t, origin, *stored.PageOrigin)
-	env, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{Origin: &none}, "cli:tenant pages")
+	env, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{Origin: &none}}, "cli:tenant pages", "")
 	require.NoError(t, err)
 	require.Nil(t, env.PageOrigin)
 
 	for _, bad := range []string{
 		"https://elsewhere.example", // fine as an origin, but passkeys are not used there
 	} {
-		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{Origin: &bad}, "cli:tenant pages")
+		_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{Origin: &bad}}, "cli:tenant pages", "")
 		require.NotNil(t, problem.As(err))
 		require.Contains(t, problem.As(err).Fields[0].Msg, "passkeys could not be used there")
 	}
@@ -49,9 +49,9 @@ func TestUpdatePagesChangesGivenFieldsOnly(t *testing.T) {
 		"", "*", "https://*.example", "https://a.example/", "https://a.example; script-src *", "http://a.example", "a.example",
 		"https://a.example https://b.example", "https://u@a.example", "javascript:alert(1)", "HTTPS://a.example",
 	} {
-		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{FrameAncestors: []string{bad}}, "cli:tenant pages")
+		_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{FrameAncestors: []string{bad}}}, "cli:tenant pages", "")
 		require.Error(t, err, bad)
-		_, err = svc.UpdatePages(t.Context(), scope, tenancy.Pages{ReturnOrigins: []string{bad}}, "cli:tenant pages")
+		_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{bad}}}, "cli:tenant pages", "")
 		require.Error(t, err, bad)
 	}
 }

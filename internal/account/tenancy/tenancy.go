@@ -21,6 +21,7 @@ import (
 const (
 	challengeTTL = 300
 	holdTTL      = 72 * 3600
+	changeTTL    = 24 * 3600
 )
 
 // SigningKeys creates the signing keys of a new environment. signing.Service implements it; the interface keeps this room
@@ -59,6 +60,9 @@ type Spec struct {
 	// BarSelfReview requires a reviewer other than the requester for every hold of the live environment, whatever its
 	// policies say.
 	BarSelfReview bool
+	// RequireSecondApprover makes policy activations, changes of an action's mode and changes of settings of the live
+	// environment wait for a second principal.
+	RequireSecondApprover bool
 }
 
 // Made is a new tenant with its environments.
@@ -78,11 +82,12 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	environment := func(kind models.EnvironmentKind) models.Environment {
 		return models.Environment{
 			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, RPName: in.Name,
-			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, CreatedAt: now,
+			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL, CreatedAt: now,
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
+	out.Live.SecondApproverRequired = in.RequireSecondApprover
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Tenants().Create(ctx, out.Tenant); err != nil {
 			return err

@@ -105,44 +105,6 @@ func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]
 	return s.store.Actions().List(ctx, scope, p)
 }
 
-// Update changes name, consequence or mode; nil fields stay as they are.
-func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (models.Action, error) {
-	var after models.Action
-	now := s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.Actions().Lock(ctx, p.Store(), id)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := q.Actions().Update(ctx, p.Store(), id, c, now); err != nil {
-			return err
-		}
-		if after, err = q.Actions().Get(ctx, p.Store(), id); err != nil {
-			return err
-		}
-		change, err := events.NewChange(changeable(before), changeable(after))
-		if err != nil {
-			return err
-		}
-		data := events.ActionUpdatedData{ActionID: id, Mode: string(after.Mode), ModeBefore: string(before.Mode), Change: change}
-		if err := events.Append(ctx, q, entry(p, after, data, now)); err != nil {
-			return err
-		}
-		// Other replicas drop their cached contract when they receive the notification.
-		return q.Notify(ctx, store.ChannelPolicy, notice(after))
-	})
-	s.forget(after)
-	return after, err
-}
-
-// changeable returns the fields of an action that can change. The event of an update contains their digests.
-func changeable(a models.Action) any {
-	return map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
-}
-
 // Archive archives an action: it is not listed any more, its key can be reused, and its decisions stay readable.
 func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) error {
 	now := s.clock.Now()

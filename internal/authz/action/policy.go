@@ -167,63 +167,16 @@ func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID stri
 	return s.store.Actions().PolicyVersions(ctx, scope, actionID, p)
 }
 
-// Activate activates a draft and retires the previous version, in one transaction. Activating the active version changes nothing.
-// A retired version cannot be activated again, so that each version was active for one span of time only.
-func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID string, version int) (models.PolicyVersion, error) {
-	now := s.clock.Now()
-	var after models.PolicyVersion
-	var a models.Action
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		var err error
-		if a, err = q.Actions().Lock(ctx, p.Store(), actionID); errors.Is(err, store.ErrNotFound) {
-			return problem.NotFoundBy("action_id")
-		} else if err != nil {
-			return err
-		}
-		before, err := q.Actions().PolicyVersion(ctx, p.Store(), actionID, version)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.NotFoundBy("version")
-		}
-		if err != nil {
-			return err
-		}
-		after = before
-		if before.Status == models.PolicyActive {
-			return nil
-		}
-		// The UPDATE names the status draft, so that of two concurrent activations one finds no row.
-		moved, err := q.Actions().ActivatePolicyVersion(ctx, p.Store(), actionID, version, p.Actor(), now)
-		if err != nil {
-			return err
-		}
-		if !moved {
-			return problem.Newf(problem.PolicyNotDraft, "Policy version %d is %s: create a new version with its content.", version, before.Status)
-		}
-		if after, err = q.Actions().PolicyVersion(ctx, p.Store(), actionID, version); err != nil {
-			return err
-		}
-		if err := events.Append(ctx, q, entry(p, a, events.PolicyActivatedData(versionData(after)), now)); err != nil {
-			return err
-		}
-		if err := recordRetired(ctx, q, p, a, now); err != nil {
-			return err
-		}
-		return q.Notify(ctx, store.ChannelPolicy, notice(a))
-	})
-	s.forget(a)
-	return after, err
-}
-
 // recordRetired records the event of the version that was active when the action was locked.
-func recordRetired(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, now time.Time) error {
+func recordRetired(ctx context.Context, q *store.Q, by Author, a models.Action) error {
 	if a.ActivePolicyVersion == nil {
 		return nil
 	}
-	before, err := q.Actions().PolicyVersion(ctx, p.Store(), a.ID, *a.ActivePolicyVersion)
+	before, err := q.Actions().PolicyVersion(ctx, by.Scope, a.ID, *a.ActivePolicyVersion)
 	if err != nil {
 		return err
 	}
-	return events.Append(ctx, q, entry(p, a, events.PolicyRetiredData(versionData(before)), now))
+	return events.Append(ctx, q, by.entry(a, events.PolicyRetiredData(versionData(before))))
 }
 
 // versionData returns the data of an event about a version.
@@ -233,5 +186,5 @@ func versionData(v models.PolicyVersion) events.PolicyCreatedData {
 
 // entry returns an event about an action.
 func entry(p identity.Principal, a models.Action, data events.Data, now time.Time) events.Entry {
-	return events.Entry{Scope: p.Store(), At: now, Action: a.Key, Actor: p.Actor(), RequestID: p.RequestID, Data: data}
+	return authorOf(p, now).entry(a, data)
 }

@@ -18,6 +18,8 @@ type EnvironmentSettingsChangedData struct {
 	PageOrigin              *string  `json:"page_origin"`
 	ReturnOrigins           []string `json:"return_origins" schema:"null"`
 	FrameAncestors          []string `json:"frame_ancestors" schema:"null"`
+	SecondApproverRequired  bool     `json:"second_approver_required"`
+	ChangeTTLSeconds        int      `json:"change_ttl_seconds"`
 	// The brand of the hosted pages, if it is set; of the logo only its SHA-256 in hex.
 	BrandName     string `json:"brand_name,omitempty"`
 	BrandAccent   string `json:"brand_accent,omitempty"`

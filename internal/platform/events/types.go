@@ -22,6 +22,13 @@ const (
 	HoldRejected Type = "hold.rejected"
 	HoldExpired  Type = "hold.expired"
 
+	ChangeRequested  Type = "change.requested"
+	ChangeApproved   Type = "change.approved"
+	ChangeRejected   Type = "change.rejected"
+	ChangeWithdrawn  Type = "change.withdrawn"
+	ChangeSuperseded Type = "change.superseded"
+	ChangeExpired    Type = "change.expired"
+
 	TrustStateChanged Type = "trust.state_changed"
 	SessionAnomaly    Type = "session.anomaly"
 

@@ -43,6 +43,7 @@ const (
 	Person            = "prs"
 	Invitation        = "inv"
 	ConsoleSession    = "csn"
+	Change            = "chg"
 )
 
 // alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.

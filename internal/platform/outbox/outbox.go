@@ -21,6 +21,7 @@ const (
 	TopicChallengeSettled = "challenge.settled"
 	TopicHoldStart        = "hold.start"       // authorization id
 	TopicHoldSettled      = "hold.settled"     // authorization id
+	TopicChangeStart      = "change.start"     // change request id
 	TopicEvaluationStart  = "evaluation.start" // evaluation id
 	TopicEnrollmentStart  = "enrollment.start" // enrollment id
 	TopicRecoveryStart    = "recovery.start"   // recovery id

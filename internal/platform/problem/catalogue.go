@@ -38,6 +38,10 @@ const (
 	NotHeld              Code = "not_held"
 	ReviewResolved       Code = "review_resolved"
 	ReviewExpired        Code = "review_expired"
+	ChangeSettled        Code = "change_settled"
+	ChangeExpired        Code = "change_expired"
+	ChangeSuperseded     Code = "change_superseded"
+	SelfApproval         Code = "self_approval"
 	OutcomeConflict      Code = "outcome_conflict"
 	AnchorUnavailable    Code = "anchor_unavailable"
 	RecoveryInProgress   Code = "recovery_in_progress"
@@ -109,6 +113,10 @@ var catalogue = map[Code]Kind{
 	NotHeld:              {http.StatusConflict, "The authorization is not held for review"},
 	ReviewResolved:       {http.StatusConflict, "The hold is already resolved"},
 	ReviewExpired:        {http.StatusConflict, "The hold has expired"},
+	ChangeSettled:        {http.StatusConflict, "The change is already settled"},
+	ChangeExpired:        {http.StatusConflict, "The change has expired"},
+	ChangeSuperseded:     {http.StatusConflict, "What the change was requested against is no longer in force"},
+	SelfApproval:         {http.StatusForbidden, "The approver must not be the requester"},
 	OutcomeConflict:      {http.StatusConflict, "Another outcome is already recorded"},
 	AnchorUnavailable:    {http.StatusConflict, "The recovery anchor is not available for the subject"},
 	RecoveryInProgress:   {http.StatusConflict, "A recovery is in progress"},

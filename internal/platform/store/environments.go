@@ -58,6 +58,14 @@ func (q Environments) SetBrand(ctx context.Context, e models.Environment) error 
 	return err
 }
 
+// Lock is Branded, and locks the settings until the transaction ends.
+func (q Environments) Lock(ctx context.Context, s Scope) (models.Environment, error) {
+	if _, err := q.exec(ctx, "select from environments where tenant_id = $1 and id = $2 for no key update", s.Tenant, s.Environment); err != nil {
+		return models.Environment{}, err
+	}
+	return q.Branded(ctx, s)
+}
+
 // SetRP stores the relying party id and origins for WebAuthn.
 func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins []string) error {
 	_, err := q.exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
@@ -68,8 +76,9 @@ func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins [
 // SetSettings stores the settings of e that its relying party may change.
 func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
-		enrollment_grant_required = $7, bar_self_review = $8 where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins,
-		e.ChallengeTTLSeconds, e.HoldTTLSeconds, e.EnrollmentGrantRequired, e.BarSelfReview)
+		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10
+		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds,
+		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds)
 	return q.notifyChange(ctx, e.ID, err)
 }
 

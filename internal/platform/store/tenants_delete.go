@@ -23,6 +23,7 @@ var inUse = []struct{ what, query string }{
 	{"pending enrollments", "select count(*) from enrollments where tenant_id = $1 and status = 'pending'"},
 	{"recoveries in progress", "select count(*) from recoveries where tenant_id = $1 and status in ('pending', 'cooling_down', 'ready')"},
 	{"erasures in progress", "select count(*) from erasures where tenant_id = $1 and status = 'erasing'"},
+	{"pending change requests", "select count(*) from changes where tenant_id = $1 and status = 'pending'"},
 	{"webhook endpoints", "select count(*) from webhook_endpoints where tenant_id = $1 and deleted_at is null"},
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -37,6 +38,7 @@ type CoreDeps struct {
 	Store       *store.Store
 	Challenges  *challenge.Service
 	Holds       *hold.Service
+	Changes     *change.Service
 	Evaluations *evaluation.Service
 	Keys        KeyRotator
 }
@@ -46,6 +48,7 @@ func CoreTasks(d CoreDeps) []Task {
 	return []Task{
 		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose workflow is lost", Do: d.challenges},
 		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose workflow is lost", Do: d.holds},
+		{Name: "overdue-changes", Every: 15 * time.Minute, About: "Expire pending change requests whose workflow is lost", Do: d.changes},
 		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose workflow is lost", Do: d.evaluations},
 		{Name: "idle-sessions", Every: 5 * time.Minute, About: "Expire sessions without activity for half an hour", Do: d.sessions},
 		{Name: "signing-keys", Every: time.Hour, About: "Rotate signing keys and retire those that no valid proof was signed with", Do: d.keys},
@@ -77,6 +80,15 @@ func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool
 	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
 	return forEach(ids, err, func(id string) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
+		return err
+	})
+}
+
+// changes expires pending change requests that are overdue by more than grace.
+func (d CoreDeps) changes(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	ids, err := d.Store.Changes().Overdue(ctx, at.Add(-grace), batch)
+	return forEach(ids, err, func(id string) error {
+		_, err := d.Changes.Expire(ctx, change.Move{ID: id, At: at, WorkflowID: by})
 		return err
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -55,7 +56,7 @@ func setup(t *testing.T) *bundle {
 	var err error
 	b.service, err = upkeep.New(upkeep.CoreTasks(upkeep.CoreDeps{
 		Store: st, Challenges: challenge.New(challenge.Deps{Store: st, Clock: c}), Holds: hold.New(hold.Deps{Store: st, Clock: c}),
-		Evaluations: evaluation.New(st, c), Keys: b.keys,
+		Changes: change.New(change.Deps{Store: st, Clock: c}), Evaluations: evaluation.New(st, c), Keys: b.keys,
 	})...)
 	require.NoError(t, err)
 	return b
@@ -103,6 +104,12 @@ func TestOverdueTasksSettleAfterTheGracePeriod(t *testing.T) {
 	}{
 		"overdue-challenges": {func(b *bundle) { b.Challenge(time.Hour, "sandbox_confirm") }, "challenge.expired"},
 		"overdue-holds":      {func(b *bundle) { b.Hold(time.Hour, 1) }, "hold.expired"},
+		"overdue-changes": {func(b *bundle) {
+			b.Exec(`insert into changes (id, tenant_id, environment_id, kind, status, target, proposed, base, differences, digest, proposed_by,
+				principal, created_at, expires_at) values ('chg_' || gen_random_uuid(), $1, $2, 'action.mode', 'pending', 'act_1', '{}', '{}', '[]',
+				decode(md5(random()::text), 'hex'), 'credential:crd_1', 'credential:crd_1', $3::timestamptz, $3::timestamptz + interval '1 hour')`,
+				b.Scope.Tenant, b.Scope.Environment, now)
+		}, "change.expired"},
 		"overdue-evaluations": {func(b *bundle) {
 			b.Exec(`insert into evaluations (id, tenant_id, environment_id, name, action_keys, action_ids, success_criteria, status, starts_at,
 				ends_at, created_at) values ('evl_' || gen_random_uuid(), $1, $2, 'x', '{}', '{}', '{}', 'open', $3::timestamptz, $3::timestamptz + interval '1 hour', $3)`,

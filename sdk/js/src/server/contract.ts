@@ -169,7 +169,9 @@ export interface paths {
         head?: never;
         /**
          * Change a protected action
-         * @description Permission: `policy.activate`.
+         * @description 202 with a change request if the mode changes and the environment requires a second approver.
+         *
+         *     Permission: `policy.activate`.
          */
         patch: operations["updateAction"];
         trace?: never;
@@ -231,7 +233,7 @@ export interface paths {
         put?: never;
         /**
          * Activate a policy version
-         * @description The version that was active before is retired.
+         * @description The version that was active before is retired. 202 with a change request if the environment requires a second approver.
          *
          *     Permission: `policy.activate`.
          */
@@ -258,6 +260,114 @@ export interface paths {
          *     Permission: `config.read`.
          */
         post: operations["simulatePolicyVersion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List change requests
+         * @description Those about settings of the environment are listed for admin keys only.
+         *
+         *     Permission: `config.read`.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a change request, with its simulation
+         * @description Permission: `config.read`.
+         */
+        get: operations["getChange"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a change request
+         * @description The change is in force when this returns. The approver must be a principal other than the requester; keys that one key issued are one principal. Settings of the environment require the permission `config` as well. Repeating the approval returns the change request.
+         *
+         *     Permission: `policy.activate`.
+         */
+        post: operations["approveChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a change request
+         * @description Nothing is changed. The requester withdraws it instead. Settings of the environment require the permission `config` as well.
+         *
+         *     Permission: `policy.activate`.
+         */
+        post: operations["rejectChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a change request
+         * @description Only its requester may withdraw it.
+         *
+         *     Permission: `policy.activate`.
+         */
+        post: operations["withdrawChange"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1096,7 +1206,9 @@ export interface paths {
         head?: never;
         /**
          * Change the environment's settings
-         * @description Permission: `config`.
+         * @description 202 with a change request if a setting changes and the environment requires a second approver.
+         *
+         *     Permission: `config`.
          */
         patch: operations["updateEnvironment"];
         trace?: never;
@@ -2123,6 +2235,53 @@ export interface components {
             /** @description Simulated decisions with it. */
             after: number;
         };
+        /**
+         * @description What a change request changes: the active policy version or the mode of an action, or settings of the environment.
+         * @enum {string}
+         */
+        ChangeKind: "policy.activate" | "action.mode" | "environment.settings";
+        /**
+         * @description Status of a change request. A superseded one was approved when what it was requested against was no longer in force; it was not made.
+         * @enum {string}
+         */
+        ChangeStatus: "pending" | "approved" | "rejected" | "withdrawn" | "superseded" | "expired";
+        /** @description A field that a change gives a different value. */
+        ChangeDifference: {
+            /** @description Dotted path of the field, such as requirements.coverage_min. */
+            field: string;
+            /** @description The value in force; null if there is none. */
+            before: unknown;
+            /** @description The proposed value; null if there is none. */
+            after: unknown;
+        };
+        /** @description A change of the configuration that waits, or waited, for a second approver. */
+        ChangeRequest: {
+            /** @description Id of the change request. */
+            id: string;
+            kind: components["schemas"]["ChangeKind"];
+            status: components["schemas"]["ChangeStatus"];
+            /** @description Id of the action; null for settings of the environment. */
+            action_id: string | null;
+            /** @description The action's key; null for settings of the environment. */
+            action: string | null;
+            /** @description The version to activate; null for other kinds. */
+            policy_version: number | null;
+            /** @description What changes, field by field. */
+            differences: components["schemas"]["ChangeDifference"][];
+            /** @description The requester: a credential, a member of staff or a command. */
+            requested_by: string;
+            requested_at: components["schemas"]["Timestamp"];
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description The approver or requester who settled it; null while it is pending and if it expired. */
+            resolved_by: string | null;
+            resolved_at: components["schemas"]["TimestampOrNull"];
+            /** @description Whether the calling credential may approve it now. */
+            approvable: boolean;
+            /** @description Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in lists and once it is settled. */
+            applies: boolean | null;
+            /** @description The newest 1000 decisions of the action decided again under the proposed policy version. Null in lists, for other kinds and once it is settled. */
+            simulation: components["schemas"]["PolicySimulation"] | null;
+        };
         /** @description The actor who performs the action. */
         Actor: {
             /** @description The relying party's id of the actor. */
@@ -2817,6 +2976,10 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description Client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required: boolean;
+            /** @description Whether activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. */
+            second_approver_required: boolean;
+            /** @description Life of a change request (seconds). */
+            change_ttl_seconds: number;
             brand: components["schemas"]["Brand"];
         };
         /** @description The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey signs. */
@@ -2879,6 +3042,10 @@ export interface components {
             return_origins?: string[];
             /** @description Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a frame. */
             frame_ancestors?: string[];
+            /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
+            second_approver_required?: boolean;
+            /** @description Life of a change request (seconds). */
+            change_ttl_seconds?: number;
         };
         /**
          * @description Scope of a credential.
@@ -4155,6 +4322,8 @@ export interface components {
         evaluation_id: components["schemas"]["PathId"];
         /** @description Id of the credential. */
         credential_id: components["schemas"]["PathId"];
+        /** @description Id of the change request. */
+        change_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
         endpoint_id: components["schemas"]["PathId"];
         /** @description The proof's `jti`. Any text is accepted; an unknown one has status `unknown`. */
@@ -4203,6 +4372,10 @@ export interface components {
         reviewStatusFilter: components["schemas"]["ReviewStatus"];
         /** @description Only evaluations with this status. */
         evaluationStatus: components["schemas"]["EvaluationStatus"];
+        /** @description Only change requests with this status. */
+        changeStatus: components["schemas"]["ChangeStatus"];
+        /** @description Only change requests of this kind. */
+        changeKind: components["schemas"]["ChangeKind"];
         /** @description Only attempts with this status. */
         attemptStatus: components["schemas"]["AttemptStatus"];
         /** @description Only attempts to deliver this event. */
@@ -4514,6 +4687,15 @@ export interface operations {
                     "application/json": components["schemas"]["ProtectedAction"];
                 };
             };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
         };
     };
     listPolicyVersions: {
@@ -4625,6 +4807,15 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyVersion"];
                 };
             };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
         };
     };
     simulatePolicyVersion: {
@@ -4652,6 +4843,136 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicySimulation"];
+                };
+            };
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description Only change requests with this status. */
+                status?: components["parameters"]["changeStatus"];
+                /** @description Only change requests of this kind. */
+                kind?: components["parameters"]["changeKind"];
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of ChangeRequest, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"][];
+                };
+            };
+        };
+    };
+    getChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change request. */
+                change_id: components["parameters"]["change_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ChangeRequest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
+    approveChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the change request. */
+                change_id: components["parameters"]["change_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ChangeRequest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
+    rejectChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the change request. */
+                change_id: components["parameters"]["change_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ChangeRequest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
+    withdrawChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the change request. */
+                change_id: components["parameters"]["change_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ChangeRequest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
                 };
             };
         };
@@ -5862,6 +6183,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Environment"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
                 };
             };
         };

@@ -15,7 +15,8 @@ export interface Operation {
 }
 
 export const OPERATIONS = {
-  activatePolicyVersion: {"method":"POST","path":"/api/v1/actions/{action_id}/policy-versions/{version}/activate","key":true,"responses":{"200":{"$ref":"PolicyVersion"}}},
+  activatePolicyVersion: {"method":"POST","path":"/api/v1/actions/{action_id}/policy-versions/{version}/activate","key":true,"responses":{"200":{"$ref":"PolicyVersion"},"202":{"$ref":"ChangeRequest"}}},
+  approveChange: {"method":"POST","path":"/api/v1/changes/{change_id}/approve","key":true,"responses":{"200":{"$ref":"ChangeRequest"}}},
   archiveAction: {"method":"DELETE","path":"/api/v1/actions/{action_id}","responses":{"204":null}},
   authorize: {"method":"POST","path":"/api/v1/authorize","responses":{"200":{"$ref":"AuthorizeResponse"}}},
   beginRecovery: {"method":"POST","path":"/api/v1/subjects/{subject_id}/recovery","key":true,"responses":{"201":{"$ref":"Recovery"}}},
@@ -48,6 +49,7 @@ export const OPERATIONS = {
   getAuditHead: {"method":"GET","path":"/api/v1/audit/head","responses":{"200":{"$ref":"AuditHead"}}},
   getAuthorization: {"method":"GET","path":"/api/v1/authorizations/{authorization_id}","responses":{"200":{"$ref":"AuthorizationTrace"}}},
   getChallenge: {"method":"GET","path":"/api/v1/challenges/{challenge_id}","responses":{"200":{"$ref":"ChallengePublicView"}}},
+  getChange: {"method":"GET","path":"/api/v1/changes/{change_id}","responses":{"200":{"$ref":"ChangeRequest"}}},
   getCredential: {"method":"GET","path":"/api/v1/credential","responses":{"200":{"$ref":"CredentialIdentity"}}},
   getEnvironment: {"method":"GET","path":"/api/v1/environment","responses":{"200":{"$ref":"Environment"}}},
   getEvaluation: {"method":"GET","path":"/api/v1/evaluations/{evaluation_id}","responses":{"200":{"$ref":"Evaluation"}}},
@@ -74,6 +76,7 @@ export const OPERATIONS = {
   listActivity: {"method":"GET","path":"/api/v1/activity","responses":{"200":{"type":"array","items":{"$ref":"ActivityEntry"}}}},
   listAudit: {"method":"GET","path":"/api/v1/audit","responses":{"200":{"type":"array","items":{"$ref":"AuditEntry"}}}},
   listAuthorizations: {"method":"GET","path":"/api/v1/authorizations","responses":{"200":{"type":"array","items":{"$ref":"AuthorizationTrace"}}}},
+  listChanges: {"method":"GET","path":"/api/v1/changes","responses":{"200":{"type":"array","items":{"$ref":"ChangeRequest"}}}},
   listCredentials: {"method":"GET","path":"/api/v1/credentials","responses":{"200":{"type":"array","items":{"$ref":"Credential"}}}},
   listEnrollments: {"method":"GET","path":"/api/v1/subjects/{subject_id}/enrollments","responses":{"200":{"type":"array","items":{"$ref":"Enrollment"}}}},
   listEvaluations: {"method":"GET","path":"/api/v1/evaluations","responses":{"200":{"type":"array","items":{"$ref":"Evaluation"}}}},
@@ -89,6 +92,7 @@ export const OPERATIONS = {
   listWebhookEndpoints: {"method":"GET","path":"/api/v1/webhook-endpoints","responses":{"200":{"type":"array","items":{"$ref":"WebhookEndpoint"}}}},
   passkeyRegisterComplete: {"method":"POST","path":"/api/v1/subjects/{subject_id}/passkeys/register/complete","key":true,"responses":{"201":{"$ref":"PasskeyRegistered"}}},
   passkeyRegisterOptions: {"method":"POST","path":"/api/v1/subjects/{subject_id}/passkeys/register/options","key":true,"responses":{"200":{"$ref":"PasskeyRegistrationOptions"}}},
+  rejectChange: {"method":"POST","path":"/api/v1/changes/{change_id}/reject","key":true,"responses":{"200":{"$ref":"ChangeRequest"}}},
   replayWebhookEndpoint: {"method":"POST","path":"/api/v1/webhook-endpoints/{endpoint_id}/replay","key":true,"responses":{"202":{"$ref":"WebhookReplay"}}},
   reportOutcome: {"method":"POST","path":"/api/v1/authorizations/{authorization_id}/outcome","key":true,"responses":{"200":{"$ref":"OutcomeReceipt"}}},
   reviewAuthorization: {"method":"POST","path":"/api/v1/authorizations/{authorization_id}/review","key":true,"responses":{"200":{"$ref":"ManualReviewReceipt"},"202":{"$ref":"ReviewPending"}}},
@@ -104,8 +108,9 @@ export const OPERATIONS = {
   streamEvents: {"method":"GET","path":"/api/v1/events/stream","stream":true,"responses":{"200":null}},
   submitEvidence: {"method":"POST","path":"/api/v1/sessions/{session_id}/evidence","responses":{"200":{"$ref":"EvidenceAck"}}},
   testWebhookEndpoint: {"method":"POST","path":"/api/v1/webhook-endpoints/{endpoint_id}/test","key":true,"responses":{"200":{"$ref":"WebhookTestResult"}}},
-  updateAction: {"method":"PATCH","path":"/api/v1/actions/{action_id}","responses":{"200":{"$ref":"ProtectedAction"}}},
-  updateEnvironment: {"method":"PATCH","path":"/api/v1/environment","responses":{"200":{"$ref":"Environment"}}},
+  updateAction: {"method":"PATCH","path":"/api/v1/actions/{action_id}","responses":{"200":{"$ref":"ProtectedAction"},"202":{"$ref":"ChangeRequest"}}},
+  updateEnvironment: {"method":"PATCH","path":"/api/v1/environment","responses":{"200":{"$ref":"Environment"},"202":{"$ref":"ChangeRequest"}}},
   updateWebhookEndpoint: {"method":"PATCH","path":"/api/v1/webhook-endpoints/{endpoint_id}","responses":{"200":{"$ref":"WebhookEndpoint"}}},
   verifyProof: {"method":"POST","path":"/api/v1/verify","responses":{"200":{"$ref":"ProofVerification"}}},
+  withdrawChange: {"method":"POST","path":"/api/v1/changes/{change_id}/withdraw","key":true,"responses":{"200":{"$ref":"ChangeRequest"}}},
 } as const satisfies Record<string, Operation>

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The contract's limits of change_ttl_seconds.
+const (
+	minChangeLife = 5 * time.Minute
+	maxChangeLife = 30 * 24 * time.Hour
+)
+
+func tenantApprovalsCommand() *cobra.Command {
+	var second bool
+	var life time.Duration
+	cmd := environmentSetting{
+		use: "approvals", short: "Show or set whether changes of an environment's configuration wait for a second approver",
+		flags: []string{"second-approver", "change-life"},
+		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+			var in tenancy.Settings // a nil field is left unchanged
+			if cmd.Flags().Changed("second-approver") {
+				in.SecondApproverRequired = &second
+			}
+			if cmd.Flags().Changed("change-life") {
+				if life < minChangeLife || life > maxChangeLife {
+					return models.Environment{}, usage("--change-life is %s: it must be between %s and %s", life, minChangeLife, maxChangeLife)
+				}
+				seconds := int(life / time.Second)
+				in.ChangeTTLSeconds = &seconds
+			}
+			return changeSettings(cmd, c, scope, in)
+		},
+		describe: secondApprover,
+	}.command()
+	cmd.Flags().BoolVar(&second, "second-approver", false, "make policy activations, changes of an action's mode and changes of settings wait for a second person or key")
+	cmd.Flags().DurationVar(&life, "change-life", 24*time.Hour, "how long such a change waits, 5m to 720h")
+	return cmd
+}
+
+// secondApprover describes an environment's rule on changes of its configuration.
+func secondApprover(env models.Environment) string {
+	if env.SecondApproverRequired {
+		return fmt.Sprintf("changes wait for a second approver, %s at most", time.Duration(env.ChangeTTLSeconds)*time.Second)
+	}
+	return "changes need no second approver; countersign tenant approvals --second-approver requires one"
+}
+
+// changeSettings changes settings of an environment. If it requires a second approver, it prints the change request and returns
+// the environment as it is.
+func changeSettings(cmd *cobra.Command, c *core, scope store.Scope, in tenancy.Settings) (models.Environment, error) {
+	changes := change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy})
+	made, err := changes.UpdateSettingsBy(cmd.Context(), scope, in, change.By{Actor: actor(cmd)})
+	if err != nil || made.Requested == nil {
+		return made.Applied, err
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "change %s waits for a second approver until %s: approve it in the console, or with POST /api/v1/changes/%s/approve\n",
+		made.Requested.ID, apitime.Time(made.Requested.ExpiresAt), made.Requested.ID)
+	return c.Tenancy.Environment(cmd.Context(), scope)
+}

@@ -1,0 +1,142 @@
+// Package change implements change requests. In an environment that requires a second approver, the activation of a policy
+// version, a change of an action's mode and a change of the environment's settings are not made at once: they wait until a second
+// principal approves, and apply only if what they were requested against is still in force.
+//
+// Service makes every change of these three kinds and returns either the result or the change request. It also makes the moves of
+// the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the moves is in
+// package workflows; Service starts no workflow and waits for none. Time never approves.
+package change
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Resolutions of a change request.
+const (
+	Approve  = "approve"
+	Reject   = "reject"
+	Withdraw = "withdraw"
+)
+
+// simulated is the number of newest decisions that an approver sees decided again under a policy version.
+const simulated = 1000
+
+// Simulator decides stored decisions again under a policy version (authorization.Service).
+type Simulator interface {
+	Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w authorization.Window) (authorization.Simulation, error)
+}
+
+// Service makes changes of the configuration, or requests them, and makes the moves of change requests.
+type Service struct {
+	store    *store.Store
+	clock    clock.Clock
+	actions  *action.Service
+	tenancy  *tenancy.Service
+	simulate Simulator
+}
+
+// Deps are the dependencies of a Service.
+type Deps struct {
+	Store    *store.Store
+	Clock    clock.Clock
+	Actions  *action.Service
+	Tenancy  *tenancy.Service
+	Simulate Simulator // nil if no change request is shown
+}
+
+// New returns a Service.
+func New(d Deps) *Service {
+	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, simulate: d.Simulate}
+}
+
+// Made is the result of a change: it is applied, or Requested is set and it waits for a second approver.
+type Made[T any] struct {
+	Applied   T
+	Requested *View
+}
+
+// Activate activates a policy version, or requests that.
+func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID string, version int) (Made[models.PolicyVersion], error) {
+	v, err := s.actions.Activate(ctx, p, actionID, version)
+	return made(v, err, func() (*View, error) {
+		return s.propose(ctx, p, func(q *store.Q) (proposal, error) {
+			return activation(ctx, q, p.Store(), action.PolicyRef{Action: actionID, Version: version})
+		})
+	})
+}
+
+// UpdateAction changes an action. A change that includes a different mode is requested as a whole if the environment requires
+// a second approver.
+func (s *Service) UpdateAction(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (Made[models.Action], error) {
+	a, err := s.actions.Update(ctx, p, id, c)
+	return made(a, err, func() (*View, error) {
+		return s.propose(ctx, p, func(q *store.Q) (proposal, error) { return modeChange(ctx, q, p.Store(), id, c) })
+	})
+}
+
+// UpdateSettings changes settings of the principal's environment, or requests that.
+func (s *Service) UpdateSettings(ctx context.Context, p identity.Principal, in tenancy.Settings) (Made[models.Environment], error) {
+	return s.UpdateSettingsBy(ctx, p.Store(), in, By{Actor: p.Actor(), RequestID: p.RequestID})
+}
+
+// By is the author of a change that has no principal, such as a command.
+type By struct {
+	Actor     string
+	RequestID string
+}
+
+// UpdateSettingsBy is UpdateSettings for an author without a principal.
+func (s *Service) UpdateSettingsBy(ctx context.Context, scope store.Scope, in tenancy.Settings, by By) (Made[models.Environment], error) {
+	env, err := s.tenancy.UpdateSettings(ctx, scope, in, by.Actor, by.RequestID)
+	return made(env, err, func() (*View, error) {
+		return s.proposeBy(ctx, scope, by, func(q *store.Q) (proposal, error) { return settingsChange(ctx, q, scope, in) })
+	})
+}
+
+// made returns the applied change, or the change request that propose makes if one principal may not make the change alone.
+func made[T any](applied T, err error, propose func() (*View, error)) (Made[T], error) {
+	if !errors.Is(err, tenancy.ErrSecondApprover) {
+		return Made[T]{Applied: applied}, err
+	}
+	requested, err := propose()
+	return Made[T]{Requested: requested}, err
+}
+
+// Effective returns the status of a change request at a time: a pending one that is due is expired, however late its timer.
+func Effective(c models.Change, now time.Time) models.ChangeStatus {
+	if c.Status == models.ChangePending && !now.Before(c.ExpiresAt) {
+		return models.ChangeExpired
+	}
+	return c.Status
+}
+
+// refuseSettled returns the refusal of a change request that is not pending, and nil if it was resolved the same way.
+func refuseSettled(status models.ChangeStatus, resolution string) error {
+	switch {
+	case status == models.ChangeExpired:
+		return problem.New(problem.ChangeExpired, "The change expired before it was settled. Request it again.")
+	case status == models.ChangeApproved && resolution == Approve, status == models.ChangeRejected && resolution == Reject,
+		status == models.ChangeWithdrawn && resolution == Withdraw:
+		return nil
+	case status == models.ChangeSuperseded && resolution == Approve:
+		return errSuperseded()
+	default:
+		return problem.Newf(problem.ChangeSettled, "The change is %s. Request it again if it is still wanted.", status)
+	}
+}
+
+func errSuperseded() error {
+	return problem.New(problem.ChangeSuperseded, "What the change was requested against is no longer in force, so it was not made. Request it again.")
+}

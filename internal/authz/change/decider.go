@@ -1,0 +1,78 @@
+package change
+
+import (
+	"context"
+	"errors"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Decision is a resolution with its actor.
+type Decision struct {
+	Resolution string
+	Actor      string
+	RequestID  string
+}
+
+// Workflow serialises the decisions about a change request (workflows.Client). Its errors are problems, or durable.ErrClosed.
+type Workflow interface {
+	DecideChange(ctx context.Context, in WorkflowInput, d Decision) (Outcome, error)
+}
+
+// Decider settles change requests for the API and the console.
+type Decider struct {
+	changes  *Service
+	workflow Workflow
+}
+
+// NewDecider returns a Decider.
+func NewDecider(changes *Service, workflow Workflow) *Decider {
+	return &Decider{changes: changes, workflow: workflow}
+}
+
+// Decide approves, rejects or withdraws a change request on behalf of the principal and returns it. Repeating a decision returns
+// the settled change request. Refusals are self_approval, forbidden, conflict, change_settled, change_expired and
+// change_superseded.
+func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resolution string) (*View, error) {
+	in, done, err := d.changes.prepare(ctx, p, id, resolution)
+	if err != nil {
+		return nil, err
+	}
+	if done {
+		return d.settled(ctx, p, id, resolution)
+	}
+	out, err := d.workflow.DecideChange(ctx, in, Decision{Resolution: resolution, Actor: p.Actor(), RequestID: p.RequestID})
+	switch {
+	case err != nil && !recordDecides(err):
+		return nil, err
+	case err == nil && out.Status == models.ChangePending:
+		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
+	}
+	return d.settled(ctx, p, id, resolution)
+}
+
+// settled returns a change request that was resolved this way, and its refusal otherwise.
+func (d *Decider) settled(ctx context.Context, p identity.Principal, id, resolution string) (*View, error) {
+	row, err := d.changes.visible(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	status := Effective(row, d.changes.clock.Now())
+	if status == models.ChangePending {
+		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
+	}
+	if err := refuseSettled(status, resolution); err != nil {
+		return nil, err
+	}
+	return d.changes.seen(ctx, p, row)
+}
+
+// recordDecides reports whether the database, and not the workflow's error, says what became of the decision: this very decision
+// may have settled the change request in a step whose result the workflow lost.
+func recordDecides(err error) bool {
+	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ChangeExpired) || problem.Is(err, problem.ChangeSettled) ||
+		problem.Is(err, problem.ChangeSuperseded)
+}

@@ -1,0 +1,220 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The stored documents. A row outlives deployments: fields are added as optional ones, never renamed.
+type (
+	// policyProposed names the version to activate. Its content never changes.
+	policyProposed struct {
+		Version     int    `json:"version"`
+		ContentHash string `json:"content_hash"`
+	}
+	// policyBase has the facts that the approver of an activation relies on.
+	policyBase struct {
+		ActiveVersion *int                `json:"active_version"`
+		Status        models.PolicyStatus `json:"status"` // of the proposed version
+		Mode          models.ActionMode   `json:"mode"`
+	}
+	// modeProposed are the fields of an action to change; nil fields stay as they are.
+	modeProposed struct {
+		Name        *string            `json:"name,omitempty"`
+		Consequence *string            `json:"consequence,omitempty"`
+		Mode        *models.ActionMode `json:"mode,omitempty"`
+	}
+	// modeBase has the facts that the approver of a change of mode relies on: a mode enforces the policy that is active.
+	modeBase struct {
+		modeProposed
+		ActiveVersion *int `json:"active_version"`
+	}
+)
+
+// proposal is a change that is not stored yet.
+type proposal struct {
+	kind           models.ChangeKind
+	target, action string
+	proposed, base any
+	differences    []Difference
+}
+
+// activation proposes to activate a version. It must be a draft.
+func activation(ctx context.Context, q *store.Q, scope store.Scope, v action.PolicyRef) (proposal, error) {
+	a, err := found(q.Actions().Get(ctx, scope, v.Action))
+	if err != nil {
+		return proposal{}, err
+	}
+	after, err := found(q.Actions().PolicyVersion(ctx, scope, v.Action, v.Version))
+	if err != nil {
+		return proposal{}, err
+	}
+	if after.Status != models.PolicyDraft {
+		return proposal{}, problem.Newf(problem.PolicyNotDraft, "Policy version %d is %s: create a new version with its content.", v.Version, after.Status)
+	}
+	var before *models.PolicyVersion
+	if a.ActivePolicyVersion != nil {
+		active, err := q.Actions().PolicyVersion(ctx, scope, v.Action, *a.ActivePolicyVersion)
+		if err != nil {
+			return proposal{}, err
+		}
+		before = &active
+	}
+	differences, err := policyDifferences(before, after)
+	return proposal{
+		kind: models.ChangePolicyActivate, target: a.ID, action: a.Key, differences: differences,
+		proposed: policyProposed{Version: v.Version, ContentHash: after.ContentHash},
+		base:     policyBase{ActiveVersion: a.ActivePolicyVersion, Status: after.Status, Mode: a.Mode},
+	}, err
+}
+
+// modeChange proposes to change an action.
+func modeChange(ctx context.Context, q *store.Q, scope store.Scope, id string, c store.ActionChange) (proposal, error) {
+	a, err := found(q.Actions().Get(ctx, scope, id))
+	if err != nil {
+		return proposal{}, err
+	}
+	proposed := modeProposed(c)
+	base := proposed.current(a)
+	differences, err := fieldDifferences(base.modeProposed, proposed)
+	return proposal{
+		kind: models.ChangeActionMode, target: a.ID, action: a.Key, proposed: proposed, base: base, differences: differences,
+	}, err
+}
+
+// current returns the action's values of the fields that are proposed.
+func (m modeProposed) current(a models.Action) modeBase {
+	out := modeBase{ActiveVersion: a.ActivePolicyVersion}
+	if m.Name != nil {
+		out.Name = &a.Name
+	}
+	if m.Consequence != nil {
+		out.Consequence = &a.Consequence
+	}
+	if m.Mode != nil {
+		out.Mode = &a.Mode
+	}
+	return out
+}
+
+// settingsChange proposes to change settings of the environment. The values must be valid.
+func settingsChange(ctx context.Context, q *store.Q, scope store.Scope, in tenancy.Settings) (proposal, error) {
+	env, err := found(q.Environments().Branded(ctx, scope))
+	if err != nil {
+		return proposal{}, err
+	}
+	if err := in.Check(env); err != nil {
+		return proposal{}, err
+	}
+	base := in.Current(env)
+	differences, err := fieldDifferences(base, in)
+	return proposal{
+		kind: models.ChangeEnvironmentSettings, target: env.ID, proposed: in, base: base, differences: differences,
+	}, err
+}
+
+// targets reads the records that changes change.
+type targets struct {
+	*store.Q
+	action      func(ctx context.Context, s store.Scope, id string) (models.Action, error)
+	environment func(ctx context.Context, s store.Scope) (models.Environment, error)
+}
+
+// read reads without locks.
+func read(q *store.Q) targets { return targets{q, q.Actions().Get, q.Environments().Branded} }
+
+// locked locks what it reads until the transaction ends.
+func locked(q *store.Q) targets { return targets{q, q.Actions().Lock, q.Environments().Lock} }
+
+// inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
+// more.
+func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error) {
+	scope := scopeOf(c)
+	if c.Kind == models.ChangeEnvironmentSettings {
+		var in tenancy.Settings
+		if err := json.Unmarshal(c.Proposed, &in); err != nil {
+			return nil, false, err
+		}
+		env, err := t.environment(ctx, scope)
+		return in.Current(env), err == nil && in.Check(env) == nil, err
+	}
+	a, err := t.action(ctx, scope, c.Target)
+	if errors.Is(err, store.ErrNotFound) { // archived since
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if c.Kind == models.ChangeActionMode {
+		var in modeProposed
+		err := json.Unmarshal(c.Proposed, &in)
+		return in.current(a), err == nil, err
+	}
+	var in policyProposed
+	if err := json.Unmarshal(c.Proposed, &in); err != nil {
+		return nil, false, err
+	}
+	v, err := t.Actions().PolicyVersion(ctx, scope, c.Target, in.Version)
+	return policyBase{ActiveVersion: a.ActivePolicyVersion, Status: v.Status, Mode: a.Mode}, err == nil, err
+}
+
+// apply makes the change in the caller's transaction. It returns what to do after the commit.
+func (s *Service) apply(ctx context.Context, q *store.Q, c models.Change, by action.Author) (func(), error) {
+	switch c.Kind {
+	case models.ChangePolicyActivate:
+		var in policyProposed
+		if err := json.Unmarshal(c.Proposed, &in); err != nil {
+			return nil, err
+		}
+		a, err := action.ActivateIn(ctx, q, by, action.PolicyRef{Action: c.Target, Version: in.Version})
+		return func() { s.actions.Released(a) }, err
+	case models.ChangeActionMode:
+		var in modeProposed
+		if err := json.Unmarshal(c.Proposed, &in); err != nil {
+			return nil, err
+		}
+		a, err := action.UpdateIn(ctx, q, by, c.Target, store.ActionChange(in))
+		return func() { s.actions.Released(a) }, err
+	case models.ChangeEnvironmentSettings:
+		var in tenancy.Settings
+		if err := json.Unmarshal(c.Proposed, &in); err != nil {
+			return nil, err
+		}
+		_, err := tenancy.UpdateSettingsIn(ctx, q, in, events.Entry{
+			Scope: by.Scope, At: by.At, Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID,
+		})
+		return func() { s.tenancy.Changed(by.Scope.Environment) }, err
+	default:
+		return nil, fmt.Errorf("change %s has the unknown kind %q", c.ID, c.Kind)
+	}
+}
+
+// found maps a missing row to the problem not_found.
+func found[T any](row T, err error) (T, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		return row, problem.NewNotFound()
+	}
+	return row, err
+}
+
+// permission returns the permission that a credential needs to make, and to approve, a change of the kind.
+func permission(k models.ChangeKind) models.Permission {
+	if k == models.ChangeEnvironmentSettings {
+		return models.PermissionConfig
+	}
+	return models.PermissionPolicyActivate
+}
+
+// scopeOf returns the environment of a change request.
+func scopeOf(c models.Change) store.Scope {
+	return store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+}

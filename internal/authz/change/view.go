@@ -1,0 +1,156 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// View is a change request as a principal sees it.
+type View struct {
+	models.Change
+	// Status is the effective one.
+	Status      models.ChangeStatus
+	Differences []Difference
+	// PolicyVersion is the version to activate; 0 for other kinds.
+	PolicyVersion int
+	// Own reports that the principal requested it. Approvable reports that the principal may approve it.
+	Own, Approvable bool
+	// Applies reports whether what it was requested against is in force; nil in lists and for a settled change request.
+	Applies *bool
+	// Simulation is the effect of a policy version on stored decisions; nil in lists, for other kinds, and for a settled change
+	// request.
+	Simulation *authorization.Simulation
+}
+
+// view returns a change request without what depends on a principal.
+func view(c models.Change, now time.Time) (*View, error) {
+	v := View{Change: c, Status: Effective(c, now)}
+	if err := json.Unmarshal(c.Differences, &v.Differences); err != nil {
+		return nil, err
+	}
+	if c.Kind != models.ChangePolicyActivate {
+		return &v, nil
+	}
+	var in policyProposed
+	err := json.Unmarshal(c.Proposed, &in)
+	v.PolicyVersion = in.Version
+	return &v, err
+}
+
+// as adds what depends on the principal, who is own.
+func (v *View) as(p identity.Principal, own string) *View {
+	v.Own = v.Principal == own
+	v.Approvable = v.Status == models.ChangePending && !v.Own && administers(p) && p.Permissions.Has(permission(v.Kind))
+	return v
+}
+
+// administers reports whether the principal is an admin key or a member of staff, whose role the console checks.
+func administers(p identity.Principal) bool { return p.Person != "" || p.Scope == models.ScopeAdmin }
+
+// kinds returns the kinds that the principal may see; nil is all. Settings of the environment are for those who may read them.
+func kinds(p identity.Principal) []models.ChangeKind {
+	if administers(p) {
+		return nil
+	}
+	return []models.ChangeKind{models.ChangePolicyActivate, models.ChangeActionMode}
+}
+
+// Filter narrows a list of change requests; empty fields do not.
+type Filter struct {
+	Status models.ChangeStatus
+	Kind   models.ChangeKind
+}
+
+// List lists the change requests that the principal may see, newest first, and the cursor of the next page.
+func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page store.Page) ([]View, string, error) {
+	now := s.clock.Now()
+	filter := store.ChangeFilter{Status: f.Status, Kinds: kinds(p), Now: now}
+	if f.Kind != "" {
+		if !administers(p) && f.Kind == models.ChangeEnvironmentSettings {
+			return nil, "", nil
+		}
+		filter.Kinds = []models.ChangeKind{f.Kind}
+	}
+	rows, next, err := s.store.Changes().List(ctx, p.Store(), filter, page)
+	if err != nil {
+		return nil, "", err
+	}
+	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]View, len(rows))
+	for i, row := range rows {
+		v, err := view(row, now)
+		if err != nil {
+			return nil, "", err
+		}
+		out[i] = *v.as(p, own)
+	}
+	return out, next, nil
+}
+
+// Pending counts the pending change requests of an environment.
+func (s *Service) Pending(ctx context.Context, scope store.Scope) (int64, error) {
+	return s.store.Changes().Pending(ctx, scope, s.clock.Now())
+}
+
+// Get returns one change request. A pending one is shown with whether it still applies and, for a policy version, with its
+// simulation.
+func (s *Service) Get(ctx context.Context, p identity.Principal, id string) (*View, error) {
+	row, err := s.visible(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.seen(ctx, p, row)
+	if err != nil || v.Status != models.ChangePending {
+		return v, err
+	}
+	applies, err := stillApplies(ctx, read(s.store.Q), row)
+	if v.Applies = &applies; err != nil || row.Kind != models.ChangePolicyActivate {
+		return v, err
+	}
+	v.Simulation, err = s.simulation(ctx, p.Store(), v)
+	return v, err
+}
+
+// seen returns a change request as the principal sees it.
+func (s *Service) seen(ctx context.Context, p identity.Principal, row models.Change) (*View, error) {
+	v, err := view(row, s.clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
+	return v.as(p, own), err
+}
+
+// simulation decides the newest decisions of the action again under the proposed version.
+func (s *Service) simulation(ctx context.Context, scope store.Scope, v *View) (*authorization.Simulation, error) {
+	env, err := s.store.Environments().Get(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.store.Actions().PolicyVersion(ctx, scope, v.Target, v.PolicyVersion)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.simulate.Simulate(ctx, scope, version, policy.EnvironmentKind(env.Kind), authorization.Window{Last: simulated})
+	return &out, err
+}
+
+// visible returns a change request that the principal may see.
+func (s *Service) visible(ctx context.Context, p identity.Principal, id string) (models.Change, error) {
+	row, err := found(s.store.Changes().Get(ctx, p.Store(), id))
+	if err == nil && row.Kind == models.ChangeEnvironmentSettings && !administers(p) {
+		return row, problem.NewNotFound()
+	}
+	return row, err
+}

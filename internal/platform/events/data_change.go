@@ -1,0 +1,37 @@
+package events
+
+// ChangeRequestedData describes a change request. Before and after are digests of what is in force and what is proposed.
+type ChangeRequestedData struct {
+	ID        string `json:"change"`
+	Kind      string `json:"kind" schema:"policy.activate|action.mode|environment.settings"`
+	ExpiresAt string `json:"expires_at" schema:"date-time"`
+	Change
+}
+
+// ChangeApprovedData names both principals' actors: the change is in force from this event on.
+type ChangeApprovedData struct {
+	ID          string `json:"change"`
+	Kind        string `json:"kind" schema:"policy.activate|action.mode|environment.settings"`
+	RequestedBy string `json:"requested_by"`
+	ResolvedBy  string `json:"resolved_by"`
+	Change
+}
+
+// ChangeRejectedData has the fields of ChangeApprovedData.
+type ChangeRejectedData ChangeApprovedData
+
+// ChangeWithdrawnData has the fields of ChangeApprovedData.
+type ChangeWithdrawnData ChangeApprovedData
+
+// ChangeSupersededData has the fields of ChangeApprovedData.
+type ChangeSupersededData ChangeApprovedData
+
+// ChangeExpiredData has the fields of ChangeRequestedData.
+type ChangeExpiredData ChangeRequestedData
+
+func (ChangeRequestedData) EventType() Type  { return ChangeRequested }
+func (ChangeApprovedData) EventType() Type   { return ChangeApproved }
+func (ChangeRejectedData) EventType() Type   { return ChangeRejected }
+func (ChangeWithdrawnData) EventType() Type  { return ChangeWithdrawn }
+func (ChangeSupersededData) EventType() Type { return ChangeSuperseded }
+func (ChangeExpiredData) EventType() Type    { return ChangeExpired }
