@@ -135,20 +135,8 @@ func (s *Service) question(in decisionInput, profile assurance.Profile) policy.I
 	if in.base.ChallengeCompleted != nil {
 		q.ChallengeCompleted = policy.Method(*in.base.ChallengeCompleted)
 	}
-	q.UsableMethods = usable(in.facts.Passkeys, in.kind)
+	q.UsableMethods = policy.Usable(in.facts.Passkeys, in.kind)
 	return q
-}
-
-// usable returns the methods with which a subject that has this many passkeys could complete a challenge.
-func usable(passkeys int, kind policy.EnvironmentKind) []policy.Method {
-	var out []policy.Method
-	if passkeys > 0 {
-		out = append(out, policy.Passkey)
-	}
-	if kind == policy.Sandbox {
-		out = append(out, policy.SandboxConfirm)
-	}
-	return out
 }
 
 // record completes the row of the authorization.

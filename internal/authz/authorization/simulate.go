@@ -138,7 +138,7 @@ func replayInput(row store.Replayable, r policy.Requirements, kind policy.Enviro
 		SubjectRevoked: slices.Contains(row.ReasonCodes, reason.SubjectRevoked),
 		ActionArchived: slices.Contains(row.ReasonCodes, reason.ActionArchived),
 		ChallengesUsed: row.ChallengesUsed, HoldApproved: row.HoldApproved,
-		UsableMethods: usable(row.Passkeys, kind),
+		UsableMethods: policy.Usable(row.Passkeys, kind),
 	}
 	// The row counts the challenge that the decision itself opened; shadow opens none.
 	if row.Decision == string(policy.Challenge) && row.Mode != models.ModeShadow {

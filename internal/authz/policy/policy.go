@@ -86,6 +86,18 @@ const (
 	SandboxConfirm Method = "sandbox_confirm"
 )
 
+// Usable returns the methods with which a subject that has this many passkeys could complete a challenge.
+func Usable(passkeys int, kind EnvironmentKind) []Method {
+	var out []Method
+	if passkeys > 0 {
+		out = append(out, Passkey)
+	}
+	if kind == Sandbox {
+		out = append(out, SandboxConfirm)
+	}
+	return out
+}
+
 // Names that challenge_compensates may list besides the two claims that a user can confirm by a challenge.
 const (
 	CompensatesCoverage  = "coverage"

@@ -1,0 +1,221 @@
+package policytest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+)
+
+// maxFile is the maximum size of a file in bytes, and maxCases the maximum number of its cases.
+const (
+	maxFile  = 1 << 20
+	maxCases = 1000
+)
+
+// Fault is a reason why a file cannot be used.
+type Fault struct {
+	Line int // from 1; 0 for the whole file
+	Why  string
+}
+
+// Error implements error.
+func (f *Fault) Error() string {
+	if f.Line == 0 {
+		return f.Why
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, f.Why)
+}
+
+// File is a policy with its test cases.
+type File struct {
+	Cases []Case
+
+	draft  action.Draft
+	set    *rules.Set
+	kind   policy.EnvironmentKind
+	action rules.Action
+}
+
+// document is the form of a file.
+type document struct {
+	Environment policy.EnvironmentKind `yaml:"environment"`
+	Action      struct {
+		Key       string `yaml:"key"`
+		Mode      string `yaml:"mode"`
+		RiskClass string `yaml:"risk_class"`
+	} `yaml:"action"`
+	Policy struct {
+		Requirements  yaml.Node `yaml:"requirements"`
+		ContextSchema yaml.Node `yaml:"context_schema"`
+	} `yaml:"policy"`
+	Cases   []Case    `yaml:"cases"`
+	Anchors yaml.Node `yaml:"anchors"` // for values that cases share by YAML anchors
+}
+
+// Case is one request with the expected decision. Fields that are left out have the values of newCase.
+type Case struct {
+	Name     string    `yaml:"name"`
+	Now      time.Time `yaml:"now"`
+	Audience string    `yaml:"audience"`
+	Resource struct {
+		Type string `yaml:"type"`
+		ID   string `yaml:"id"`
+	} `yaml:"resource"`
+	Context            yaml.Node     `yaml:"context"`
+	Subject            Subject       `yaml:"subject"`
+	Assurance          Assurance     `yaml:"assurance"`
+	Counts             []Count       `yaml:"counts"`
+	ChallengesUsed     int           `yaml:"challenges_used"`
+	ChallengeCompleted policy.Method `yaml:"challenge_completed"`
+	HoldApproved       bool          `yaml:"hold_approved"`
+	Expect             Expectation   `yaml:"expect"`
+
+	Line int `yaml:"-"`
+	in   request
+}
+
+// Subject is the subject of a case.
+type Subject struct {
+	ID                string         `yaml:"id"`
+	Enrollment        string         `yaml:"enrollment"`
+	Age               *time.Duration `yaml:"age"`
+	Passkeys          *int           `yaml:"passkeys"`
+	RecentlyRecovered bool           `yaml:"recently_recovered"`
+	Revoked           bool           `yaml:"revoked"`
+}
+
+// Assurance is the recorded assurance of the subject. A case without any has coverage none and insufficient evidence.
+type Assurance struct {
+	Coverage             policy.Coverage  `yaml:"coverage"`
+	FreshnessMS          *int64           `yaml:"freshness_ms"`
+	InsufficientEvidence *bool            `yaml:"insufficient_evidence"`
+	ReasonCodes          []string         `yaml:"reason_codes"`
+	Claims               map[string]Claim `yaml:"claims"`
+}
+
+// Claim is one claim. Its coverage and age are those of the profile unless it has its own.
+type Claim struct {
+	Status      policy.Status   `yaml:"status"`
+	Coverage    policy.Coverage `yaml:"coverage"`
+	FreshnessMS *int64          `yaml:"freshness_ms"`
+	ReasonCodes []string        `yaml:"reason_codes"`
+}
+
+// Count is a number of earlier decisions about the subject. One that a case leaves out is zero.
+type Count struct {
+	Action  string `yaml:"action"`
+	Outcome string `yaml:"outcome"`
+	Window  string `yaml:"window"`
+	Count   int    `yaml:"count"`
+}
+
+// Expectation is the expected decision. Lists that are left out are not compared.
+type Expectation struct {
+	Decision    policy.Effect `yaml:"decision"`
+	ReasonCodes []string      `yaml:"reason_codes"`
+	Rules       []string      `yaml:"rules"`
+}
+
+// Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *Fault.
+func Parse(raw []byte) (*File, error) {
+	if len(raw) > maxFile {
+		return nil, &Fault{Why: fmt.Sprintf("the file has a maximum of %d bytes; this one has %d", maxFile, len(raw))}
+	}
+	var doc document
+	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, &Fault{Why: "the file is empty; it needs policy and cases"}
+	} else if err != nil {
+		return nil, faultOf(err)
+	}
+	f := &File{Cases: doc.Cases, kind: doc.Environment, action: rules.Action{Key: doc.Action.Key, Mode: doc.Action.Mode, RiskClass: doc.Action.RiskClass}}
+	if err := f.fillIn(); err != nil {
+		return nil, err
+	}
+	if err := f.policy(doc); err != nil {
+		return nil, err
+	}
+	return f, f.cases(raw)
+}
+
+// fillIn sets the defaults of the policy's environment and action.
+func (f *File) fillIn() error {
+	if f.kind == "" {
+		f.kind = policy.Live
+	}
+	if f.kind != policy.Live && f.kind != policy.Sandbox {
+		return &Fault{Why: fmt.Sprintf("environment is live or sandbox, not %q", f.kind)}
+	}
+	for _, d := range []struct {
+		field    *string
+		fallback string
+	}{{&f.action.Key, "test.action"}, {&f.action.Mode, "enforce"}, {&f.action.RiskClass, "high"}} {
+		if *d.field == "" {
+			*d.field = d.fallback
+		}
+	}
+	switch {
+	case len(f.Cases) == 0:
+		return &Fault{Why: "cases is missing or empty: list at least one request with the expected decision"}
+	case len(f.Cases) > maxCases:
+		return &Fault{Why: fmt.Sprintf("a file has at most %d cases; this one has %d", maxCases, len(f.Cases))}
+	default:
+		return nil
+	}
+}
+
+// policy checks the policy as the service does when a version is created.
+func (f *File) policy(doc document) error {
+	node := doc.Policy.Requirements
+	if node.IsZero() {
+		return &Fault{Why: "policy.requirements is missing"}
+	}
+	var requirements policy.Requirements
+	if err := strictly(&node, &requirements); err != nil {
+		return err
+	}
+	schema := []byte("{}")
+	if !doc.Policy.ContextSchema.IsZero() {
+		var err error
+		if schema, err = toJSON(&doc.Policy.ContextSchema); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.draft, err = action.NewDraft(requirements, schema, f.kind); err != nil {
+		return refusal(node.Line, err)
+	}
+	set, faults := rules.Compile(requirements.Rules, f.draft.ContextSchema)
+	if len(faults) > 0 {
+		worst := faults[0]
+		return &Fault{ruleLine(&node, worst.Rule), fmt.Sprintf("the condition of the rule %q: %s", worst.Name, worst.Error())}
+	}
+	f.set = set
+	return nil
+}
+
+// cases completes the cases with their lines and inputs.
+func (f *File) cases(raw []byte) error {
+	var root yaml.Node
+	if err := yaml.Unmarshal(raw, &root); err != nil {
+		return faultOf(err)
+	}
+	lines := value(root.Content[0], "cases")
+	for i := range f.Cases {
+		c := &f.Cases[i]
+		c.Line = lines.Content[i].Line
+		if err := c.prepare(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package policytest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+)
+
+// request is what a case is decided from.
+type request struct {
+	vars    rules.Vars
+	context map[string]any
+}
+
+// Defaults of a case.
+var defaultNow = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) // a Monday
+
+const (
+	defaultAge      = 30 * 24 * time.Hour
+	defaultPasskeys = 1
+	defaultID       = "test"
+)
+
+// prepare checks a case and fills in its defaults.
+func (c *Case) prepare(f *File) error {
+	if c.Name == "" {
+		return &Fault{c.Line, "a case needs a name"}
+	}
+	if !slices.Contains([]policy.Effect{policy.Allow, policy.Challenge, policy.Hold, policy.Deny}, c.Expect.Decision) {
+		return &Fault{c.Line, fmt.Sprintf("the case %q needs expect.decision: allow, challenge, hold or deny", c.Name)}
+	}
+	raw := json.RawMessage("{}")
+	if !c.Context.IsZero() {
+		var err error
+		if raw, err = toJSON(&c.Context); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(raw, &c.in.context); err != nil {
+		return &Fault{c.Context.Line, "context must be an object"}
+	}
+	if c.Now.IsZero() {
+		c.Now = defaultNow
+	}
+	v := rules.Vars{
+		Context: raw, Resource: rules.Resource{Type: c.Resource.Type, ID: or(c.Resource.ID, defaultID)}, Action: f.action,
+		Audience: or(c.Audience, defaultID), Environment: f.kind, Now: c.Now,
+		Subject: rules.Subject{
+			ID: or(c.Subject.ID, defaultID), Enrollment: or(c.Subject.Enrollment, "enrolled"), CreatedAt: c.Now.Add(-given(c.Subject.Age, defaultAge)),
+			Passkeys: given(c.Subject.Passkeys, defaultPasskeys), RecentlyRecovered: c.Subject.RecentlyRecovered,
+		},
+	}
+	var err error
+	if v.Assurance, err = c.assurance(); err != nil {
+		return err
+	}
+	v.Counts, err = c.counts(f.set)
+	c.in.vars = v
+	return err
+}
+
+func (c *Case) assurance() (policy.Assurance, error) {
+	in := c.Assurance
+	out := policy.Assurance{
+		Coverage: policy.Coverage(or(string(in.Coverage), string(policy.CoverageNone))), FreshnessMS: in.FreshnessMS, ReasonCodes: in.ReasonCodes,
+	}
+	if out.Coverage.Rank() < 0 {
+		return out, &Fault{c.Line, fmt.Sprintf("the coverage %q of the case %q is not known; use none, sparse, partial or sufficient", out.Coverage, c.Name)}
+	}
+	out.InsufficientEvidence = given(in.InsufficientEvidence, len(in.Claims) == 0)
+	for _, name := range slices.Sorted(maps.Keys(in.Claims)) {
+		if !slices.Contains(policy.ClaimNames(), name) {
+			return out, &Fault{c.Line, fmt.Sprintf("the case %q has the unknown claim %q; use %s", c.Name, name, strings.Join(policy.ClaimNames(), ", "))}
+		}
+		claim := in.Claims[name]
+		age := claim.FreshnessMS
+		if age == nil {
+			age = in.FreshnessMS
+		}
+		out.Claims = append(out.Claims, policy.Claim{
+			Name: name, Status: claim.Status, Coverage: policy.Coverage(or(string(claim.Coverage), string(out.Coverage))), FreshnessMS: age,
+			ReasonCodes: claim.ReasonCodes,
+		})
+	}
+	return out, nil
+}
+
+// counts returns a number for every count that the rules read. A number that no rule reads is refused: it would have no effect.
+func (c *Case) counts(set *rules.Set) (map[rules.Count]int, error) {
+	out := map[rules.Count]int{}
+	for _, needed := range set.Counts() {
+		out[needed] = 0
+	}
+	for _, n := range c.Counts {
+		key := rules.Count{Action: n.Action, Outcome: n.Outcome, Window: n.Window}
+		if _, read := out[key]; !read {
+			return nil, &Fault{c.Line, fmt.Sprintf("no rule reads subject.decisions(%q, %q, %q), which the case %q sets", n.Action, n.Outcome, n.Window, c.Name)}
+		}
+		out[key] = n.Count
+	}
+	return out, nil
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func given[T any](v *T, fallback T) T {
+	if v == nil {
+		return fallback
+	}
+	return *v
+}
+
+// Result is the decision of one case.
+type Result struct {
+	Case        Case
+	Decision    policy.Decision
+	Rules       []string        // that apply
+	Refused     []problem.Field // violations of the context_schema; if there are any, the service decides nothing
+	Differences []string        // from the expectation; none if it is met
+}
+
+// Run decides every case.
+func (f *File) Run(ctx context.Context) []Result {
+	out := make([]Result, len(f.Cases))
+	for i, c := range f.Cases {
+		out[i] = f.decide(ctx, c)
+	}
+	return out
+}
+
+func (f *File) decide(ctx context.Context, c Case) Result {
+	r := Result{Case: c, Refused: f.draft.ContextFaults(c.in.context)}
+	if len(r.Refused) > 0 {
+		r.Differences = []string{fmt.Sprintf("decision: want %s, but the request is refused: its context does not match context_schema", c.Expect.Decision)}
+		return r
+	}
+	in := policy.Input{
+		Requirements: f.draft.Requirements, Environment: f.kind, Mode: policy.Mode(f.action.Mode), Assurance: c.in.vars.Assurance,
+		SubjectRevoked: c.Subject.Revoked, UsableMethods: policy.Usable(c.in.vars.Subject.Passkeys, f.kind),
+		ChallengesUsed: c.ChallengesUsed, ChallengeCompleted: c.ChallengeCompleted, HoldApproved: c.HoldApproved,
+	}
+	for _, m := range f.set.Match(ctx, c.in.vars) {
+		in.Rules = append(in.Rules, policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed})
+		r.Rules = append(r.Rules, m.Rule.Name)
+	}
+	r.Decision = policy.Decide(in)
+	r.compare()
+	return r
+}
+
+// compare collects the differences from the expectation.
+func (r *Result) compare() {
+	want := r.Case.Expect
+	if r.Decision.Effect != want.Decision {
+		r.Differences = append(r.Differences, fmt.Sprintf("decision: want %s, got %s", want.Decision, r.Decision.Effect))
+	}
+	for _, l := range []struct {
+		name      string
+		want, got []string
+	}{{"reason_codes", want.ReasonCodes, r.Decision.ReasonCodes}, {"rules", want.Rules, r.Rules}} {
+		if l.want != nil && !slices.Equal(l.want, l.got) && len(l.want)+len(l.got) > 0 {
+			r.Differences = append(r.Differences, fmt.Sprintf("%s: want [%s], got [%s]", l.name, strings.Join(l.want, ", "), strings.Join(l.got, ", ")))
+		}
+	}
+}
