@@ -135,7 +135,28 @@ type simulationView struct {
 	Rows    []simulationRow
 	Reasons []reasonRow
 	Shift   string
+	Moved   []movedRow
+	Left    []leftRow
 }
+
+// movedRow is a decision that would have been different.
+type movedRow struct {
+	URL      string
+	At       *stamp
+	From, To tag
+	Rules    []string
+}
+
+// leftRow is a decision that is not decidable.
+type leftRow struct {
+	URL   string
+	At    *stamp
+	From  tag
+	Rules []authorization.UndecidedRule
+}
+
+// mostMoved is how many decisions each list of a simulation shows.
+const mostMoved = 50
 
 type simulationRow struct {
 	Decision      tag
@@ -238,7 +259,7 @@ func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) 
 	if n, err := strconv.Atoi(asked); err == nil {
 		view.Last = min(max(n, 1), mostLast)
 	}
-	sim, err := c.Authorizations.Simulate(v.ctx, v.scope(), p, policy.EnvironmentKind(v.grant.Environment.Kind), authorization.Window{Last: view.Last})
+	sim, err := c.Authorizations.Simulate(v.ctx, v.scope(), p, policy.EnvironmentKind(v.grant.Environment.Kind), authorization.Window{Last: view.Last, List: mostMoved})
 	if err != nil {
 		return err
 	}
@@ -255,6 +276,13 @@ func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) 
 	}
 	for _, r := range sim.Reasons {
 		out.Reasons = append(out.Reasons, reasonRow{ReasonShift: r, Code: codes([]string{r.Code})[0], Delta: signed(r.After - r.Before)})
+	}
+	now := stamps{c.Clock.Now()}
+	for _, m := range sim.Moves {
+		out.Moved = append(out.Moved, movedRow{v.at("decisions", m.Authorization), now.text(m.DecidedAt), tagOf(string(m.From)), tagOf(string(m.To)), m.Rules})
+	}
+	for _, u := range sim.Undecided {
+		out.Left = append(out.Left, leftRow{v.at("decisions", u.Authorization), now.text(u.DecidedAt), tagOf(string(u.Decision)), u.Rules})
 	}
 	view.Simulation = out
 	return nil
