@@ -1,9 +1,12 @@
 package integration_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/models"
 )
 
 // keptSchema keeps the amount and the country of a payment for simulations, and nothing else.
@@ -83,4 +86,44 @@ func TestMarkThatCannotBeKeptIsRefusedWithItsPlace(t *testing.T) {
 	id, _ := w.keeping(t, "test", challenging, keptSchema)
 	refused = w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": allowing, "context_schema": faulty}).is(422)
 	require.Contains(t, string(refused.body), fault)
+}
+
+// A draft with a rule is simulated on decisions whose values were kept, and lists what it cannot decide.
+func TestSimulationReplaysRulesOnKeptValues(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	id, action := w.keeping(t, "test", allowing, keptSchema)
+	subject := w.subject(t)
+	small, large := w.paying(t, subject, action, 20).string("id"), w.paying(t, subject, action, 20_000).string("id")
+	versions := "/api/v1/actions/" + id + "/policy-versions"
+	draft := func(when string) string {
+		v := w.Server.post(t, versions, object{"requirements": with(allowing, object{"rules": []object{rule("limit", when, holdMatched)}})}).is(201)
+		return versions + "/" + strconv.Itoa(int(v.value("version").(float64))) + "/simulate"
+	}
+
+	got := w.Server.post(t, draft(`has(context.amount) && context.amount > 10000`), nil).is(200)
+	require.InDelta(t, 2, got.value("decisions"), 0)
+	require.InDelta(t, 0, got.value("not_decidable"), 0)
+	moves := got.value("moves").([]any)
+	require.Len(t, moves, 1)
+	require.Equal(t, large, moves[0].(map[string]any)["authorization"])
+	require.Equal(t, []any{"limit"}, moves[0].(map[string]any)["rules"])
+
+	const byComment = `has(context.amount) && context.amount > 10000 && has(context.comment) && context.comment == "x"`
+	path := draft(byComment)
+	got = w.Server.post(t, path, nil).is(200)
+	require.InDelta(t, 1, got.value("decisions"), 0, "the small payment is below the limit, whatever its comment")
+	require.InDelta(t, 1, got.value("not_decidable"), 0)
+	require.Equal(t, toAny([]object{{
+		"authorization": large, "decided_at": w.Server.get(t, "/api/v1/authorizations/"+large).is(200).value("decided_at"), "decision": "allow",
+		"rules": []object{{"rule": "limit", "unknown": []string{"context.comment"}}},
+	}}), toAny(got.value("undecided")))
+	require.NotContains(t, string(got.body), small)
+
+	v := w.signedIn(t, models.RoleOperator)
+	page := v.get("/console/" + w.ID + "/policies/" + id + "/3?last=100")
+	require.Equal(t, 200, page.status, page.body)
+	require.Contains(t, page.body, "not decidable")
+	require.Contains(t, page.body, "context.comment")
+	require.Contains(t, v.get("/console/"+w.ID+"/policies/"+id+"/2?last=100").body, "Decisions that would move")
 }
