@@ -30,5 +30,6 @@ func NewDraft(r policy.Requirements, schema json.RawMessage, kind policy.Environ
 	return d, json.Unmarshal(raw, &d.ContextSchema)
 }
 
-// ContextFaults returns the violations of the context_schema in a request's context.
+// ContextFaults returns the violations of the context_schema in a request's context, as the items of the 422 response with which
+// the service would refuse the request.
 func (d Draft) ContextFaults(context map[string]any) []problem.Field { return d.schema.faults(context) }

@@ -40,6 +40,7 @@ func Find(schema []byte, keyword string) ([]Found, error) {
 	return f.found, nil
 }
 
+// finder collects the occurrences of one keyword. It counts them separately, to notice those in places that it does not read.
 type finder struct {
 	keyword string
 	found   []Found
@@ -107,7 +108,7 @@ func Split(pointer string) []string {
 	return steps
 }
 
-// Pointer writes property names as a JSON pointer.
+// Pointer writes property names as a JSON pointer (RFC 6901). No names are the whole document, which is the empty pointer.
 func Pointer(path []string) string {
 	var b strings.Builder
 	for _, name := range path {
@@ -116,7 +117,7 @@ func Pointer(path []string) string {
 	return b.String()
 }
 
-// Lookup follows property names down from an object.
+// Lookup follows property names down from an object. It returns false if a step is missing or is not an object; null is a value.
 func Lookup(values map[string]any, path []string) (any, bool) {
 	var at any = values
 	for _, step := range path {

@@ -187,7 +187,7 @@ func (t *tally) count(row store.Replayable, now policy.Decision, matched []polic
 	}
 }
 
-// leave adds a decision that cannot be made again.
+// leave adds a decision that cannot be made again. It is in none of the other figures, so that they add up.
 func (t *tally) leave(row store.Replayable, undecided []rules.Undecided) {
 	t.sim.NotDecidable++
 	if len(t.sim.Undecided) == t.list {

@@ -17,12 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// countsBatch is for how many decisions one statement counts earlier ones.
+// countsBatch is for how many decisions one statement counts earlier ones: each count is a range of an index, and a statement has
+// a timeout.
 const countsBatch = 500
 
 // replayer applies the rules of a policy version to stored decisions.
 type replayer struct {
-	set       *rules.Set
+	set       *rules.Set // nil or empty if the version has no rules: then nothing else is read
 	names     []string
 	riskClass string
 	vault     kept.Vault
@@ -38,7 +39,8 @@ type appliedRules struct {
 	undecided []rules.Undecided
 }
 
-// replayer returns a replayer of decisions of the version's action.
+// replayer returns a replayer of decisions of the version's action. Rules that were valid when the version was created and are not
+// any more are an error: a simulation without them would show a policy that does not exist.
 func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.PolicyVersion, c policy.Contract, rows []store.Replayable) (*replayer, error) {
 	set, faults := rules.CompileReplayable(c.Requirements.Rules, c.ContextSchema)
 	if len(faults) > 0 {
@@ -65,7 +67,8 @@ func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.Poli
 	return r, r.count(ctx, s.store.Q, scope)
 }
 
-// follow reads the decisions that follow-up decisions follow: a rule that applied to them still applies.
+// follow reads the decisions that follow-up decisions follow, up to the first of each chain: a rule that applied to them still
+// applies. A chain is short, because max_challenges bounds it.
 func (r *replayer) follow(ctx context.Context, q *store.Q, scope store.Scope, rows []store.Replayable) error {
 	r.rows = make(map[string]store.Replayable, len(rows))
 	for len(rows) > 0 {
@@ -120,7 +123,7 @@ func (r *replayer) count(ctx context.Context, q *store.Q, scope store.Scope) err
 	return nil
 }
 
-// known returns the counts whose span is complete.
+// known returns the counts whose span is complete. Those that it leaves out are not known to a rule, which is different from zero.
 func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) map[rules.Count]int {
 	out := make(map[rules.Count]int, len(needed))
 	for i, c := range needed {
@@ -131,7 +134,8 @@ func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) m
 	return out
 }
 
-// rules returns the rules that apply to a stored decision.
+// rules returns the rules that apply to a stored decision. It remembers the result: a first decision is looked up again by each
+// decision that follows from it.
 func (r *replayer) rules(ctx context.Context, row store.Replayable, kind policy.EnvironmentKind) (appliedRules, error) {
 	if r.set.Empty() {
 		return appliedRules{}, nil
@@ -165,7 +169,8 @@ func (r *replayer) rules(ctx context.Context, row store.Replayable, kind policy.
 	return out, nil
 }
 
-// before returns the rules that apply to the decision that a follow-up decision follows.
+// before returns the rules that apply to the decision that a follow-up decision follows. If that decision is no longer stored, it
+// is not known of any rule whether it applied.
 func (r *replayer) before(ctx context.Context, id string, kind policy.EnvironmentKind) (appliedRules, error) {
 	if row, ok := r.rows[id]; ok {
 		return r.rules(ctx, row, kind)
@@ -179,6 +184,7 @@ func (r *replayer) before(ctx context.Context, id string, kind policy.Environmen
 
 // vars returns the values of a stored decision and which of them are known. The enrollment that the subject had is not stored, and
 // neither is whether it had recently recovered, unless it has no limit from then on.
+// The function compares paths as a condition writes them.
 func (r *replayer) vars(row store.Replayable, kind policy.EnvironmentKind) (rules.Vars, rules.Known, error) {
 	var profile assurance.Profile
 	if err := json.Unmarshal(row.Assurance, &profile); err != nil {

@@ -32,6 +32,7 @@ type Plan struct {
 }
 
 // Empty reports whether nothing is kept.
+// Most actions keep nothing, and their decisions then write no row.
 func (p Plan) Empty() bool { return len(p.paths) == 0 && !p.resource }
 
 // Parse reads the annotations of a context_schema. One that cannot be used is an *annotation.Fault.
@@ -82,7 +83,8 @@ type Values struct {
 }
 
 // Values returns what is kept of a request; nil if the plan is empty. The context is a JSON object, or empty. A value beyond
-// MaxValue, and one whose parent is not an object, is not kept.
+// MaxValue, and one whose parent is not an object, is not kept. That it is missing from Kept says so: a simulation must not take it
+// for absent.
 func (p Plan) Values(resourceID string, context []byte) (*Values, error) {
 	if p.Empty() {
 		return nil, nil

@@ -13,7 +13,8 @@ const sealPurpose = "kept-values"
 // Vault seals and opens kept values. A sealed form opens only for the authorization that it was sealed for.
 type Vault struct{ keys *keyring.Keyring }
 
-// NewVault returns a vault over the installation's keys.
+// NewVault returns a vault over the installation's keys. A master key stays necessary until the retention of what it sealed has
+// passed (internal/platform/store lists the sealed columns).
 func NewVault(keys *keyring.Keyring) Vault { return Vault{keys} }
 
 // Seal seals the values of an authorization.
@@ -25,7 +26,8 @@ func (v Vault) Seal(authorization string, values *Values) ([]byte, error) {
 	return v.keys.Seal(sealPurpose, raw, []byte(authorization))
 }
 
-// Open returns the values of an authorization; nil for none.
+// Open returns the values of an authorization; nil for none. A form that was moved to a different authorization does not open: a
+// simulation fails instead of deciding on the values of a different request.
 func (v Vault) Open(authorization string, sealed []byte) (*Values, error) {
 	if len(sealed) == 0 {
 		return nil, nil

@@ -86,7 +86,8 @@ const (
 	SandboxConfirm Method = "sandbox_confirm"
 )
 
-// Usable returns the methods with which a subject that has this many passkeys could complete a challenge.
+// Usable returns the methods with which a subject that has this many passkeys could complete a challenge, whether or not a policy
+// permits them.
 func Usable(passkeys int, kind EnvironmentKind) []Method {
 	var out []Method
 	if passkeys > 0 {

@@ -38,6 +38,7 @@ func (f *Fault) Error() string {
 type File struct {
 	Cases []Case
 
+	// The policy, compiled once for all cases.
 	draft  action.Draft
 	set    *rules.Set
 	kind   policy.EnvironmentKind
@@ -147,7 +148,7 @@ func Parse(raw []byte) (*File, error) {
 	return f, f.cases(raw)
 }
 
-// fillIn sets the defaults of the policy's environment and action.
+// fillIn checks the bounds of the file and sets the defaults of the policy's environment and action.
 func (f *File) fillIn() error {
 	if f.kind == "" {
 		f.kind = policy.Live
@@ -203,7 +204,8 @@ func (f *File) policy(doc document) error {
 	return nil
 }
 
-// cases completes the cases with their lines and inputs.
+// cases completes the cases with their lines and inputs. The file is parsed a second time, because the decoder of the first pass,
+// which refuses unknown properties, does not report lines.
 func (f *File) cases(raw []byte) error {
 	var root yaml.Node
 	if err := yaml.Unmarshal(raw, &root); err != nil {

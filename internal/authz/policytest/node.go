@@ -24,6 +24,7 @@ func toJSON(node *yaml.Node) (json.RawMessage, error) {
 // maxDepth is the maximum nesting of a value. An alias of YAML may contain itself, and others multiply a value.
 const maxDepth = 64
 
+// write appends a value. A merge key (<<) is refused: the result would depend on the order of the properties.
 func write(b *bytes.Buffer, node *yaml.Node, depth int) error {
 	if depth > maxDepth || b.Len() > maxFile {
 		return &Fault{node.Line, fmt.Sprintf("a value has at most %d levels and %d bytes, aliases written out", maxDepth, maxFile)}
@@ -51,6 +52,7 @@ func write(b *bytes.Buffer, node *yaml.Node, depth int) error {
 	}
 }
 
+// list writes n items between two brackets.
 func list(b *bytes.Buffer, begin, end byte, n int, each func(i int) error) error {
 	b.WriteByte(begin)
 	for i := range n {
@@ -65,6 +67,7 @@ func list(b *bytes.Buffer, begin, end byte, n int, each func(i int) error) error
 	return nil
 }
 
+// scalar writes a number with its own digits: a float64 would change an amount of more than 15.
 func scalar(b *bytes.Buffer, node *yaml.Node) error {
 	var v any
 	switch node.ShortTag() {
@@ -122,6 +125,7 @@ func keyLine(node *yaml.Node, name string) int {
 	return node.Line
 }
 
+// find does not follow aliases: they could lead back to the node.
 func find(node *yaml.Node, name string) *yaml.Node {
 	for i, item := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 0 {
@@ -159,6 +163,7 @@ func ruleLine(requirements *yaml.Node, rule int) int {
 	return max(value(list.Content[rule], "when").Line, list.Content[rule].Line)
 }
 
+// lineOf matches the place in a message of the YAML library, which has no other form of it.
 var lineOf = regexp.MustCompile(`line (\d+): (.*)`)
 
 // faultOf converts an error of the YAML library, of which the first line is used.

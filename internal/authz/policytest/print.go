@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Print writes the results with their explanations, and returns the number of cases that differ.
+// Print writes the results and returns the number of cases that differ. A case that is as expected is explained as well: it may be
+// so for a different reason than its author thought.
 func Print(out io.Writer, results []Result) (differing int, err error) {
 	var b strings.Builder
 	for _, r := range results {

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
-// request is what a case is decided from.
+// request is the input of a case in the form that the service decides on.
 type request struct {
 	vars    rules.Vars
 	context map[string]any
@@ -67,6 +67,7 @@ func (c *Case) prepare(f *File) error {
 	return err
 }
 
+// assurance returns the recorded profile. Unlike a minimum of a policy, a status is not checked: the service, too, decides on any.
 func (c *Case) assurance() (policy.Assurance, error) {
 	in := c.Assurance
 	out := policy.Assurance{
@@ -109,6 +110,7 @@ func (c *Case) counts(set *rules.Set) (map[rules.Count]int, error) {
 	return out, nil
 }
 
+// or returns the fallback for an empty string.
 func or(s, fallback string) string {
 	if s == "" {
 		return fallback
@@ -116,6 +118,7 @@ func or(s, fallback string) string {
 	return s
 }
 
+// given returns the fallback for a value that the file leaves out: zero is a value.
 func given[T any](v *T, fallback T) T {
 	if v == nil {
 		return fallback
@@ -132,7 +135,7 @@ type Result struct {
 	Differences []string        // from the expectation; none if it is met
 }
 
-// Run decides every case.
+// Run decides every case, in the order of the file. The context ends an evaluation of rules early, and the rule then applies.
 func (f *File) Run(ctx context.Context) []Result {
 	out := make([]Result, len(f.Cases))
 	for i, c := range f.Cases {
@@ -141,6 +144,7 @@ func (f *File) Run(ctx context.Context) []Result {
 	return out
 }
 
+// decide makes the decision of one case in the order of the service: the context is checked first, then the rules are matched.
 func (f *File) decide(ctx context.Context, c Case) Result {
 	r := Result{Case: c, Refused: f.draft.ContextFaults(c.in.context)}
 	if len(r.Refused) > 0 {

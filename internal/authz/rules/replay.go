@@ -71,7 +71,7 @@ func (s *Set) ReplayAgain(ctx context.Context, v Vars, earlier []Earlier, undeci
 	return out.matched, out.undecided
 }
 
-// replayed collects the results of the rules.
+// replayed collects the results of the rules in the order of the policy.
 type replayed struct {
 	matched   []Match
 	undecided []Undecided
@@ -84,6 +84,7 @@ type replayResult struct {
 	unknown []string
 }
 
+// add files a result. A rule that does not apply leaves no trace, as in Match.
 func (l *replayed) add(m Match, r replayResult) {
 	switch {
 	case len(r.unknown) > 0:
