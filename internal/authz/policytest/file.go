@@ -20,7 +20,7 @@ const (
 	maxCases = 1000
 )
 
-// Fault is a reason why a file cannot be used.
+// Fault is a reason why a file cannot be used. It is about the file, and never about a decision that differs.
 type Fault struct {
 	Line int // from 1; 0 for the whole file
 	Why  string
@@ -83,7 +83,8 @@ type Case struct {
 	in   request
 }
 
-// Subject is the subject of a case.
+// Subject is the subject of a case. Fields whose zero is a value of its own are pointers: no passkey differs from the default of
+// one, and an age of zero from that of thirty days.
 type Subject struct {
 	ID                string         `yaml:"id"`
 	Enrollment        string         `yaml:"enrollment"`
@@ -110,7 +111,8 @@ type Claim struct {
 	ReasonCodes []string        `yaml:"reason_codes"`
 }
 
-// Count is a number of earlier decisions about the subject. One that a case leaves out is zero.
+// Count is a number of earlier decisions about the subject, in the words of subject.decisions(action, outcome, window). One that a
+// case leaves out is zero, as for a subject without decisions.
 type Count struct {
 	Action  string `yaml:"action"`
 	Outcome string `yaml:"outcome"`
@@ -118,7 +120,8 @@ type Count struct {
 	Count   int    `yaml:"count"`
 }
 
-// Expectation is the expected decision. Lists that are left out are not compared.
+// Expectation is the expected decision. Lists that are left out are not compared, and an empty list is: it expects none. Their
+// order is compared as well, since reason codes are in order of precedence.
 type Expectation struct {
 	Decision    policy.Effect `yaml:"decision"`
 	ReasonCodes []string      `yaml:"reason_codes"`

@@ -92,7 +92,8 @@ func scalar(b *bytes.Buffer, node *yaml.Node) error {
 	return nil
 }
 
-// strictly decodes a value of YAML as JSON, and refuses properties that the target does not have.
+// strictly decodes a value of YAML as JSON, and refuses properties that the target does not have. The types of a policy have names
+// for JSON alone, so that the file has exactly the form of the API.
 func strictly(node *yaml.Node, into any) error {
 	raw, err := toJSON(node)
 	if err != nil {
@@ -117,7 +118,8 @@ func strictly(node *yaml.Node, into any) error {
 	return &Fault{node.Line, why}
 }
 
-// keyLine is the line of the first property of a name in a value, or of the value.
+// keyLine is the line of the first property of a name in a value, or of the value. The decoder of JSON reports the name of a faulty
+// property but not its place.
 func keyLine(node *yaml.Node, name string) int {
 	if at := find(node, name); at != nil {
 		return at.Line
@@ -176,7 +178,8 @@ func faultOf(err error) error {
 	return &Fault{Why: strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
-// refusal converts an error with which the service would refuse the policy.
+// refusal converts an error with which the service would refuse the policy. Of several violations the first is enough: the next
+// test shows the next.
 func refusal(line int, err error) error {
 	var refused *problem.Error
 	if errors.As(err, &refused) && len(refused.Fields) > 0 {

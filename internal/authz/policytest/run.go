@@ -126,7 +126,7 @@ func given[T any](v *T, fallback T) T {
 	return *v
 }
 
-// Result is the decision of one case.
+// Result is the decision of one case with everything that its explanation needs.
 type Result struct {
 	Case        Case
 	Decision    policy.Decision
@@ -165,7 +165,8 @@ func (f *File) decide(ctx context.Context, c Case) Result {
 	return r
 }
 
-// compare collects the differences from the expectation.
+// compare collects the differences from the expectation, all of them: a wrong decision and its reason codes are one mistake, and
+// its author wants to see both.
 func (r *Result) compare() {
 	want := r.Case.Expect
 	if r.Decision.Effect != want.Decision {

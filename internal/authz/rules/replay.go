@@ -145,7 +145,8 @@ func (r compiled) unknown(bound map[string]any, unusable map[string]error, known
 	return patterns, names
 }
 
-// missing returns the properties of the context that the rule reads as required ones and that the request lacks.
+// missing returns the properties of the context that the rule reads as required ones and that the request lacks. A key of a map
+// that is absent is not among them: reading it fails in a request as well.
 func (r compiled) missing(bound map[string]any) []string {
 	var names []string
 	for _, p := range r.values {
