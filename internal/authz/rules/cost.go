@@ -1,6 +1,9 @@
 package rules
 
-import "cel.dev/cel-go/common/cost"
+import (
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/types"
+)
 
 // sizes is a cost.Estimator: it knows how large the values of a context can be.
 type sizes struct{ context *object }
@@ -12,6 +15,10 @@ func (s sizes) EstimateSize(element cost.AstNode) *cost.SizeEstimate {
 	}
 	if element.ComputedSize() != nil {
 		return nil
+	}
+	switch element.Type().Kind() {
+	case types.BoolKind, types.IntKind, types.DoubleKind, types.TimestampKind, types.DurationKind, types.NullTypeKind, types.OpaqueKind:
+		return &cost.SizeEstimate{Min: 1, Max: 1} // decimals are the only opaque type
 	}
 	return &cost.SizeEstimate{Min: 0, Max: unboundedLength}
 }
