@@ -30,7 +30,7 @@ func tenantBrandCommand() *cobra.Command {
 			if cmd.Flags().Changed("logo") {
 				text := ""
 				if logo != "" {
-					png, err := os.ReadFile(logo)
+					png, err := os.ReadFile(logo) //nolint:gosec // the file that the operator names
 					if err != nil {
 						return models.Environment{}, err
 					}
