@@ -1,6 +1,9 @@
 package integration_test
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +14,7 @@ var transferSchema = object{
 	"type": "object", "required": []string{"amount"}, "properties": object{
 		"amount":  object{"type": "string", "maxLength": 20, "x-countersign-display": object{"label": "Amount", "format": "money", "currency": "EUR"}},
 		"purpose": object{"type": "string", "maxLength": 100},
+		"memo":    object{}, // of any type and size
 	},
 }
 
@@ -109,12 +113,46 @@ func TestRuleCountsDecisionsOfTheSubject(t *testing.T) {
 func TestRuleThatCannotBeEvaluatedAppliesAndIsCounted(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	_, action := w.ruled(t, "transfer.failing", rule("large", `decimal(context.amount) > 10000`, holdMatched))
-	held := w.Server.post(t, "/api/v1/authorize", transfer(w.subject(t), action, "one million")).is(200)
-	require.Equal(t, "hold", held.string("decision"))
-	require.Equal(t, []string{"hold_on_matched", "rule_matched", "rule_failed"}, held.strings("reason_codes"))
-	require.NotContains(t, w.ruleEntry(t, held.string("id"), "large")["found"], "million")
-	require.Regexp(t, `countersign_rule_failures_total [1-9]`, string(w.Server.get(t, "/metrics").is(200).body))
+	failures := func() float64 {
+		found := regexp.MustCompile(`(?m)^countersign_rule_failures_total (\S+)$`).FindSubmatch(w.Server.get(t, "/metrics").is(200).body)
+		require.NotNil(t, found)
+		n, err := strconv.ParseFloat(string(found[1]), 64)
+		require.NoError(t, err)
+		return n
+	}
+	for name, c := range map[string]struct {
+		when        string
+		good, bad   object
+		why, secret string
+	}{
+		"a value": {
+			`decimal(context.amount) > 10000`, object{"amount": "1.00"}, object{"amount": "one million"}, "decimal() reads digits", "million",
+		},
+		"its cost": { // is estimated for a list of a property without a type; a string can be longer
+			`has(context.memo) && context.memo.contains("a word of thirty characters...")`, object{"amount": "1.00", "memo": "secret"},
+			object{"amount": "1.00", "memo": strings.Repeat("secret", 10_000)}, "it cost more than 10000 units", "secret",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, action := w.ruled(t, "transfer.failing_by_"+strings.ReplaceAll(name, " ", "_"), rule("failing", c.when, with(holdMatched, object{"approvals_required": 2})))
+			decide := func(context object) response {
+				return w.Server.post(t, "/api/v1/authorize", with(request(w.subject(t), action), object{"context": context})).is(200)
+			}
+			require.Equal(t, "allow", decide(c.good).string("decision"))
+			before := failures()
+			held := decide(c.bad)
+			require.Equal(t, "hold", held.string("decision"))
+			require.Equal(t, []string{"hold_on_matched", "rule_matched", "rule_failed"}, held.strings("reason_codes"))
+			found := w.ruleEntry(t, held.string("id"), "failing")["found"]
+			require.Contains(t, found, "could not be evaluated, so it applies: "+c.why)
+			require.NotContains(t, found, c.secret)
+			require.GreaterOrEqual(t, failures(), before+1)
+
+			review := "/api/v1/authorizations/" + held.string("id") + "/review"
+			w.reviewer(t).post(t, review, object{"resolution": "approve"}).is(202)
+		})
+	}
 }
 
 func TestRuleIsRefusedWithItsPlace(t *testing.T) {
@@ -128,7 +166,7 @@ func TestRuleIsRefusedWithItsPlace(t *testing.T) {
 		msg   string
 	}{
 		"unknown property": {[]object{good, rule("bad", "context.amuont == \"1\"", holdMatched)}, []any{"body", "requirements", "rules", 1.0, "when"},
-			`requirements.rules[1].when of the rule "bad": line 1 column 8: there is no property "amuont" here; the declared ones are amount, purpose.`},
+			`requirements.rules[1].when of the rule "bad": line 1 column 8: there is no property "amuont" here; the declared ones are amount, memo, purpose.`},
 		"number and string":  {[]object{rule("bad", "true && context.amount > 10000", holdMatched)}, []any{"body", "requirements", "rules", 0.0, "when"}, "line 1 column 24: > cannot be applied to (string, int); write decimal(x)"},
 		"may be missing":     {[]object{rule("bad", `context.purpose == "x"`, holdMatched)}, []any{"body", "requirements", "rules", 0.0, "when"}, "has(context.purpose) && ..."},
 		"no requirement":     {[]object{rule("bad", "true", object{})}, []any{"body", "requirements", "rules", 0.0, "requirements"}, "at least one requirement"},
