@@ -58,7 +58,10 @@ func authorize(ctx context.Context, b *bench) error {
 	}
 	defer plain.pool.Close()
 	api := func(context.Context, int) error { return b.allowed(ask.next()) }
-	return b.beside(ctx, "authorize", "authorize, allow and proof", "authorizations", api, plain)
+	if err := b.beside(ctx, "authorize", "authorize, allow and proof", "authorizations", api, plain); err != nil {
+		return err
+	}
+	return b.withRule(ctx, api, all)
 }
 
 // reasons finds the part of a response that explains a decision.

@@ -11,13 +11,18 @@ const Audience = "payments"
 
 // NewAction creates an action in enforce mode with one active policy version.
 func NewAction(ctx context.Context, api *countersign.Client, key string, requirements countersign.PolicyRequirements) error {
+	return NewActionWithPolicy(ctx, api, key, countersign.PolicyVersionCreate{Requirements: requirements})
+}
+
+// NewActionWithPolicy is NewAction with a whole policy version.
+func NewActionWithPolicy(ctx context.Context, api *countersign.Client, key string, policy countersign.PolicyVersionCreate) error {
 	action, err := api.CreateAction(ctx, countersign.ActionCreate{
 		Key: key, Name: "Release a payment", Consequence: "Money leaves the account.", AllowedAudiences: []string{Audience},
 	})
 	if err != nil {
 		return err
 	}
-	version, err := api.CreatePolicyVersion(ctx, action.ID, countersign.PolicyVersionCreate{Requirements: requirements})
+	version, err := api.CreatePolicyVersion(ctx, action.ID, policy)
 	if err != nil {
 		return err
 	}
