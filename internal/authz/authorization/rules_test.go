@@ -236,3 +236,17 @@ func TestCreateVersionRefusesRulesWithTheirPlace(t *testing.T) {
 		require.Contains(t, refused.Fields[0].Msg, "add them to properties in context_schema")
 	})
 }
+
+// A plan that is made once for a connection costs a fraction of one that is made for each decision.
+func TestDecisionsWithCountsArePlannedOnce(t *testing.T) {
+	t.Parallel()
+	b := withRules(t, holdRule("often", `context.amount > 10000 && subject.decisions("payments.transfer", "allow", "24h") >= 3`))
+	for range 50 {
+		b.pay(t, `{"amount": 1}`)
+	}
+	b.Exec("vacuum analyze")
+	for range 20 {
+		b.pay(t, `{"amount": 1}`)
+	}
+	require.Positive(t, b.Count("select coalesce(sum(generic_plans), 0) from pg_prepared_statements where statement like '%authorizations d%' and generic_plans + custom_plans > 10"))
+}
