@@ -20,7 +20,7 @@ import (
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()
@@ -41,6 +41,8 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.evaluation
 	case strings.Contains(r.Path, "/webhooks/"):
 		id = x.endpoint
+	case strings.Contains(r.Path, "/changes/"):
+		id = x.change
 	}
 	return strings.NewReplacer(":environment", w.ID, ":subject", x.subject, ":action", x.action, ":version", "2", ":id", id).Replace(r.Path)
 }
@@ -63,6 +65,8 @@ func TestConsoleRoutesCheckRoles(t *testing.T) {
 	t.Parallel()
 	own := newTenant(t)
 	w, x := own.Sandbox, own.Sandbox.consoleRecords(t)
+	w.Admin.patch(t, environmentPath, object{"second_approver_required": true}).is(200)
+	x.change = w.Server.patch(t, "/api/v1/actions/"+x.action, object{"mode": "shadow"}).is(http.StatusAccepted).string("id")
 	abroad := newSandbox(t)
 	all := []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}
 	foreigner, neighbour := abroad.signedIn(t, all...), own.Live.signedIn(t, all...)

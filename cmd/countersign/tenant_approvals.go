@@ -63,7 +63,7 @@ func changeSettings(cmd *cobra.Command, c *core, scope store.Scope, in tenancy.S
 	if err != nil || made.Requested == nil {
 		return made.Applied, err
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "change %s waits for a second approver until %s: approve it with POST /api/v1/changes/%s/approve\n",
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "change %s waits for a second approver until %s: approve it in the console, or with POST /api/v1/changes/%s/approve\n",
 		made.Requested.ID, apitime.Time(made.Requested.ExpiresAt), made.Requested.ID)
 	return c.Tenancy.Environment(cmd.Context(), scope)
 }

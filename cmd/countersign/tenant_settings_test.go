@@ -64,7 +64,7 @@ func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
 	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
 	require.Contains(t, c.ok("tenant", "approvals", "--environment", live, "--second-approver", "--change-life", "2h"), "wait for a second approver, 2h0m0s at most")
 	waiting := c.ok("tenant", "approvals", "--environment", live, "--second-approver=false")
-	require.Regexp(t, `change chg_\S+ waits for a second approver until \S+: approve it with POST /api/v1/changes/chg_\S+/approve`, waiting)
+	require.Regexp(t, `change chg_\S+ waits for a second approver until \S+: approve it in the console, or with POST /api/v1/changes/chg_\S+/approve`, waiting)
 	require.Contains(t, waiting, "changes wait for a second approver", "it is still on")
 	require.Equal(t, waiting, c.ok("tenant", "approvals", "--environment", live, "--second-approver=false"), "repeated it is the same change")
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "is allowed", "other settings wait too")

@@ -1,6 +1,8 @@
 package browser_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +31,7 @@ func (w world) decide(t testing.TB, subject, action string) string {
 // populated is an environment with records of every kind.
 type populated struct {
 	world
-	action, actionID, subject, held, allowed, evaluation, endpoint string
+	action, actionID, subject, held, allowed, evaluation, endpoint, change string
 }
 
 func newPopulated(t *testing.T) populated {
@@ -59,6 +61,9 @@ func newPopulated(t *testing.T) populated {
 		"hold_on": []string{"automation_not_met", "evidence_replay_not_met"}, "approvals_required": 2,
 	}}).is(201)
 	w.endpoint = w.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "description": "Case system", "events": []string{"hold.*"}}).is(201).string("id")
+	w.do(t, http.MethodPatch, "/api/v1/environment", object{"second_approver_required": true}).is(200)
+	w.do(t, http.MethodPatch, "/api/v1/environment", object{"hold_ttl_seconds": 3600}).is(202)
+	w.change = w.post(t, "/api/v1/actions/"+w.actionID+"/policy-versions/2/activate", nil).is(202).string("id")
 	return w
 }
 
@@ -73,6 +78,8 @@ func (w populated) pages() []struct{ name, path, text string } {
 		{"policies", w.console("policies"), "Release a payment"},
 		{"policy", w.console("policies", w.actionID), "version 2"},
 		{"version", w.console("policies", w.actionID, "2") + "?last=500", "would have been different"},
+		{"changes", w.console("changes"), "Change settings of the environment"},
+		{"change", w.console("changes", w.change), "would have been different"},
 		{"evaluations", w.console("evaluations"), "Pilot of payments"},
 		{"evaluation", w.console("evaluations", w.evaluation), "Success criteria"},
 		{"webhooks", w.console("webhooks"), "Case system"},
@@ -132,6 +139,37 @@ func TestConsoleActivatesAPolicy(t *testing.T) {
 	b.expect("status of 403")
 	b.open(w.console("reviews"))
 	b.see("Your roles in this environment do not include the permission decisions.read.")
+}
+
+// An operator approves a change that a key requested, at the width of a phone and of a desktop.
+func TestConsoleApprovesAChange(t *testing.T) {
+	t.Parallel()
+	for _, width := range widths {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			t.Parallel()
+			w := newSandbox(t)
+			w.do(t, http.MethodPatch, "/api/v1/environment", object{"second_approver_required": true}).is(200)
+			w.do(t, http.MethodPatch, "/api/v1/environment", object{"bar_self_review": true}).is(202)
+			b := newTab(t)
+			b.size(width, 800)
+			b.enter(w, "Olga", models.RoleOperator)
+			require.Equal(t, "1\nwaiting", b.text(`[data-go="c"] .count`))
+			b.open(w.console("changes"))
+			b.see("This environment requires a second approver")
+			b.requireFits()
+			b.requireAccessible()
+			b.click("[data-row] a")
+			b.see("In force when requested")
+			b.requireFits()
+			b.requireAccessible()
+			b.screenshot("console-change-" + fmt.Sprint(width))
+			b.click("[data-approve]")
+			b.see("The change is approved and in force.")
+			b.requireFits()
+			b.requireAccessible()
+			require.Equal(t, true, w.get(t, "/api/v1/environment").is(200).object()["bar_self_review"])
+		})
+	}
 }
 
 // The review queue can be used by keyboard, and a dialog lists the keys.

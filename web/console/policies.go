@@ -124,6 +124,7 @@ type versionView struct {
 	Changed    []difference
 	Same       []difference
 	Activate   string // URL; empty if the user cannot activate the version
+	Second     bool   // activation waits for a second approver
 	Simulation *simulationView
 	Last       int
 	URL        string
@@ -194,7 +195,8 @@ func (c *console) policyVersion(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := versionView{Action: c.actionRow(v, a), Version: c.versionRow(v, p, names), URL: v.at("policies", a.ID, itoa(number)), Last: defaultLast}
+	view := versionView{Action: c.actionRow(v, a), Version: c.versionRow(v, p, names), URL: v.at("policies", a.ID, itoa(number)), Last: defaultLast,
+		Second: v.grant.Environment.SecondApproverRequired}
 	if p.Status == models.PolicyDraft && v.may(Activate) {
 		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
 	}
@@ -263,6 +265,12 @@ func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) 
 	if err != nil {
 		return err
 	}
+	view.Simulation = c.simulationOf(v, sim)
+	return nil
+}
+
+// simulationOf prepares a simulation for a page.
+func (c *console) simulationOf(v *visit, sim authorization.Simulation) *simulationView {
 	out := &simulationView{Simulation: sim, Shift: "0"}
 	if sim.Decisions > 0 {
 		out.Shift = strconv.FormatFloat(100*float64(sim.Changed)/float64(sim.Decisions), 'f', 1, 64)
@@ -284,8 +292,7 @@ func (c *console) simulate(v *visit, view *versionView, p models.PolicyVersion) 
 	for _, u := range sim.Undecided {
 		out.Left = append(out.Left, leftRow{v.at("decisions", u.Authorization), now.text(u.DecidedAt), tagOf(string(u.Decision)), u.Rules})
 	}
-	view.Simulation = out
-	return nil
+	return out
 }
 
 func signed(n int) string {
@@ -304,8 +311,12 @@ func (c *console) activate(v *visit) error {
 	if err != nil {
 		return errVersion()
 	}
-	if _, err := c.Actions.Activate(v.ctx, v.principal(), v.param("action"), number); err != nil {
+	made, err := c.Changes.Activate(v.ctx, v.principal(), v.param("action"), number)
+	if err != nil {
 		return err
+	}
+	if made.Requested != nil {
+		return v.Redirect(v.at("changes", made.Requested.ID)+"?done=requested", fiber.StatusSeeOther)
 	}
 	return v.back("policies", v.param("action"), itoa(number))
 }

@@ -23,6 +23,8 @@ const (
 	Explore              = Right(models.PermissionDecisionsRead)
 	SeePolicies          = Right(models.PermissionConfigRead)
 	Activate             = Right(models.PermissionPolicyActivate)
+	SeeChanges           = Right(models.PermissionConfigRead)
+	DecideChanges        = Right(models.PermissionPolicyActivate)
 	SeeEvaluations       = Right(models.PermissionConfigRead)
 	SeeWebhooks          = Right(models.PermissionConfigRead)
 	ChangeWebhooks       = Right(models.PermissionWebhooks)
@@ -98,6 +100,10 @@ func (c *console) table() []line {
 		see("/:environment/policies/:action", "policy", SeePolicies, c.policy),
 		see("/:environment/policies/:action/:version", "policy_version", SeePolicies, c.policyVersion),
 		change("/:environment/policies/:action/:version/activate", "policy_activate", Activate, true, c.activate),
+
+		see("/:environment/changes", "changes", SeeChanges, c.changes),
+		see("/:environment/changes/:id", "change", SeeChanges, c.changePage),
+		change("/:environment/changes/:id", "change_decide", DecideChanges, true, c.decideChange),
 
 		see("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
 		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),

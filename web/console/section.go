@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
@@ -41,6 +42,8 @@ type Deps struct {
 	Reviewer       *hold.Reviewer
 	Authorizations *authorization.Service
 	Actions        *action.Service
+	Changes        *change.Service
+	Decider        *change.Decider
 	Evaluations    *evaluation.Service
 	Endpoints      *webhook.Endpoints
 	Hub            *stream.Hub

@@ -218,6 +218,7 @@ var sections = []struct {
 	{"Reviews", "reviews", "r", SeeReviews},
 	{"Decisions", "decisions", "d", Explore},
 	{"Policies", "policies", "p", SeePolicies},
+	{"Changes", "changes", "c", SeeChanges},
 	{"Evaluations", "evaluations", "e", SeeEvaluations},
 	{"Webhooks", "webhooks", "w", SeeWebhooks},
 	{"Keys", "keys", "k", SeeKeys},
@@ -236,8 +237,11 @@ func (v *visit) shell(section string) shell {
 			continue
 		}
 		entry := item{Label: k.label, URL: v.at(k.path), Key: k.key, Current: k.path == section}
-		if k.path == "reviews" {
+		switch k.path {
+		case "reviews":
 			entry.Count = v.waiting()
+		case "changes":
+			entry.Count = v.waitingChanges()
 		}
 		s.Items = append(s.Items, entry)
 	}
@@ -259,6 +263,15 @@ func (v *visit) waiting() *int64 {
 		return nil
 	}
 	return &counts.Pending
+}
+
+// waitingChanges counts the pending change requests; nil if counting fails, which does not fail the page.
+func (v *visit) waitingChanges() *int64 {
+	n, err := v.console.Changes.Pending(v.ctx, v.scope())
+	if err != nil {
+		return nil
+	}
+	return &n
 }
 
 // isAbsent reports whether err means not found.

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/web"
@@ -22,6 +23,8 @@ func (p *Process) console() web.Section {
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Holds:          s.holds,
 		Reviewer:       hold.NewReviewer(s.holds, p.Flows),
+		Changes:        s.changes,
+		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
 		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})

@@ -28,7 +28,7 @@ func RefuseAlone(ctx context.Context, q *store.Q, scope store.Scope) error {
 func refusedAlone() error {
 	return &problem.Error{
 		Code: problem.Conflict, Cause: ErrSecondApprover,
-		Detail: "The environment requires a second approver (second_approver_required). Request the change in the API.",
+		Detail: "The environment requires a second approver (second_approver_required). Request the change in the API or the console.",
 	}
 }
 

@@ -105,7 +105,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 		return err
 	}
 	if !may {
-		return problem.Newf(problem.Forbidden, "The change requires an approver with a valid admin key that has the permission %s.",
+		return problem.Newf(problem.Forbidden, "The change requires an approver with a valid admin key that has the permission %s, or with the role operator.",
 			right.Permission)
 	}
 	if m.Resolution == Reject {

@@ -36,7 +36,7 @@ var remedies = map[Code]string{
 	ChangeSettled:        "Read the change request: its resolution is final.",
 	ChangeExpired:        "Request the change again: an expired change is not made.",
 	ChangeSuperseded:     "Read what is in force now, and request the change again if it is still wanted.",
-	SelfApproval:         "Have an admin key that neither the requester nor its issuer issued approve it; the requester may withdraw it.",
+	SelfApproval:         "Have a different person, or an admin key that neither the requester nor its issuer issued, approve it; the requester may withdraw it.",
 	OutcomeConflict:      "Read the authorization: the outcome reported first is final.",
 	AnchorUnavailable:    "Choose an anchor that the subject has, or none, which caps the claims for a while.",
 	RecoveryInProgress:   "Continue the recovery in progress.",
