@@ -7,7 +7,7 @@ type TenantCreatedData struct{}
 type EnvironmentCreatedData struct{}
 
 // EnvironmentSettingsChangedData has the settings of an environment after the change. Its type is environment.updated, as
-// that of the three structs that follow.
+// that of the two structs that follow.
 type EnvironmentSettingsChangedData struct {
 	RPName                  string   `json:"rp_name"`
 	Origins                 []string `json:"origins" schema:"null"`
@@ -25,13 +25,6 @@ type EnvironmentSettingsChangedData struct {
 	BrandAccent   string `json:"brand_accent,omitempty"`
 	BrandLanguage string `json:"brand_language,omitempty"`
 	BrandLogo     string `json:"brand_logo,omitempty"`
-}
-
-// EnvironmentPagesChangedData has the settings of the hosted pages; a null origin is the service's own.
-type EnvironmentPagesChangedData struct {
-	PageOrigin     *string  `json:"page_origin"`
-	ReturnOrigins  []string `json:"return_origins" schema:"null"`
-	FrameAncestors []string `json:"frame_ancestors" schema:"null"`
 }
 
 // EnvironmentCeilingChangedData has the most requests an hour that a key may be given; null is the default.
@@ -168,7 +161,6 @@ type SigningKeyRetiredData SigningKeyCreatedData
 func (TenantCreatedData) EventType() Type              { return TenantCreated }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
 func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
-func (EnvironmentPagesChangedData) EventType() Type    { return EnvironmentUpdated }
 func (EnvironmentCeilingChangedData) EventType() Type  { return EnvironmentUpdated }
 func (EnvironmentResearchChangedData) EventType() Type { return EnvironmentUpdated }
 func (CredentialCreatedData) EventType() Type          { return CredentialCreated }
