@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // unaudited are the write operations that append no audit entry, with the reason.
@@ -51,6 +52,7 @@ var audited = map[string][]events.Type{
 	"createWebhookEndpoint": {events.WebhookEndpointCreated}, "updateWebhookEndpoint": {events.WebhookEndpointUpdated},
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
+	"approveChange": {events.ChangeApproved, events.PolicyActivated}, "rejectChange": {events.ChangeRejected}, "withdrawChange": {events.ChangeWithdrawn},
 	"legacySessionStart": {events.SubjectCreated, events.SessionStarted}, "legacySessionEnd": {events.SessionEnded},
 	"legacyEnrol": {events.SubjectCreated}, "legacyAuth": {events.AuthenticationDecided},
 }
@@ -132,6 +134,7 @@ func TestAuditLogRecordsEveryWriteOperation(t *testing.T) {
 	a.subjects()
 	a.administration()
 	a.legacy()
+	a.changes()
 	for id := range audited {
 		require.True(t, a.done[id], "%s was not requested", id)
 	}
@@ -249,4 +252,16 @@ func (a *auditor) legacy() {
 	who := typist("earlier")
 	a.request(a.Server, "legacyEnrol", "POST", "/enrol", withConsent(phraseTimings("user-3", who)))
 	a.request(a.Server, "legacyAuth", "POST", "/auth", phraseTimings("user-3", who))
+}
+
+func (a *auditor) changes() {
+	_, _, version := a.draft(a.t, allowing)
+	a.Admin.patch(a.t, environmentPath, object{"second_approver_required": true}).is(200)
+	other := caller{base: a.Server.base, key: a.issue(a.t, models.ScopeAdmin, nil)}
+	requested := func() string {
+		return a.Server.post(a.t, version+"/activate", nil).is(http.StatusAccepted).string("id")
+	}
+	a.request(a.Server, "withdrawChange", "POST", changePath(requested(), "withdraw"), nil)
+	a.request(other, "rejectChange", "POST", changePath(requested(), "reject"), nil)
+	a.request(other, "approveChange", "POST", changePath(requested(), "approve"), nil)
 }
