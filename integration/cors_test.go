@@ -42,7 +42,7 @@ func TestCORSAllowsOnlyEvidence(t *testing.T) {
 
 	token := w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": origin}).is(201).string("client_token")
 	page := caller{base: shared.baseURL, key: token}.with("Origin", origin)
-	good := page.post(t, path, object{"frame_id": "f1", "timestamp": now(), "duration_ms": 1, "features": object{"schema": "cs-features-1"}}).is(200)
+	good := page.post(t, path, object{"frame_id": "f1", "timestamp": now(), "duration_ms": 1, "features": object{"schema": "cs-features-2"}}).is(200)
 	require.Equal(t, "*", good.header.Get("Access-Control-Allow-Origin"))
 	refused := caller{base: shared.baseURL, key: token}.with("Origin", "https://other.example").post(t, path, object{})
 	refused.problem(403, "origin_not_allowed")

@@ -72,7 +72,7 @@ func TestEnrollmentByServerKeyNeedsNoGrant(t *testing.T) {
 func TestEnrollmentRefusesInconsistentSessions(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	ada, eve := typist("ada who enrolls"), typist("eve who slips in")
+	ada, eve := typist("ada who enrolls"), typist("eve who was not asked")
 	t.Run("one stranger among three", func(t *testing.T) {
 		subject := w.subject(t)
 		first := w.session(t, subject, "enroll", ada, 4)

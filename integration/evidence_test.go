@@ -17,7 +17,7 @@ func TestSubmitEvidenceRejectsContent(t *testing.T) {
 	w := newSandbox(t)
 	id := w.Server.post(t, "/api/v1/sessions", object{"subject": w.subject(t)}).is(201).string("id")
 	for name, features := range map[string]object{
-		"text":      {"schema": "cs-features-1", "typed": "hunter2"},
+		"text":      {"schema": "cs-features-2", "typed": "hunter2"},
 		"no schema": {},
 		"another":   {"schema": "cs-features-99"},
 	} {

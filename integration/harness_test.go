@@ -17,6 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -96,6 +98,9 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s.log = logger()
+	if err := s.populate(ctx); err != nil {
+		return nil, err
+	}
 	p, listeners, err := s.process(ctx, clock.System())
 	if err != nil {
 		return nil, err
@@ -116,6 +121,30 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	}
 	stops = append(stops, stopAPI)
 	return stopAll, nil
+}
+
+// populate activates the backgrounds of simulated people: with the embedded priors no claim is above likely.
+func (s *service) populate(ctx context.Context) error {
+	st, err := store.Open(ctx, s.database, store.Options{MaxConns: 2})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	all, err := synthetic.Backgrounds()
+	if err != nil {
+		return err
+	}
+	for _, bg := range all {
+		body, err := bg.Marshal()
+		if err != nil {
+			return err
+		}
+		order := population.Order{Body: body, Comparison: []string{}, By: "test", At: time.Now()}
+		if _, err := population.Activate(ctx, st, order); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type listeners struct{ api, ops net.Listener }

@@ -108,9 +108,9 @@ func TestLegacyTrustBreaksOnAutomation(t *testing.T) {
 	for i := range frames {
 		text := ada.Type(frameKeys)
 		at := 0.0
-		for k := range text { // the program presses a key every 100 ms
+		for k := range text { // the program presses a key about every 100 ms
 			text[k].Press, text[k].Release = at, at+40
-			at += 100
+			at += 100 + float64((7*i+k)%5)
 		}
 		frames[i]["features"] = features.Extract(features.Raw{Keys: text, ClockMS: 1})
 	}

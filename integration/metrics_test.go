@@ -47,7 +47,7 @@ func TestMetricsCountFramesByReason(t *testing.T) {
 	w := newSandbox(t)
 	session := w.session(t, w.subject(t), "score", synthetic.NewTypist(1), 1)
 	frame := evidence(synthetic.NewTypist(1), "score", time.Now().Add(-time.Minute), 1)
-	frame["features"] = object{"schema": "cs-features-1", "note": "hunter2"}
+	frame["features"] = object{"schema": "cs-features-2", "note": "hunter2"}
 	w.Server.post(t, "/api/v1/sessions/"+session+"/evidence", frame).is(200)
 
 	text := string(w.Server.get(t, "/metrics").is(200).body)

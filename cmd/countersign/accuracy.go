@@ -31,6 +31,7 @@ func accuracyCommand() *cobra.Command {
 	f.StringVar(&o.Protocol, "protocol", "all", "one protocol, or all that fit the recordings")
 	f.StringVar(&o.Out, "out", "", "`folder` for accuracy.md, accuracy.json and the curves; empty writes none")
 	f.StringVar(&o.Background, "background", accuracy.BackgroundAuto, "where the model of other people comes from: auto, embedded or split")
+	f.IntSliceVar(&o.OwnPeople, "own-people", nil, "play a deployment in which `N` people enroll, and test others; several numbers give a learning curve, 0 is the stated prior alone")
 	f.IntVar(&o.MaxPeople, "max-people", 0, "most people tested as targets; 0 is 400")
 	f.IntVar(&o.Bootstrap, "bootstrap", 0, "resamples of the error bars; 0 is 200")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of every random choice")

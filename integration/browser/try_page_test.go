@@ -139,7 +139,7 @@ func (v *visit) framesHoldNoContent() {
 			Features map[string]any `json:"features"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(text), &frame))
-		require.Equal(t, "cs-features-1", frame.Features["schema"])
+		require.Equal(t, "cs-features-2", frame.Features["schema"])
 		for _, trace := range []string{"Key", "transfer", "question", "payment"} {
 			require.NotContains(t, text, trace)
 		}

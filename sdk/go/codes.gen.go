@@ -79,9 +79,11 @@ const (
 	// For a while there was only activity that no template can attribute to the person: scrolling, pasting, or a pointer
 	// that is not enrolled or does not match.
 	ReasonActivityUnattributed = "activity_unattributed"
-	// The background was trained on people outside this deployment.
+	// The background rests on fewer than 30 people, so claims are capped at likely.
+	ReasonBackgroundFewPeople = "background_few_people"
+	// The background is stated or was trained on people outside this deployment.
 	ReasonBackgroundNotLocal = "background_not_local"
-	// Most key transitions are outside the background's tables, so another language or layout is likely.
+	// Reported by versions with the feature schema cs-features-1 only: most key transitions were outside of its tables.
 	ReasonBackgroundOtherLanguage = "background_other_language"
 	// The background was trained on other classes of device.
 	ReasonBackgroundOtherPopulation = "background_other_population"

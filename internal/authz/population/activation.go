@@ -57,10 +57,11 @@ func (s *Service) Load(ctx context.Context) error {
 	for _, row := range rows {
 		bg, err := scoring.ParseBackground(row.Body)
 		if err != nil {
-			if row.Status == models.BackgroundActive {
+			if row.Status == models.BackgroundActive && !errors.Is(err, scoring.ErrSchema) {
 				return fmt.Errorf("population: background %s: %w", row.Version, err)
 			}
-			s.log.Warn("a retired background cannot be read; its templates need a new enrollment", "version", row.Version, "error", err)
+			s.log.Warn("a background cannot be used; the embedded one is in its place, and its templates need a new enrollment",
+				"version", row.Version, "status", row.Status, "error", err)
 			continue
 		}
 		known = append(known, bg)

@@ -110,15 +110,46 @@ func TestActivateRefuses(t *testing.T) {
 	require.Error(t, population.Retire(t.Context(), st, "gait", "cli", storetest.Epoch))
 }
 
+// restricted is a background learned from recordings that may not be used commercially.
+func restricted(t *testing.T) []byte {
+	t.Helper()
+	bg, err := scoring.ParseBackground(candidate(t, "study-1", .2))
+	require.NoError(t, err)
+	bg.Card.NonCommercial = true
+	body, err := bg.Marshal()
+	require.NoError(t, err)
+	return body
+}
+
+func TestLoadReplacesABackgroundOfAnEarlierSchema(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := population.Activate(t.Context(), st, order(candidate(t, "early-1", .2)))
+	require.NoError(t, err)
+	_, err = st.Pool().Exec(t.Context(), "UPDATE backgrounds SET body = replace(convert_from(body, 'UTF8'), 'cs-features-2', 'cs-features-1')::bytea")
+	require.NoError(t, err)
+	s, log := replica(t, st)
+	require.NoError(t, s.Load(t.Context()))
+	require.Equal(t, scoring.Default().Version(), s.assessor.Model().Version())
+	require.Contains(t, log.String(), "early-1")
+}
+
 func TestWarnReportsNonCommercialDataInLiveEnvironments(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	storetest.Environment(t, st, models.Sandbox)
 	s, log := replica(t, st)
-	require.NoError(t, s.Warn(t.Context()))
-	require.Empty(t, log.String(), "a sandbox may try things")
-	live := storetest.Environment(t, st, models.Live)
-	require.NoError(t, s.Warn(t.Context()))
-	require.Contains(t, log.String(), live.ID)
+	live := func() models.Environment {
+		env := storetest.Environment(t, st, models.Live)
+		require.NoError(t, s.Warn(t.Context()))
+		return env
+	}
+	live()
+	require.Empty(t, log.String(), "anyone may use the embedded backgrounds")
+	_, err := population.Activate(t.Context(), st, order(restricted(t)))
+	require.NoError(t, err)
+	require.NoError(t, s.Load(t.Context()))
+	env := live()
+	require.Contains(t, log.String(), env.ID)
 	require.Contains(t, log.String(), "may not be used commercially")
 }

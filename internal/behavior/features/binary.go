@@ -9,14 +9,17 @@ import (
 	"math"
 )
 
-// binaryVersion is the first byte of a stored frame. It versions the encoding and not the schema.
-const binaryVersion = 1
+// binaryVersion is the first byte of a stored frame. Frames of earlierVersion were extracted with the schema cs-features-1: their
+// typing was relative to other tables, so it is dropped when they are read.
+const (
+	binaryVersion  = 2
+	earlierVersion = 1
+)
 
 // errTruncated is returned for stored frames that end too early or contain values that no frame can have.
 var errTruncated = errors.New("features: stored frame is damaged")
 
-// MarshalBinary encodes the frame for storage, about 3 bytes per filled cell. The encoding does not contain the schema version;
-// store it beside the bytes. Means are rounded to two decimals, like those that a collector sends.
+// MarshalBinary encodes the frame for storage, about 3 bytes per filled cell. Means are rounded to two decimals, like those that a collector sends.
 func (f Frame) MarshalBinary() ([]byte, error) {
 	out := []byte{binaryVersion}
 	out = binary.AppendUvarint(out, uint64(math.Round(f.ClockMS*1000)))
@@ -64,7 +67,8 @@ func appendPresence(out []byte, p Presence) []byte {
 // UnmarshalBinary decodes the output of MarshalBinary. It checks cells and ranges like Read, because stored bytes may be damaged.
 func (f *Frame) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
-	if r.byte() != binaryVersion {
+	version := r.byte()
+	if version != binaryVersion && version != earlierVersion {
 		return fmt.Errorf("%w: version", errTruncated)
 	}
 	out := Frame{ClockMS: float64(r.uvarint()) / 1000}
@@ -73,11 +77,19 @@ func (f *Frame) UnmarshalBinary(data []byte) error {
 			continue
 		}
 		b := Block{Events: int(min(r.uvarint(), MaxEvents)), ActiveMS: float64(min(r.uvarint(), MaxActiveMS))}
+		if m == Keystroke && version == earlierVersion {
+			r.skipCells()
+			continue
+		}
 		b.Cells = r.cells(m)
 		if r.failed {
 			return errTruncated
 		}
 		out.put(m, b)
+	}
+	if version == earlierVersion {
+		*f = out
+		return nil
 	}
 	out.Presence = r.presence()
 	if r.failed || len(r.data) != 0 {
@@ -139,6 +151,15 @@ func (r *reader) cells(m Modality) Vector {
 		v.N[i], v.M[i] = n, mean
 	}
 	return v
+}
+
+// skipCells reads the cells of a modality without using them.
+func (r *reader) skipCells() {
+	for range int(r.byte()) {
+		r.byte()
+		r.byte()
+		r.varint()
+	}
 }
 
 // presence reads the presence scalars; a value outside its range is an error.

@@ -49,7 +49,7 @@ func ExampleJSON() map[string]any {
 		}},
 		"scroll":   map[string]any{"events": 12, "active_ms": 900, "cells": map[string]any{"sc:lv": []float64{CountMany, 0.4}}},
 		"rhythm":   map[string]any{"events": 304, "active_ms": 15000, "cells": map[string]any{"rt:key_ptr": []float64{CountFew, 6.7}}},
-		"presence": map[string]any{"corr_pp": 0.58, "corr_hold": 0.41, "table_cov": 0.83, "sd_lv": 1.14},
+		"presence": map[string]any{"sd_lpp": 0.47, "sd_lhold": 0.31, "med_pp": 168, "sd_lv": 1.14},
 	}
 }
 

@@ -51,7 +51,7 @@ const (
 	clOther
 )
 
-// keyInfo describes a key for classification: finger, row, hand and kind. hold is the population's mean log hold time.
+// keyInfo describes a key for classification: finger, row, hand and kind.
 type keyInfo struct {
 	name  string
 	group int
@@ -61,7 +61,6 @@ type keyInfo struct {
 	hand                int
 	letter, punctuation bool
 	capsLock            bool
-	hold                float64
 }
 
 // keyTable maps key names to their description.
@@ -87,7 +86,7 @@ func buildKeys() map[string]keyInfo {
 			out[name] = newKey(name, group, rows)
 		}
 	}
-	for name := range tables.Hold {
+	for _, name := range tables.Codes {
 		if _, ok := out[name]; !ok {
 			out[name] = newKey(name, groupOther, rows)
 		}
@@ -100,7 +99,7 @@ func buildKeys() map[string]keyInfo {
 
 // newKey derives hand, row and kind from a key's name and finger group.
 func newKey(name string, group int, rows []string) keyInfo {
-	k := keyInfo{name: name, group: group, row: -1, hand: -1, hold: tables.HoldDefault, capsLock: name == "capslock"}
+	k := keyInfo{name: name, group: group, row: -1, hand: -1, capsLock: name == "capslock"}
 	if len(name) == 1 {
 		for r, keys := range rows {
 			if strings.Contains(keys, name) {
@@ -116,9 +115,6 @@ func newKey(name string, group int, rows []string) keyInfo {
 		k.hand = 1
 	}
 	k.punctuation = group < groupSpace && !k.letter
-	if h, ok := tables.Hold[name]; ok {
-		k.hold = h
-	}
 	return k
 }
 
@@ -147,8 +143,7 @@ func (k keyInfo) coarseGroup() int {
 	return 6
 }
 
-// transition returns the coarse and the fine class of two consecutive keys. Later rules take precedence over earlier ones, in the
-// order of the study that the constants come from (see docs/model-card.md).
+// transition returns the coarse and the fine class of two consecutive keys. Later rules take precedence over earlier ones.
 func transition(a, b keyInfo) (coarse, fine int) {
 	coarse = clOther
 	if a.letter && b.letter {
@@ -208,26 +203,11 @@ func editPair(a, b keyInfo, coarse int) int {
 	return coarse
 }
 
-// tabled returns the population means of a transition: log press-press time and asinh release-press time. known reports whether
-// the digraph is in the table; otherwise the mean of the finger pair is used.
-func tabled(a, b keyInfo) (pp, rp float64, known bool) {
-	if v, ok := tables.Digraph[a.name+" "+b.name]; ok {
-		return v[0], v[1], true
-	}
-	v := tables.FingerPair[keyGroups[a.group]+">"+keyGroups[b.group]]
-	return v[0], v[1], false
-}
+// KeyGroup returns the name of a key's group, as in the cells h:<group>.
+func KeyGroup(name string) string { return keyGroups[lookupKey(name).group] }
 
-// KeyMean returns the population's mean log hold time of a key (log ms) and the key's group, for programs that synthesize typing.
-func KeyMean(name string) (mean float64, group string) {
-	k := lookupKey(name)
-	return k.hold, keyGroups[k.group]
-}
-
-// TransitionMean returns the population's mean log press-press time of two keys (log ms) and their transition class.
-func TransitionMean(a, b string) (mean float64, class string) {
-	first, second := lookupKey(a), lookupKey(b)
-	mean, _, _ = tabled(first, second)
-	_, fine := transition(first, second)
-	return mean, fineClasses[fine]
+// TransitionClass returns the name of the class of two consecutive keys, as in the cells p:<class> and r:<class>.
+func TransitionClass(a, b string) string {
+	_, fine := transition(lookupKey(a), lookupKey(b))
+	return fineClasses[fine]
 }

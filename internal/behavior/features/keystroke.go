@@ -72,7 +72,7 @@ func accumulateKeys(events []KeyEvent) *accumulator {
 	return acc
 }
 
-// accumulatePress adds the residual of the log hold time: log(hold) minus the population's mean for the key.
+// accumulatePress adds the residual of the log hold time: log(hold) minus the typical one.
 func accumulatePress(acc *accumulator, key keyInfo, hold float64) {
 	acc.add(offRates+rateBackspace, share(key.group == groupBackspace))
 	acc.add(offRates+rateShift, share(key.group == groupShift))
@@ -83,7 +83,7 @@ func accumulatePress(acc *accumulator, key keyInfo, hold float64) {
 		}
 	}
 	if hold > 0 && hold < 800 {
-		r := clamp(math.Log(clamp(hold, 25, 400))-key.hold, tables.Clip.Hold[0], tables.Clip.Hold[1])
+		r := clamp(math.Log(clamp(hold, 25, 400))-tables.Hold, tables.Clip.Hold[0], tables.Clip.Hold[1])
 		acc.add(offHold+key.group, r)
 		acc.add(offHoldSpread+key.coarseGroup(), math.Abs(r))
 	}
@@ -104,13 +104,12 @@ func accumulatePair(acc *accumulator, a, b keyInfo, pp, rp float64) {
 	if !(pp > 0 && pp < 1500) {
 		return
 	}
-	meanPP, meanRP, _ := tabled(a, b)
 	coarse, fine := transition(a, b)
-	r := clamp(math.Log(clamp(pp, 30, 1000))-meanPP, tables.Clip.PP[0], tables.Clip.PP[1])
+	r := clamp(math.Log(clamp(pp, 30, 1000))-tables.PP, tables.Clip.PP[0], tables.Clip.PP[1])
 	acc.add(offPP+fine, r)
 	acc.add(offPPSpread+coarse, math.Abs(r))
 	if math.Abs(rp) < 1500 {
-		acc.add(offRP+fine, clamp(math.Asinh(clamp(rp, -250, 1000)/50)-meanRP, tables.Clip.RP[0], tables.Clip.RP[1]))
+		acc.add(offRP+fine, clamp(math.Asinh(clamp(rp, -250, 1000)/50)-tables.RP, tables.Clip.RP[0], tables.Clip.RP[1]))
 		acc.add(offRates+overlapRate(a, b), share(rp < 0))
 	}
 }

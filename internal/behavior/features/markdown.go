@@ -9,7 +9,7 @@ import (
 // modalityNotes introduce the modalities in docs/features.md.
 var modalityNotes = map[Modality]string{
 	Keystroke: "Key groups go by physical key: L/R hand; P, R, M, I are little, ring, middle, index finger; SP space, BS backspace and delete, SH shift and caps lock, OT the rest. " +
-		"PP is the time from press to press, RP from release to the next press. A residual is the value minus the table's mean for that key or pair of keys, clipped.",
+		"PP is the time from press to press, RP from release to the next press. Times are relative to one typical value, which the definition names, and clipped to the cell's range.",
 	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. Polling intervals and step sizes are not used: they identify a mouse and a browser, not a person.",
 	Scroll:  "A burst ends at a pause of 200 ms.",
 	Rhythm:  "Times between presses, pointer events and scroll events on one line.",

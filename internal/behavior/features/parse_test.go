@@ -14,7 +14,7 @@ import (
 
 func TestReadRefusesWhatIsNotTiming(t *testing.T) {
 	t.Parallel()
-	const head = `{"schema":"cs-features-1",`
+	const head = `{"schema":"cs-features-2",`
 	cases := map[string]struct{ body, reason string }{
 		"no object":              {`[1,2]`, features.ReasonMalformed},
 		"nothing":                {`null`, features.ReasonMalformed},
@@ -45,7 +45,7 @@ func TestReadRefusesWhatIsNotTiming(t *testing.T) {
 		"more than the block":    {head + `"keystroke":{"events":2,"cells":{"h:LP":[7,0.1]}}}`, features.ReasonContradicts},
 		"half an event":          {head + `"keystroke":{"events":2.5}}`, features.ReasonImpossible},
 		"unknown presence":       {head + `"presence":{"mood":1}}`, features.ReasonUnknown},
-		"impossible correlation": {head + `"presence":{"corr_pp":1.5}}`, features.ReasonImpossible},
+		"impossible correlation": {head + `"presence":{"lag1":1.5}}`, features.ReasonImpossible},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestReadRefusesWhatIsNotTiming(t *testing.T) {
 
 func TestReadIsNeutralWhenNothingHappened(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{`{"schema":"cs-features-1"}`, `{"schema":"cs-features-1","keystroke":{"events":0,"cells":{}}}`} {
+	for _, body := range []string{`{"schema":"cs-features-2"}`, `{"schema":"cs-features-2","keystroke":{"events":0,"cells":{}}}`} {
 		got := features.Read(decoded(t, []byte(body)))
 		require.Equal(t, features.Neutral, got.Status)
 		require.Equal(t, []string{features.ReasonEmpty}, got.Reasons)
@@ -149,7 +149,7 @@ func FuzzRead(f *testing.F) {
 	body, err := json.Marshal(features.ExampleJSON())
 	require.NoError(f, err)
 	f.Add(body)
-	f.Add([]byte(`{"schema":"cs-features-1","keystroke":{"events":9,"cells":{"h:LP":[2,0.1]}}}`))
+	f.Add([]byte(`{"schema":"cs-features-2","keystroke":{"events":9,"cells":{"h:LP":[2,0.1]}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		tree, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: true})
 		if err != nil {

@@ -17,27 +17,22 @@ func presenceSchema() []Scalar {
 		return Scalar{name, Pointer, def, unit, lo, hi}
 	}
 	return []Scalar{
-		k("corr_pp", "correlation", -1, 1, "correlation of log press-press with the population mean of the digraph"),
-		k("corr_hold", "correlation", -1, 1, "correlation of log hold with the population mean of the key"),
-		k("table_cov", "share", 0, 1, "share of transitions whose digraph is in the table; under 0.6 the correlations say little"),
 		k("sd_lpp", "log ms", 0, 4, "standard deviation of log(clip(PP,5,1500)) over 0 < PP < 1500"),
 		k("sd_lhold", "log ms", 0, 4, "standard deviation of log(clip(hold,1,800))"),
 		k("med_pp", "ms", 0, 1500, "median PP"),
 		k("med_hold", "ms", 0, 10000, "median hold"),
 		k("skew_lpp", "1", -100, 100, "skewness of log PP"),
 		k("skew_pp", "1", -100, 100, "skewness of PP"),
-		k("lag1", "correlation", -1, 1, "lag-1 autocorrelation of the log PP residuals"),
+		k("lag1", "correlation", -1, 1, "lag-1 autocorrelation of log PP"),
 		k("rollover", "share", 0, 1, "share of keys still held when the next is pressed"),
 		k("p90p10_pp", "log", 0, 8, "log ratio of the 90 % and 10 % quantiles of PP"),
 		k("uniq_pp", "share", 0, 1, "distinct whole-millisecond PP values over their number"),
 		k("uniq_hold", "share", 0, 1, "distinct whole-millisecond hold values over their number"),
 		k("quant", "share", -1, 1, "strongest excess of PP values on a grid of 5, 8, 10, 16, 20, 25 or 50 ms"),
 		k("corr_hold_pp", "correlation", -1, 1, "correlation of log hold with the following log PP"),
-		k("corr_res", "correlation", -1, 1, "correlation of the hold residual with the following log PP residual"),
-		k("lag1_hold", "correlation", -1, 1, "lag-1 autocorrelation of the log hold residuals"),
-		k("skew_res", "1", -100, 100, "skewness of the log PP residuals"),
-		k("kurt_res", "1", -10, 1000, "excess kurtosis of the log PP residuals"),
-		k("skew_rhold", "1", -100, 100, "skewness of the log hold residuals"),
+		k("lag1_hold", "correlation", -1, 1, "lag-1 autocorrelation of log hold"),
+		k("kurt_lpp", "1", -10, 1000, "excess kurtosis of log PP"),
+		k("skew_lhold", "1", -100, 100, "skewness of log hold"),
 		p("sd_lv", "log px/ms", 0, 10, "standard deviation of log(speed + 0.001)"),
 		p("unit_steps", "share", 0, 1, "share of steps of at most 1.5 px"),
 		p("max_step", "px", 0, 100000, "longest step"),
@@ -53,73 +48,59 @@ func presenceSchema() []Scalar {
 
 // keySeries holds the paired series from which the presence scalars are computed.
 type keySeries struct {
-	pp, logPP, meanPP, resPP         []float64
-	hold, logHold, meanHold, resHold []float64
-	// Log hold and its residual of the first key of each pair in pp.
-	holdBefore, resHoldBefore  []float64
-	known, rolled, transitions int
+	pp, logPP, hold, logHold []float64
+	// Log hold of the first key of each pair in pp.
+	holdBefore          []float64
+	rolled, transitions int
 }
 
-// collectSeries computes log times and their residuals of consecutive presses.
+// collectSeries computes the log times of consecutive presses.
 func collectSeries(events []KeyEvent) keySeries {
 	var s keySeries
 	for i, ev := range events {
-		key := lookupKey(ev.Key)
 		hold := math.Max(ev.Release-ev.Press, 1)
 		logHold := math.Log(clamp(hold, 1, 800))
 		s.hold, s.logHold = append(s.hold, hold), append(s.logHold, logHold)
-		s.meanHold, s.resHold = append(s.meanHold, key.hold), append(s.resHold, logHold-key.hold)
 		if i+1 == len(events) {
 			break
 		}
-		mean, _, known := tabled(key, lookupKey(events[i+1].Key))
 		pp := events[i+1].Press - ev.Press
 		s.transitions++
 		if hold > pp {
 			s.rolled++
 		}
-		if known {
-			s.known++
-		}
 		if pp > 0 && pp < 1500 {
-			logPP := math.Log(clamp(pp, 5, 1500))
-			s.pp, s.logPP, s.meanPP = append(s.pp, pp), append(s.logPP, logPP), append(s.meanPP, mean)
-			s.resPP = append(s.resPP, logPP-mean)
-			s.holdBefore, s.resHoldBefore = append(s.holdBefore, logHold), append(s.resHoldBefore, logHold-key.hold)
+			s.pp, s.logPP = append(s.pp, pp), append(s.logPP, math.Log(clamp(pp, 5, 1500)))
+			s.holdBefore = append(s.holdBefore, logHold)
 		}
 	}
 	return s
 }
 
-// keyPresence computes the typing scalars: correlation of times with the population's means for the same keys (high for people, near
-// 0 for programs that ignore the keys), moments of the residuals, and regularity.
+// keyPresence computes the typing scalars: moments and regularity of the times, whatever the keys. Whether times follow the keys is
+// judged from the cells (see scoring).
 func keyPresence(events []KeyEvent) Presence {
 	var p Presence
 	s := collectSeries(events)
 	if len(s.pp) < minPresencePairs {
 		return p
 	}
-	p.set("corr_pp", correlation(s.logPP, s.meanPP))
-	p.set("corr_hold", correlation(s.logHold, s.meanHold))
-	p.set("table_cov", float64(s.known)/float64(s.transitions))
 	p.set("sd_lpp", deviation(s.logPP))
 	p.set("sd_lhold", deviation(s.logHold))
 	p.set("med_pp", quantile(s.pp, .5))
 	p.set("med_hold", quantile(s.hold, .5))
 	p.set("skew_lpp", moment(s.logPP, 3, 1e-3))
 	p.set("skew_pp", moment(s.pp, 3, 1))
-	p.set("lag1", correlation(s.resPP[1:], s.resPP[:len(s.resPP)-1]))
+	p.set("lag1", correlation(s.logPP[1:], s.logPP[:len(s.logPP)-1]))
 	p.set("rollover", float64(s.rolled)/float64(s.transitions))
 	p.set("p90p10_pp", math.Log(math.Max(quantile(s.pp, .9), 1)/math.Max(quantile(s.pp, .1), 1)))
 	p.set("uniq_pp", uniqueShare(s.pp))
 	p.set("uniq_hold", uniqueShare(s.hold))
 	p.set("quant", gridExcess(s.pp))
 	p.set("corr_hold_pp", correlation(s.holdBefore, s.logPP))
-	p.set("corr_res", correlation(s.resHoldBefore, s.resPP))
-	p.set("lag1_hold", correlation(s.resHold[1:], s.resHold[:len(s.resHold)-1]))
-	p.set("skew_res", moment(s.resPP, 3, 1e-3))
-	p.set("kurt_res", moment(s.resPP, 4, 1e-3)-3)
-	p.set("skew_rhold", moment(s.resHold, 3, 1e-3))
+	p.set("lag1_hold", correlation(s.logHold[1:], s.logHold[:len(s.logHold)-1]))
+	p.set("kurt_lpp", moment(s.logPP, 4, 1e-3)-3)
+	p.set("skew_lhold", moment(s.logHold, 3, 1e-3))
 	return p
 }
 

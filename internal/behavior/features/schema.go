@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// SchemaVersion versions the cells, their formulas and the residual tables. Any change to them requires a new version, because
+// SchemaVersion versions the cells, their formulas and the tables. Any change to them requires a new version, because
 // templates of different versions cannot be compared.
-const SchemaVersion = "cs-features-1"
+const SchemaVersion = "cs-features-2"
 
 // Modality is a kind of behavior.
 type Modality string
@@ -154,15 +154,15 @@ func keystrokeCells() []Cell {
 	}
 	for _, g := range keyGroups {
 		add("h:"+g, "log ms", t.Clip.Hold[0], t.Clip.Hold[1],
-			"hold time of keys of group %s: log(clip(hold,25,400)) less the table's mean of that key, for 0 < hold < 800 ms", g)
+			"hold time of keys of group %s: log(clip(hold,25,400)) less %g, for 0 < hold < 800 ms", g, t.Hold)
 	}
 	for _, c := range fineClasses {
 		add("p:"+c, "log ms", t.Clip.PP[0], t.Clip.PP[1],
-			"press to press within transition class %s: log(clip(PP,30,1000)) less the table's mean, for 0 < PP < 1500 ms", c)
+			"press to press within transition class %s: log(clip(PP,30,1000)) less %g, for 0 < PP < 1500 ms", c, t.PP)
 	}
 	for _, c := range fineClasses {
 		add("r:"+c, "asinh", t.Clip.RP[0], t.Clip.RP[1],
-			"release to next press in class %s (negative is overlap): asinh(clip(RP,-250,1000)/50) less the table's mean", c)
+			"release to next press in class %s (negative is overlap): asinh(clip(RP,-250,1000)/50) less %g", c, t.RP)
 	}
 	for _, g := range coarseGroups {
 		add("hs:"+g, "log ms", 0, span(t.Clip.Hold), "spread of hold in group %s: absolute value of the h residual", g)

@@ -90,7 +90,7 @@ func (w window) vouched(bg *Background, t *Template, b features.Block, at moment
 	if bg == nil || t == nil || t.Modality != features.Keystroke || !carries(t.Modality, b) || w.MatchedMS >= at.spanMS {
 		return w
 	}
-	if vouches(t.Modality, b.Cells, llr(bg, t.posterior, b.Cells)) {
+	if vouches(t.Modality, b.Cells, bg.shortRatio(t.posterior, b.Cells)) {
 		w.MatchedMS = at.spanMS
 	}
 	return w

@@ -14,7 +14,7 @@ func trustedStatus(s Status) bool { return s == Confirmed || s == Likely }
 // with a template that takes him for the owner.
 func TestSlowPoisoningIsBounded(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	bg := m.Background(features.Keystroke)
 	for seed := range uint64(3) {
 		owner, attacker := drawPerson(bg, 40+seed), drawPerson(bg, 140+seed)
@@ -46,7 +46,7 @@ func TestSlowPoisoningIsBounded(t *testing.T) {
 
 func TestAdaptationOnlyAfterConfirmationAndNotTooOften(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	bg := m.Background(features.Keystroke)
 	owner, other := drawPerson(bg, 50), drawPerson(bg, 51)
 	ts := enrolled(m, owner)
@@ -71,7 +71,7 @@ func TestAdaptationOnlyAfterConfirmationAndNotTooOften(t *testing.T) {
 
 func TestAdaptationKeepsTheFirstSessions(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 60)
 	ts := enrolled(m, owner)
 	anchors := ts[0].anchors()
@@ -88,7 +88,7 @@ func TestAdaptationKeepsTheFirstSessions(t *testing.T) {
 
 func TestRememberedSessionsCannotBeReplayed(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 61)
 	ts := enrolled(m, owner)
 	day := owner.day()

@@ -1,7 +1,6 @@
 package scoring
 
 import (
-	_ "embed" // default backgrounds
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
-
-//go:embed backgrounds/keystroke.json
-var keystrokeBackground []byte
-
-//go:embed backgrounds/pointer.json
-var pointerBackground []byte
 
 // Card is the model card of a background: who was recorded, under which licence, and the measured results.
 type Card struct {
@@ -82,6 +75,10 @@ type Background struct {
 // ErrBackground is returned for a background that cannot be used for scoring.
 var ErrBackground = errors.New("scoring: unusable background")
 
+// ErrSchema is returned for a background of a different feature schema, which an earlier version of the service may have used. It is
+// an ErrBackground.
+var ErrSchema = fmt.Errorf("%w: different feature schema", ErrBackground)
+
 // ParseBackground decodes a background from the JSON written by Marshal and prepares it for scoring.
 func ParseBackground(data []byte) (*Background, error) {
 	var b Background
@@ -98,8 +95,11 @@ func (b *Background) Prepare() error {
 	if n == 0 || len(b.Sig2) != n || len(b.Cells) != n || len(b.Between) != tri || len(b.Within) != tri {
 		return fmt.Errorf("%w: lengths disagree", ErrBackground)
 	}
-	if b.SchemaVersion != features.SchemaVersion || n != features.Dim(b.Modality) {
-		return fmt.Errorf("%w: schema %q, %d cells of %q", ErrBackground, b.SchemaVersion, n, b.Modality)
+	if b.SchemaVersion != features.SchemaVersion {
+		return fmt.Errorf("%w: %q, the service has %q", ErrSchema, b.SchemaVersion, features.SchemaVersion)
+	}
+	if n != features.Dim(b.Modality) {
+		return fmt.Errorf("%w: %d cells of %q", ErrBackground, n, b.Modality)
 	}
 	for i, c := range features.Cells(b.Modality) {
 		if b.Cells[i] != c.Name {
@@ -207,6 +207,12 @@ func Pack(full []float64, n int) []float64 {
 	return out
 }
 
+// Unpack expands the lower triangle that a Background stores to the full matrix in row order.
+func Unpack(tri []float64, n int) []float64 { return unpack(tri, n).data }
+
+// Spread returns the variance of a cell between sessions of different people, without the noise of finite counts.
+func (b *Background) Spread(cell int) float64 { return b.b.at(cell, cell) + b.w.at(cell, cell) }
+
 // unpack expands a lower triangle to the full symmetric matrix.
 func unpack(tri []float64, n int) square {
 	s := newSquare(n)
@@ -234,15 +240,13 @@ func NewModel(backgrounds ...*Background) *Model {
 	return m
 }
 
-// defaultModel parses the embedded backgrounds once. It panics if one is unusable, which any test would reveal.
+// defaultModel assembles the stated priors once. It panics if one is unusable, which any test would reveal.
 var defaultModel = sync.OnceValue(func() *Model {
-	var all []*Background
-	for _, data := range [][]byte{keystrokeBackground, pointerBackground} {
-		b, err := ParseBackground(data)
-		if err != nil {
-			panic("scoring: embedded background: " + err.Error())
+	all := []*Background{priorKeys(), priorPointer()}
+	for _, b := range all {
+		if err := b.Prepare(); err != nil {
+			panic("scoring: stated prior: " + err.Error())
 		}
-		all = append(all, b)
 	}
 	return NewModel(all...)
 })

@@ -21,7 +21,7 @@ type AssessOptions struct {
 func (m *Model) Assess(s State, ts Templates, now time.Time, opt AssessOptions) Profile {
 	s = s.aged(now.UnixMilli())
 	a := assessment{model: m, state: s, templates: ts, opt: opt, now: now, limits: set{}}
-	a.presence = judgePresence(s.Presence)
+	a.presence = judgePresence(s)
 	a.replayed = s.Replay.Exact+s.Replay.Elsewhere > 0 || s.Replay.Near > 0
 	a.fresh = ageAt(now, s.LastMS)
 	p := Profile{
@@ -70,6 +70,8 @@ type evidence struct {
 	hasShort       bool
 	revocations    int
 	pointer        float64
+	// Of the backgrounds, for the thresholds of long and pointer.
+	margin, pointerMargin float64
 	// Whether the decision is by the pointer alone.
 	byPointerAlone bool
 	// Whether the claim is at most likely.
@@ -83,13 +85,19 @@ func (a *assessment) gather() evidence {
 	s := a.state
 	e := evidence{keys: s.Keystroke.keys(), pointerMS: s.Pointer.activeMS(), limits: set{}, reasons: set{}, coverage: CoverageNone}
 	if t := a.model.current(a.templates, features.Keystroke, s.Device); t != nil && s.Keystroke.Scored && e.keys > 0 {
+		bg := a.model.backgrounds[features.Keystroke]
+		e.margin = bg.margin()
+		if bg.fewPeople() {
+			e.cap = true
+			e.limits.add(ReasonFewPeople)
+		}
 		e.keyed, e.long, e.revocations = true, s.Keystroke.Long, s.Keystroke.revocations()
 		e.short, e.hasShort = s.Keystroke.short()
 		e.coverage = s.keyCoverage()
 		e.weigh(t)
 	}
 	if t := a.model.current(a.templates, features.Pointer, s.Device); t != nil && s.Pointer.Scored && e.pointerMS > 0 {
-		e.pointed, e.pointer = true, s.Pointer.Long
+		e.pointed, e.pointer, e.pointerMargin = true, s.Pointer.Long, a.model.backgrounds[features.Pointer].margin()
 		e.coverage = better(e.coverage, pointerCoverage(e.pointerMS))
 		if !e.keyed {
 			e.weigh(t)
@@ -199,13 +207,13 @@ func (e *evidence) byKeys() Status {
 	case e.revocations >= 2:
 		e.reasons.add(ReasonShortMismatch)
 		return NotConfirmed
-	case e.keys >= confirmKeys && total < rejectLLR:
+	case e.keys >= confirmKeys && total < rejectLLR+e.margin:
 		e.reasons.add(ReasonMismatch)
 		return NotConfirmed
-	case total > confirmLLR && e.long > likelyLLR && e.keys >= confirmKeys && recent:
+	case total > confirmLLR+e.margin && e.long > likelyLLR+e.margin && e.keys >= confirmKeys && recent:
 		e.reasons.add(ReasonMatch)
 		return Confirmed
-	case total > likelyLLR && e.long > 0 && e.keys >= likelyKeys && recent:
+	case total > likelyLLR+e.margin && e.long > 0 && e.keys >= likelyKeys && recent:
 		e.reasons.add(ReasonWeakMatch)
 		return Likely
 	}
@@ -231,7 +239,7 @@ func (e *evidence) pointerCarries() bool {
 	if e.pointerMS >= sufficientActive {
 		threshold = pointerLikelyLongLLR
 	}
-	return e.pointed && e.pointerMS >= pointerLikelyMS && e.pointer > threshold
+	return e.pointed && e.pointerMS >= pointerLikelyMS && e.pointer > threshold+e.pointerMargin
 }
 
 // byPointer applies the pointer rule, which never confirms.

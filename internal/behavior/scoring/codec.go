@@ -6,13 +6,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// stateVersion and templateVersion are the first byte of the stored forms. States of the previous version can be read, so that
+// stateVersion and templateVersion are the first byte of the stored forms. States of the two previous versions can be read, so that
 // sessions continue during an upgrade.
 const (
-	stateVersion = 3
+	stateVersion = 4
 	stateOldest  = 2
 	// The first version with the activity, and with the length of the passages of Replay.
-	stateActivity   = 3
+	stateActivity = 3
+	// The first version with cells of the schema cs-features-2 and the pattern of typing. Typing of earlier versions is dropped: it was
+	// relative to other tables.
+	statePattern    = 4
 	templateVersion = 2
 )
 
@@ -45,12 +48,14 @@ func (s *State) pack(p *packer) {
 	p.whole(&s.FirstMS)
 	p.double(&s.DurationMS)
 	p.double(&s.ClockMS)
-	p.double(&s.TableCov)
-	p.count(&s.TableKeys)
+	s.Pattern.pack(p)
 	s.Keystroke.pack(p, features.Keystroke)
 	s.Pointer.pack(p, features.Pointer)
 	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })
 	s.Replay.pack(p)
+	if p.reading && p.version < statePattern {
+		s.Keystroke, s.Presence, s.Replay.prints, s.Replay.Sizes = window{}, nil, nil, nil
+	}
 	texts(p, &s.Oddities, maxCodes)
 	s.Activity.pack(p, s)
 }
@@ -117,12 +122,26 @@ func (w *window) pack(p *packer, mod features.Modality) {
 	}
 }
 
-// pack lists the fields of one frame's presence values.
+// pack lists the fields of the pattern. Earlier versions had the coverage of the tables, and its keys, in its stead.
+func (t *pattern) pack(p *packer) {
+	if p.version < statePattern {
+		p.skipDouble()
+		p.skipCount()
+		return
+	}
+	p.double(&t.Keys)
+	p.double(&t.Ratio)
+	p.vector(features.Dim(features.Keystroke), &t.cells)
+}
+
+// pack lists the fields of one frame's presence values. Earlier versions had correlations with the tables after the keys.
 func (f *presenceFrame) pack(p *packer) {
 	p.count(&f.Keys)
-	p.double(&f.Irregular)
-	p.double(&f.Corr)
-	p.flag(&f.HasCorr)
+	if p.version < statePattern {
+		p.skipDouble()
+		p.skipDouble()
+		p.skipFlag()
+	}
 	p.count(&f.Ranges)
 	p.flag(&f.Tested)
 	p.count(&f.PointerRules)

@@ -16,7 +16,7 @@ func (m *Model) Misfits(sessions []SessionFrames) []int {
 	out := map[int]bool{}
 	for {
 		worst, ratio := worstFit(bg, judged, out)
-		if worst < 0 || ratio >= misfitSession {
+		if worst < 0 || ratio >= misfitSession+bg.margin()/2 {
 			break
 		}
 		out[judged[worst].index] = true

@@ -24,13 +24,17 @@ func TestModelCardMatchesTheEmbeddedBackgrounds(t *testing.T) {
 	require.Equal(t, scoring.Default().ModelCards(), string(got), "run go test ./internal/behavior/scoring -update")
 }
 
-func TestEmbeddedBackgroundsSayTheyAreNotCommercial(t *testing.T) {
+// Anyone may use what is embedded: it was made of no recordings, so no licence of a recording applies to it.
+func TestEmbeddedBackgroundsAreMadeOfNoRecordings(t *testing.T) {
 	t.Parallel()
 	cards := scoring.Default().Cards()
 	require.Len(t, cards, 2)
 	for _, c := range cards {
-		require.True(t, c.NonCommercial)
-		require.NotEmpty(t, c.Sources)
+		require.False(t, c.NonCommercial)
+		require.Equal(t, "Apache-2.0", c.Licence)
+		require.Zero(t, c.People)
+		require.Zero(t, c.Frames)
+		require.Empty(t, c.Sources)
 		require.NotEmpty(t, c.Limitations)
 	}
 }

@@ -29,7 +29,7 @@ func FuzzEvidence(f *testing.F) {
 		f.Add(raw, uint32(15_000), int64(0), uint8(3))
 		f.Add(raw, uint32(0), int64(-1<<40), uint8(20))
 	}
-	m := scoring.Default()
+	m := synthetic.Population()
 	typist := synthetic.NewTypist(7)
 	var sessions []scoring.SessionFrames
 	for range 3 {

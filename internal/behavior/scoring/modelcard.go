@@ -15,12 +15,12 @@ func (b *Background) Markdown() string {
 	for _, line := range [][2]string{
 		{"modality", string(b.Modality)},
 		{"features", fmt.Sprintf("%s, %d cells", b.SchemaVersion, b.Dim())},
-		{"learned from", c.Data},
+		{"made of", c.Data},
 		{"licence of the data", c.Licence},
 		{"commercial use", map[bool]string{true: "not allowed: learn your own", false: "allowed"}[c.NonCommercial]},
 		{"people, frames", fmt.Sprintf("%d, %d", c.People, c.Frames)},
 		{"population", c.Population},
-		{"learned on", c.Learned},
+		{"made on", c.Learned},
 		{"people held back from learning, to measure with", fmt.Sprintf("%.0f %%", 100*c.HeldBack)},
 		{"allowance for change from day to day", b.allowance()},
 	} {
@@ -35,7 +35,9 @@ func (b *Background) Markdown() string {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	s.WriteString("- measured:\n")
+	if len(names) > 0 {
+		s.WriteString("- measured:\n")
+	}
 	for _, name := range names {
 		fmt.Fprintf(&s, "  - %s: %.3f\n", name, c.Measured[name])
 	}
@@ -60,8 +62,10 @@ func (m *Model) ModelCards() string {
 
 This page is generated from the backgrounds in the binary (`+"`go test ./internal/behavior/scoring -update`"+`). Model `+"`%s`"+`, rules `+"`%s`"+`.
 
-A background says how people differ from each other and from themselves. It contains means and covariances of feature
-cells over all its people and no data of an individual. Templates are bound to the version of the background they were trained with;
+A background says how people differ from each other and from themselves: means and covariances of feature cells, and no data of
+an individual. The backgrounds in the binary are stated priors: a few dozen rounded numbers with their reasons, from what studies of typing
+and pointing report, made of no recordings. A deployment replaces them by what its own people teach it. While a background rests on fewer than
+30 people no claim is above `+"`likely`"+`, and thresholds are stricter the fewer people there are. Templates are bound to the version of the background they were trained with;
 after a different one is activated they are trained again from their stored sessions.
 
 **Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for a person who is
@@ -77,10 +81,10 @@ measured: the recordings do not say who the people are. The profile's limitation
 		s.WriteString(b.Markdown())
 		s.WriteString("\n")
 	}
-	s.WriteString(`## The residual tables
+	s.WriteString(`## The tables of the collector
 
-The collector subtracts population means of a key's hold and of a digraph's times (` + "`internal/behavior/features/tables.json`" + `). They are averages over
-930 typists of the keystroke background's source, under the same terms.
+The collector reports times relative to one typical hold and one typical interval, the same for every key (` + "`internal/behavior/features/tables.json`" + `).
+Both are stated. No shipped file derives from recordings whose terms exclude commercial use; a test of ` + "`internal/behavior`" + ` checks that.
 
 ## Learning your own
 

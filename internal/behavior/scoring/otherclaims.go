@@ -102,9 +102,6 @@ func (a *assessment) doubts() []string {
 	if s.ClockMS >= coarseClockMS {
 		codes.add(ReasonCoarseClock)
 	}
-	if s.TableKeys >= partialKeys && s.TableCov < tableCoverage {
-		codes.add(ReasonOtherLanguage)
-	}
 	if s.Keystroke.keys() >= partialKeys && s.Keystroke.filled() < minFilledCells {
 		codes.add(ReasonFewCells)
 	}

@@ -114,6 +114,11 @@ func (p *packer) double(v *float64) {
 	}
 }
 
+// skipDouble, skipCount and skipFlag read a value of an earlier version that is not used any more.
+func (p *packer) skipDouble() { p.double(new(float64)) }
+func (p *packer) skipCount()  { p.count(new(int)) }
+func (p *packer) skipFlag()   { p.flag(new(bool)) }
+
 // singles packs finite float32 values of known number.
 func (p *packer) singles(v []float32) {
 	fine := true

@@ -32,7 +32,7 @@ func knowing(t testing.TB, m *Model, d *drawn, frames int) Passages {
 
 func TestPassageOfAFrameIsKnownInAnotherSession(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 90)
 	known := knowing(t, m, owner, 100)
 	require.Equal(t, 100, known.Len())
@@ -53,7 +53,7 @@ func TestPassageOfAFrameIsKnownInAnotherSession(t *testing.T) {
 
 func TestShortFramesGrowIntoPassages(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 91)
 	s, at, day := NewState(Desktop), testStart, owner.day()
 	var sizes []int
@@ -71,7 +71,7 @@ func TestShortFramesGrowIntoPassages(t *testing.T) {
 // Typing that could not pass as the person's need not be recognised, and pushes nothing out.
 func TestTypingThatCouldNotMatchIsNotRemembered(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	bg := m.Background(features.Keystroke)
 	owner, other := drawPerson(bg, 3), drawPerson(bg, 4)
 	ts := enrolled(m, owner)
@@ -88,7 +88,7 @@ func TestTypingThatCouldNotMatchIsNotRemembered(t *testing.T) {
 
 func TestPassagesAreReadable(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 92)
 	f := owner.frame(owner.day(), 50)
 	_, ack := m.Add(NewState(Desktop), input(f, testStart), nil, testStart)
@@ -113,7 +113,7 @@ func TestPassagesAreReadable(t *testing.T) {
 // A frame dated ahead is acknowledged as such and says nothing of the order of those that come after it.
 func TestFrameDatedAheadPutsNoneOutOfOrder(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 93)
 	at := testStart
 	s, ack := m.Add(NewState(Desktop), input(owner.frame(owner.day(), 50), at.AddDate(0, 0, 1)), nil, at)
@@ -131,7 +131,7 @@ func TestFrameDatedAheadPutsNoneOutOfOrder(t *testing.T) {
 }
 
 func BenchmarkAddFrameKnowingMuch(b *testing.B) {
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 13)
 	ts := enrolled(m, owner)
 	known := knowing(b, m, owner, 1024)

@@ -3,6 +3,7 @@ package scoring
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -84,3 +85,17 @@ func enrolled(m *Model, d *drawn) Templates {
 	}
 	return ts
 }
+
+// populated is the model of the stated priors as if they had been learned from many people. For people drawn from the priors that is
+// exactly right, and claims above likely are possible.
+var populated = sync.OnceValue(func() *Model {
+	var all []*Background
+	for _, bg := range []*Background{priorKeys(), priorPointer()} {
+		bg.Card.People = 1000
+		if err := bg.Prepare(); err != nil {
+			panic(err)
+		}
+		all = append(all, bg)
+	}
+	return NewModel(all...)
+})

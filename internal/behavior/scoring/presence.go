@@ -6,21 +6,17 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// Limits of the presence tests. Correlations fall together if typing times ignore which keys are typed; the range limits lie
-// outside 99.5 % of recorded people. Measured rates are in docs/accuracy.md.
+// Limits of the presence tests. Measured rates are in docs/accuracy.md.
 const (
-	// Mean of corr_pp + corr_hold over the last frames.
-	corrDetect = 0.35
-	// The same for one frame.
-	corrSuspect = 0.25
-	corrHuman   = 0.60
-	// The least keys for the mean.
-	corrKeys       = 100
-	corrFrameKeys  = 30
+	// Log-likelihood ratio of the pattern below which it is a program's, and above which it is a person's.
+	patternDetect = -10.2
+	patternHuman  = 5
+	// Below it a program is suspected.
+	patternSuspect = -8
+	// The least keys for a detection.
+	patternLeast   = 100
+	typingKeys     = 30
 	presenceFrames = 6
-	// Frames on which regularity is judged.
-	regularFrames = 3
-	tooRegular    = -1.0
 	// Pointer rules broken at once that need no second frame.
 	blatantRules = 4
 	// Pointer events a frame must have to be tested.
@@ -30,10 +26,6 @@ const (
 // presenceFrame holds the values of one frame that the presence tests use.
 type presenceFrame struct {
 	Keys int `json:"k,omitempty"`
-	// See irregularity.
-	Irregular float64 `json:"i,omitempty"`
-	Corr      float64 `json:"c,omitempty"`
-	HasCorr   bool    `json:"hc,omitempty"`
 	// Typing statistics outside the human range.
 	Ranges int `json:"r,omitempty"`
 	// Whether typing was tested.
@@ -45,15 +37,9 @@ type presenceFrame struct {
 // newPresenceFrame extracts the values that the presence tests use, and reports whether the frame has any.
 func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
 	p := presenceFrame{Keys: f.Keys()}
-	pp, okPP := f.Presence.Get("corr_pp")
-	hold, okHold := f.Presence.Get("corr_hold")
-	cov, okCov := f.Presence.Get("table_cov")
-	p.Tested = okPP && okHold && p.Keys >= corrFrameKeys
-	p.HasCorr = p.Tested && okCov && cov >= tableCoverage
-	p.Corr = pp + hold
-	if p.Tested {
+	_, timed := f.Presence.Get("sd_lpp")
+	if p.Tested = timed && p.Keys >= typingKeys; p.Tested {
 		p.Ranges = typingRanges(f)
-		p.Irregular = irregularity(f.Presence)
 	}
 	if b, ok := f.Block(features.Pointer); ok && b.Events >= pointerFrameMin {
 		if _, ok := f.Presence.Get("sd_lv"); ok {
@@ -61,16 +47,6 @@ func newPresenceFrame(f features.Frame) (presenceFrame, bool) {
 		}
 	}
 	return p, p.Tested || p.HasPointer
-}
-
-// irregularity is a linear discriminant between people and programs that add noise to digraph times. People's residuals are skewed
-// and heavy-tailed, slightly autocorrelated, and their holds vary more. 0 is the midpoint; programs are below. It was fitted on half of
-// the Aalto typists and is only a hint: a program written against it evades it.
-func irregularity(p features.Presence) float64 {
-	get := func(name string) float64 { v, _ := p.Get(name); return v }
-	skew := math.Min(math.Max(get("skew_res"), -2), 2)
-	tails := math.Log(math.Max(get("kurt_res"), -1.9) + 2)
-	return 1.2*skew + 1.6*tails + 3.9*get("lag1_hold") + 2.6*get("corr_res") - 1.8*get("corr_hold_pp") + 4.8*get("sd_lhold") - 3.46
 }
 
 // limit is the range of a scalar or cell outside which a frame is unusual for people.
@@ -145,55 +121,39 @@ type presenceVerdict struct {
 }
 
 // judgePresence runs the typing tests and the pointer tests.
-func judgePresence(frames []presenceFrame) presenceVerdict {
+func judgePresence(s State) presenceVerdict {
 	var v presenceVerdict
-	v.frames = len(frames)
-	v.tested = len(frames) > 0
-	typing(frames, &v)
-	pointing(frames, &v)
+	v.frames = len(s.Presence)
+	v.tested = len(s.Presence) > 0
+	typing(s.Presence, &v)
+	patterned(s.Pattern, &v)
+	pointing(s.Presence, &v)
 	return v
 }
 
-// typing tests the correlation, the range and the regularity of typing.
+// typing tests whether typing scalars are within the range of people.
 func typing(frames []presenceFrame, v *presenceVerdict) {
-	keys, sum, out, last := 0, 0.0, 0, 0.0
-	for i := len(frames) - 1; i >= 0; i-- {
-		f := frames[i]
-		if f.Ranges >= 2 {
-			out += 2
-		} else {
-			out += f.Ranges
-		}
-		if f.HasCorr && keys < 2*corrKeys {
-			if keys == 0 {
-				last = f.Corr
-			}
-			keys += f.Keys
-			sum += f.Corr * float64(f.Keys)
-		}
-	}
-	tested, irregular := 0, 0.0
+	out := 0
 	for _, f := range frames {
-		if f.Tested {
-			tested++
-			irregular += f.Irregular
-		}
+		out += min(f.Ranges, 2)
 	}
-	v.suspected = v.suspected || tested >= regularFrames && irregular/float64(tested) < tooRegular
 	if out >= 2 {
 		v.detected = append(v.detected, ReasonAutomationRange)
 	}
 	v.suspected = v.suspected || out == 1
-	if keys == 0 {
+}
+
+// patterned tests whether the times follow the keys as people's do.
+func patterned(p pattern, v *presenceVerdict) {
+	if p.Keys < patternLeast || !v.tested {
 		return
 	}
-	mean := sum / float64(keys)
 	switch {
-	case keys >= corrKeys && mean < corrDetect:
+	case p.Ratio < patternDetect:
 		v.detected = append(v.detected, ReasonAutomationTyping)
-	case last < corrSuspect:
+	case p.Ratio < patternSuspect:
 		v.suspected = true
-	case keys >= corrKeys && mean >= corrHuman:
+	case p.Ratio >= patternHuman:
 		v.human = true
 	}
 }

@@ -43,6 +43,7 @@ const (
 	ReasonOtherLanguage      = "background_other_language"
 	ReasonOtherPopulation    = "background_other_population"
 	ReasonNotLocal           = "background_not_local"
+	ReasonFewPeople          = "background_few_people"
 	ReasonDeviceUnknown      = "device_unknown"
 	ReasonNotScored          = "modality_not_scored"
 	ReasonExperimental       = "experimental"
@@ -97,9 +98,10 @@ func continuityReasons() []Reason {
 		{ReasonOperatorChange, kind, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
 		{ReasonExperimental, kind, "The claim is experimental and should not decide alone.", "None needed."},
 		{ReasonFewCells, kind, "Few kinds of transition were seen, for example typing with one hand.", "Collect more varied typing, or step up."},
-		{ReasonOtherLanguage, kind, "Most key transitions are outside the background's tables, so another language or layout is likely.", "Train a background on your own population."},
+		{ReasonOtherLanguage, kind, "Reported by versions with the feature schema cs-features-1 only: most key transitions were outside of its tables.", "Train a background on your own population."},
 		{ReasonOtherPopulation, kind, "The background was trained on other classes of device.", "Train a background on your own population."},
-		{ReasonNotLocal, kind, "The background was trained on people outside this deployment.", "Train a background on your own population: countersign background learn."},
+		{ReasonFewPeople, kind, "The background rests on fewer than 30 people, so claims are capped at likely.", "Train a background on your own population: countersign background learn."},
+		{ReasonNotLocal, kind, "The background is stated or was trained on people outside this deployment.", "Train a background on your own population: countersign background learn."},
 		{ReasonNotEnrolled, enrolment, "The subject has no template.", "Complete an enrollment."},
 		{ReasonNoTemplateDevice, enrolment, "The subject is enrolled on another class of device.", "Enroll on this class of device."},
 		{ReasonTemplateModel, enrolment, "The template was trained with another model version.", "Retrain or re-enroll the subject."},

@@ -10,7 +10,7 @@ import (
 
 func TestRetrainingCarriesTemplatesToAnotherBackground(t *testing.T) {
 	t.Parallel()
-	old := Default()
+	old := populated()
 	body, err := old.Background(features.Keystroke).Marshal()
 	require.NoError(t, err)
 	next, err := ParseBackground(body)

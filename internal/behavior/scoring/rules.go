@@ -1,20 +1,46 @@
 package scoring
 
-// RuleVersion names the rules and thresholds of this file. Every profile contains it: change it with any of them.
-const RuleVersion = "cs-rules-3"
+import "github.com/countersign-dev/countersign/internal/behavior/features"
 
-// Continuity thresholds on the log-likelihood ratio (natural logarithm), and the keys that each status requires. Measured false match
-// and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false matches for confirmed and 1 % for likely.
+// RuleVersion names the rules and thresholds of this file. Every profile contains it: change it with any of them.
+const RuleVersion = "cs-rules-4"
+
+// Continuity thresholds on the log-likelihood ratio (natural logarithm), for a background learned from many people, and the keys that
+// each status requires. The margin of the background is added to the first three, and half of it to the limits of sessions of an
+// enrollment: a population that is known from few people explains strangers less well than it should, so ratios are too large. Measured
+// false match and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false matches for confirmed and 1 % for likely.
 const (
-	confirmLLR = 13
-	likelyLLR  = 4
+	confirmLLR = 13.5
+	likelyLLR  = 2.5
+	// For the long window with confirmKeys or more.
+	rejectLLR = 0.5
 	// For the last chunk alone.
-	revokeLLR = -6
-	// For the long window with confirmKeys or more: the odds are even at this ratio.
-	rejectLLR   = 2
+	revokeLLR   = -6
 	confirmKeys = 100
 	likelyKeys  = 50
 )
+
+// How the margin shrinks as people enroll, and the least number of people for a claim above likely.
+const (
+	// Of a background that no person was recorded for.
+	marginPrior = 12
+	// People at which half of it remains.
+	marginPeople  = 8
+	confirmPeople = 30
+)
+
+// margin returns what is added to the thresholds of ratios, because the background is uncertain.
+func (b *Background) margin() float64 {
+	return marginPrior / (1 + float64(b.Card.People)/marginPeople)
+}
+
+// shortRatio returns the ratio of a chunk or frame alone, less its margin: half of that of a window, which has several times its keys.
+func (b *Background) shortRatio(p posterior, v features.Vector) float64 {
+	return llr(b, p, v) - b.margin()/2
+}
+
+// fewPeople reports whether the background rests on too few people for a claim above likely.
+func (b *Background) fewPeople() bool { return b.Card.People < confirmPeople }
 
 // Windows. A chunk is the shortest evidence scored alone; the long window consists of the last chunks of the session.
 const (
@@ -30,12 +56,10 @@ const (
 	// After this age presence is unknown.
 	expiredMS      = 60 * 60_000
 	recentVerdicts = 3
-	operatorWasLLR = likelyLLR
 	futureSkewMS   = 120_000
 	coarseClockMS  = 50
 	// Fewer cells in a window of partialKeys: few kinds of transition, for example a few keys only.
 	minFilledCells  = 35
-	tableCoverage   = 0.6
 	contradictSlack = 2_000
 )
 

@@ -28,8 +28,7 @@ type State struct {
 	// Sum of the frames' own durations.
 	DurationMS float64 `json:"duration_ms"`
 	ClockMS    float64 `json:"clock_ms"`
-	TableCov   float64 `json:"table_cov"`
-	TableKeys  int     `json:"table_keys"`
+	Pattern    pattern `json:"pattern"`
 
 	Keystroke window `json:"keystroke"`
 	Pointer   window `json:"pointer"`
@@ -150,10 +149,8 @@ func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State 
 		amounts[mod]++
 	}
 	s.Amounts = amounts
-	if cov, ok := in.Frame.Presence.Get("table_cov"); ok {
-		keys := in.Frame.Keys()
-		s.TableCov = (s.TableCov*float64(s.TableKeys) + cov*float64(keys)) / math.Max(float64(s.TableKeys+keys), 1)
-		s.TableKeys = min(s.TableKeys+keys, windowKeys)
+	if b, ok := in.Frame.Block(features.Keystroke); ok && b.Cells.Filled() > 0 {
+		s.Pattern = s.Pattern.observe(m.backgrounds[features.Keystroke], b)
 	}
 	s = s.aged(now)
 	at := moment{now, s.Activity.SpanMS}

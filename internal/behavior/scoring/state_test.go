@@ -27,7 +27,7 @@ func continuity(m *Model, s State, ts Templates, at time.Time) Claim {
 
 func TestGenuineIsConfirmedAndStrangerIsNot(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	bg := m.Background(features.Keystroke)
 	confirmed, rejected, falseMatches := 0, 0, 0
 	const people = 20
@@ -53,7 +53,7 @@ func TestGenuineIsConfirmedAndStrangerIsNot(t *testing.T) {
 
 func TestTakeOverIsNoticed(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	bg := m.Background(features.Keystroke)
 	owner, thief := drawPerson(bg, 3), drawPerson(bg, 4)
 	ts := enrolled(m, owner)
@@ -67,7 +67,7 @@ func TestTakeOverIsNoticed(t *testing.T) {
 
 func TestHonestWithoutEvidenceOrTemplate(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 5)
 	ts := enrolled(m, owner)
 	frames, at := run(m, owner, nil, 1, NewState(Desktop), testStart)
@@ -103,7 +103,7 @@ func TestHonestWithoutEvidenceOrTemplate(t *testing.T) {
 
 func TestRecoveryCapsAtLikely(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 6)
 	ts := enrolled(m, owner)
 	s, at := run(m, owner, ts, 5, NewState(Desktop), testStart)
@@ -115,7 +115,7 @@ func TestRecoveryCapsAtLikely(t *testing.T) {
 
 func TestReplayIsDetected(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 7)
 	ts := enrolled(m, owner)
 	s, at := run(m, owner, ts, 5, NewState(Desktop), testStart)
@@ -148,7 +148,7 @@ func TestReplayIsDetected(t *testing.T) {
 
 func TestEnrolmentFramesCannotBeReplayed(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 8)
 	session := owner.session(6, testStart)
 	ts, limits, err := m.Train([]SessionFrames{session}, TrainOptions{Device: Desktop})
@@ -160,7 +160,7 @@ func TestEnrolmentFramesCannotBeReplayed(t *testing.T) {
 
 func TestStateAndTemplateSurviveStorage(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 9)
 	ts := enrolled(m, owner)
 	var back Templates
@@ -186,7 +186,7 @@ func TestStateAndTemplateSurviveStorage(t *testing.T) {
 // Decisions are made from the stored state: the heads of templates, without their data, must give the same profile.
 func TestAssessNeedsOnlyTheHeadsOfTemplates(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 16)
 	ts := enrolled(m, owner)
 	s, at := run(m, owner, ts, 5, NewState(Desktop), testStart)
@@ -202,7 +202,7 @@ func TestAssessNeedsOnlyTheHeadsOfTemplates(t *testing.T) {
 
 func TestTenThousandFramesStayBounded(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 10)
 	ts := enrolled(m, owner)
 	s := NewState(Desktop)
@@ -228,7 +228,7 @@ func requireHonest(t require.TestingT, p Profile) {
 
 func TestAnyFramesGiveAProfile(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 11)
 	ts := enrolled(m, owner)
 	rapid.Check(t, func(t *rapid.T) {
@@ -271,7 +271,7 @@ func drawBlock(t *rapid.T, mod features.Modality) features.Block {
 }
 
 func FuzzStateUnmarshal(f *testing.F) {
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 12)
 	s, _ := run(m, owner, nil, 2, NewState(Desktop), testStart)
 	raw, err := s.MarshalBinary()
@@ -288,7 +288,7 @@ func FuzzStateUnmarshal(f *testing.F) {
 
 // The budget is one millisecond and 100 kB of garbage a frame; see docs/accuracy.md for what it measures.
 func BenchmarkAddFrame(b *testing.B) {
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 13)
 	ts := enrolled(m, owner)
 	s, at := run(m, owner, ts, 6, NewState(Desktop), testStart)
@@ -300,7 +300,7 @@ func BenchmarkAddFrame(b *testing.B) {
 }
 
 func BenchmarkTrain(b *testing.B) {
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 14)
 	var sessions []SessionFrames
 	for range 3 {
@@ -317,7 +317,7 @@ func BenchmarkTrain(b *testing.B) {
 // Whatever was enrolled, training and scoring give numbers.
 func TestAnythingEnrolledGivesAHonestProfile(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	rapid.Check(t, func(t *rapid.T) {
 		var sessions []SessionFrames
 		for range rapid.IntRange(0, 4).Draw(t, "sessions") {
@@ -356,7 +356,7 @@ func TestAnythingEnrolledGivesAHonestProfile(t *testing.T) {
 }
 
 func FuzzTemplateUnmarshal(f *testing.F) {
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 15)
 	ts := enrolled(m, owner)
 	raw, err := ts[0].MarshalBinary()
@@ -376,7 +376,7 @@ func FuzzTemplateUnmarshal(f *testing.F) {
 // The earlier endpoints do not distinguish likely: under the cap of a recovery no session is STABLE.
 func TestLegacyTrustObeysTheCap(t *testing.T) {
 	t.Parallel()
-	m := Default()
+	m := populated()
 	owner := drawPerson(m.Background(features.Keystroke), 3)
 	ts := enrolled(m, owner)
 	s, at := run(m, owner, ts, 6, NewState(Desktop), testStart.AddDate(0, 0, 9))

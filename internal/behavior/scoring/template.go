@@ -200,7 +200,7 @@ func (t *Template) weaknesses(bg *Background, all []information) []string {
 func (t *Template) inconsistent(bg *Background, all []information) bool {
 	for i := range all {
 		others := append(append([]information(nil), all[:i]...), all[i+1:]...)
-		if p, ok := combine(bg, others); ok && llr(bg, p, t.Sessions[i].Cells) < inconsistentSession {
+		if p, ok := combine(bg, others); ok && llr(bg, p, t.Sessions[i].Cells) < inconsistentSession+bg.margin()/2 {
 			return true
 		}
 	}

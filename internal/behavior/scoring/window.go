@@ -21,7 +21,7 @@ type window struct {
 	chunks []chunk
 	// Chunks set aside by restarts.
 	Aside []aside `json:"aside,omitempty"`
-	// Ratios of the last complete chunks, newest last.
+	// Ratios of the last complete chunks, newest last, less their margin.
 	Shorts []float64 `json:"shorts,omitempty"`
 	Long   float64   `json:"long"`
 	Scored bool      `json:"scored"`
@@ -198,7 +198,7 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 	}
 	if completed {
 		newest := w.chunks[len(w.chunks)-1]
-		s := llr(bg, t.posterior, newest.cells)
+		s := bg.shortRatio(t.posterior, newest.cells)
 		if vouches(t.Modality, newest.cells, s) {
 			w.MatchedMS = max(w.MatchedMS, newest.BeganSpanMS)
 		}
@@ -212,7 +212,7 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 	w = w.forgive(bg, t)
 	w.Long = llr(bg, t.posterior, w.merged(bg.Dim()))
 	w.Scored = true
-	if w.Long > operatorWasLLR && w.keys() >= likelyKeys {
+	if w.Long > likelyLLR+bg.margin() && w.keys() >= likelyKeys {
 		w.WasOperator = true
 	}
 	return w
@@ -225,7 +225,7 @@ func (w window) forgive(bg *Background, t *Template) window {
 		return w
 	}
 	after := window{chunks: w.chunks[1:]}
-	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR {
+	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR+bg.margin() {
 		w = w.setAside(1)
 		w.Restarted = false
 	}

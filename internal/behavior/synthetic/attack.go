@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
 // Attack is a program that types the keys of a recorded text with generated times.
 type Attack struct {
 	Name string
-	// Uses the timing of digraphs, which content-blind tests cannot detect.
+	// Varies its times with the keys, which content-blind tests cannot detect.
 	Informed bool
 	// Uses statistics of the victim.
 	Victim bool
@@ -32,8 +33,8 @@ func Attacks() []Attack {
 		{"log-normal, population moments", false, false, timed(lognormal(5.15, .5), lognormal(4.6, .3))},
 		{"log-normal, victim moments", false, true, victimMoments},
 		{"victim's times shuffled", false, true, shuffled},
-		{"population digraph means", true, false, populationDigraphs},
-		{"victim's digraph means", true, true, victimDigraphs},
+		{"population class means", true, false, populationClasses},
+		{"victim's class means", true, true, victimClasses},
 		Replay(5),
 	}
 }
@@ -121,44 +122,54 @@ func shuffled(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
 	return retime(text, func(i int) float64 { return intervals[i] }, func(i int) float64 { return holds[i] })
 }
 
-// populationDigraphs uses the population's mean times for each digraph, with noise.
-func populationDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
-	return retime(text,
-		func(i int) float64 {
-			mean, _ := features.TransitionMean(text[i].Key, text[i+1].Key)
-			return math.Exp(mean + .35*rng.NormFloat64())
-		},
-		func(i int) float64 {
-			mean, _ := features.KeyMean(text[i].Key)
-			return math.Exp(mean + .25*rng.NormFloat64())
-		})
+// classMean returns the population's mean log press-press time (log ms) of two consecutive keys, by the class of the pair.
+func classMean(a, b string) float64 {
+	_, pp, _ := features.Typical()
+	return pp + populationMean("p:"+features.TransitionClass(a, b))
 }
 
-// victimDigraphs shifts the population's digraph times by the victim's mean in each transition class and key group. It is the
-// strongest attack that the statistics in a template permit.
-func victimDigraphs(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
-	shift, count := map[string]float64{}, map[string]float64{}
-	note := func(name string, residual float64) {
+// groupMean returns the population's mean log hold (log ms) of a key, by its group.
+func groupMean(key string) float64 {
+	hold, _, _ := features.Typical()
+	return hold + populationMean("h:"+features.KeyGroup(key))
+}
+
+// populationMean returns the mean of a keystroke cell in the embedded background; 0 for an unknown cell.
+func populationMean(cell string) float64 {
+	if i := features.CellIndex(features.Keystroke, cell); i >= 0 {
+		return scoring.Default().Background(features.Keystroke).Mu[i]
+	}
+	return 0
+}
+
+// populationClasses uses the population's mean times for each class of transition and group of keys, with noise.
+func populationClasses(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	return retime(text,
+		func(i int) float64 { return math.Exp(classMean(text[i].Key, text[i+1].Key) + .35*rng.NormFloat64()) },
+		func(i int) float64 { return math.Exp(groupMean(text[i].Key) + .25*rng.NormFloat64()) })
+}
+
+// victimClasses uses the victim's own mean times for each class of transition and group of keys. It is the strongest attack that
+// the statistics in a template permit.
+func victimClasses(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent {
+	mean, count := map[string]float64{}, map[string]float64{}
+	note := func(name string, value float64) {
 		count[name]++
-		shift[name] += (residual - shift[name]) / count[name]
+		mean[name] += (value - mean[name]) / count[name]
 	}
 	intervals, holds := series(text)
 	for i := range text {
-		mean, group := features.KeyMean(text[i].Key)
-		note("h:"+group, math.Log(holds[i])-mean)
+		note("h:"+features.KeyGroup(text[i].Key), math.Log(holds[i]))
 		if i < len(intervals) {
-			mean, class := features.TransitionMean(text[i].Key, text[i+1].Key)
-			note("p:"+class, math.Log(intervals[i])-mean)
+			note("p:"+features.TransitionClass(text[i].Key, text[i+1].Key), math.Log(intervals[i]))
 		}
 	}
 	return retime(text,
 		func(i int) float64 {
-			mean, class := features.TransitionMean(text[i].Key, text[i+1].Key)
-			return math.Exp(mean + shift["p:"+class] + .3*rng.NormFloat64())
+			return math.Exp(mean["p:"+features.TransitionClass(text[i].Key, text[i+1].Key)] + .3*rng.NormFloat64())
 		},
 		func(i int) float64 {
-			mean, group := features.KeyMean(text[i].Key)
-			return math.Exp(mean + shift["h:"+group] + .18*rng.NormFloat64())
+			return math.Exp(mean["h:"+features.KeyGroup(text[i].Key)] + .18*rng.NormFloat64())
 		})
 }
 

@@ -45,7 +45,7 @@ func enrol(t *testing.T, m *scoring.Model, typist *synthetic.Typist) scoring.Tem
 
 func TestSimulatedPeopleAreRecognisedAsThemselvesAndAsPeople(t *testing.T) {
 	t.Parallel()
-	m := scoring.Default()
+	m := synthetic.Population()
 	accepted, rejected, automated := 0, 0, 0
 	const people = 12
 	for seed := range uint64(people) {
@@ -69,7 +69,7 @@ func TestSimulatedPeopleAreRecognisedAsThemselvesAndAsPeople(t *testing.T) {
 
 func TestContentBlindAttacksAreCaught(t *testing.T) {
 	t.Parallel()
-	m := scoring.Default()
+	m := synthetic.Population()
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, attack := range synthetic.Attacks() {
 		if attack.Informed {
@@ -92,7 +92,7 @@ func TestContentBlindAttacksAreCaught(t *testing.T) {
 
 func TestPointersOfPeopleAndScripts(t *testing.T) {
 	t.Parallel()
-	m := scoring.Default()
+	m := synthetic.Population()
 	person := synthetic.NewPointerUser(3)
 	var human, script []features.Frame
 	for i := range uint64(4) {

@@ -139,13 +139,14 @@ func (t *Typist) cell(i int) float64 {
 
 // hold draws the time in ms for which a key is held.
 func (t *Typist) hold(name string) float64 {
-	mean, group := features.KeyMean(name)
-	return math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "h:"+group)) + .2*t.rng.NormFloat64())
+	mean, _, _ := features.Typical()
+	return math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "h:"+features.KeyGroup(name))) + .2*t.rng.NormFloat64())
 }
 
 // interval draws a press-press time in ms: log-normal with a tail to the right, as people's are, with occasional pauses.
 func (t *Typist) interval(a, b string) float64 {
-	mean, class := features.TransitionMean(a, b)
+	_, mean, _ := features.Typical()
+	class := features.TransitionClass(a, b)
 	z := .24*t.rng.NormFloat64() + .22*(t.rng.ExpFloat64()-1)
 	ms := math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "p:"+class)) + z)
 	if t.rng.Float64() < .015 {

@@ -27,11 +27,15 @@ func runAttacks(e *env, set recordings.Set) error {
 	if err != nil {
 		return err
 	}
-	texts := attackTexts(people)
-	if len(texts) < 10 {
+	if len(attackTexts(people)) < 10 {
 		return errUnfit
 	}
-	m := e.opt.Model
+	folds, err := e.keyFolds(set, people)
+	if err != nil {
+		return err
+	}
+	people = pick(people, folds[0].tested) // one model plays every attack
+	texts, m := attackTexts(people), scoring.NewModel(folds[0].bg)
 	human := Figure{Protocol: "attacks", Set: set.Name, Case: "people"}
 	verdicts := make([][]verdict, len(texts))
 	parallel(len(texts), func(i int) { verdicts[i] = play(m, nil, extractAll(texts[i])) })
@@ -51,7 +55,7 @@ func runAttacks(e *env, set recordings.Set) error {
 		})
 		note := "target >= 98 %"
 		if attack.Informed {
-			note = "knows digraph times; no target"
+			note = "varies its times with the keys; no target"
 		}
 		e.share(Figure{Protocol: "attacks", Set: set.Name, Case: attack.Name}, "caught as automation in 3 frames", flagged(caught), note)
 		e.share(Figure{Protocol: "attacks", Set: set.Name, Case: attack.Name}, "presence doubted or refused after 3 frames", doubted(caught), "")

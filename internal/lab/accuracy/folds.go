@@ -21,6 +21,9 @@ type fold struct {
 // returns the samples of the people with the given indices, in case a background
 // has to be learned from part of the set.
 func (e *env) folds(set recordings.Set, m features.Modality, names []string, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
+	if e.own != noOwn {
+		return e.ownFolds(set, m, names)
+	}
 	embedded := e.opt.Model.Background(m)
 	known, err := learnedFrom(embedded, set)
 	if err != nil {
@@ -76,12 +79,8 @@ func (e *env) unlearned(set recordings.Set, m features.Modality, names []string)
 // once, 7 to 3; small ones crosswise into two halves, so that every person is
 // tested.
 func (e *env) split(set recordings.Set, m features.Modality, people int, learn func(people []int) ([]training.Sample, training.Options)) ([]fold, error) {
-	parts := []func(i int) bool{func(i int) bool { return i%10 < 3 }}
-	if people < 300 {
-		parts = []func(i int) bool{func(i int) bool { return i%2 == 0 }, func(i int) bool { return i%2 == 1 }}
-	}
 	var out []fold
-	for _, tested := range parts {
+	for _, tested := range e.parts(people) {
 		samples, opt := learn(indices(people, func(i int) bool { return !tested(i) }))
 		opt.MinPeople = 10
 		bg, err := training.Learn(samples, opt)
@@ -93,6 +92,14 @@ func (e *env) split(set recordings.Set, m features.Modality, people int, learn f
 		e.note("%s: %s background learned from %d people of the set, disjoint from the %d tested", set.Name, m, bg.Card.People, len(test))
 	}
 	return out, nil
+}
+
+// parts returns who is tested in each fold of a set with so many people.
+func (e *env) parts(people int) []func(i int) bool {
+	if people < 300 {
+		return []func(i int) bool{func(i int) bool { return i%2 == 0 }, func(i int) bool { return i%2 == 1 }}
+	}
+	return []func(i int) bool{func(i int) bool { return i%10 < 3 }}
 }
 
 // indices returns the numbers below n for which keep is true, in order.

@@ -34,7 +34,7 @@ func CompareFrames(before, after *scoring.Background, people []FramePerson, opt 
 		if err != nil {
 			return nil, err
 		}
-		e := env{opt: opt}
+		e := env{opt: opt, own: noOwn}
 		e.opt.Log = func(string) {}
 		e.verification(Figure{Protocol: "frames", Set: "stored frames", Case: "half enrolled, two frames tested"}, scores, "")
 		reports[i] = e.report

@@ -26,6 +26,7 @@ type Options struct {
 	Seed       uint64
 	Model      *scoring.Model // the model to measure; nil is scoring.Default()
 	Against    *scoring.Model // model to compare with; people that it was learned from are left out too
+	OwnPeople  []int          // numbers of people who enroll in a played deployment before others are tested; empty measures Model
 	Log        func(string)   // receives one line for each step; may be nil
 }
 
@@ -94,6 +95,10 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	own, err := e.opt.ownPeople()
+	if err != nil {
+		return Report{}, err
+	}
 	measured := 0
 	var unread []error
 	for _, set := range sets {
@@ -106,7 +111,10 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 			if err := ctx.Err(); err != nil {
 				return e.report, err
 			}
-			err := p.run(e, set)
+			if own[0] != noOwn && !slices.Contains(ownProtocols, p.name) {
+				continue
+			}
+			err := e.each(own, func() error { return p.run(e, set) })
 			switch {
 			case errors.Is(err, errUnfit):
 				unfit = append(unfit, p.name)
@@ -149,6 +157,8 @@ type env struct {
 	report   Report
 	typists  map[string][]typist
 	pointers map[string][]recordings.PointerSession
+	own      int // people who enroll in a played deployment, or noOwn
+	enrolled map[string][]enrollee
 }
 
 // newEnv checks the options and fills in defaults.
@@ -177,11 +187,30 @@ func newEnv(ctx context.Context, opt Options) (*env, error) {
 	if opt.Model == nil {
 		opt.Model = scoring.Default()
 	}
-	e := &env{ctx: ctx, opt: opt}
+	e := &env{ctx: ctx, opt: opt, own: noOwn, enrolled: map[string][]enrollee{}}
 	e.forget()
 	e.report.ModelVersion, e.report.RuleVersion = opt.Model.Version(), scoring.RuleVersion
 	e.report.SchemaVersion = features.SchemaVersion
 	return e, nil
+}
+
+// each calls run once for each number of own people.
+func (e *env) each(own []int, run func() error) error {
+	for _, n := range own {
+		e.own = n
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add appends a figure to the report, with the number of own people in its case.
+func (e *env) add(f Figure) {
+	if e.own != noOwn {
+		f.Case = fmt.Sprintf("%s; %d own people", f.Case, e.own)
+	}
+	e.report.Figures = append(e.report.Figures, f)
 }
 
 // forget drops the sets that were read. Run calls it after each set, because
@@ -234,7 +263,7 @@ func (e *env) verification(f Figure, people []Person, compare string) {
 	add := func(metric, unit, note string, value, lo, hi float64) {
 		f.Metric, f.Unit, f.Note = metric, unit, note
 		f.Value, f.Low, f.High = Number(value), Number(lo), Number(hi)
-		e.report.Figures = append(e.report.Figures, f)
+		e.add(f)
 	}
 	each := perPerson(people, EER)
 	lo, hi := interval(each, e.opt.Bootstrap, e.opt.Seed, mean)
@@ -273,7 +302,7 @@ func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
 	lo, hi := interval(groups, e.opt.Bootstrap, e.opt.Seed, stat)
 	f.Metric, f.Unit, f.Note, f.Sample = metric, "%", note, fmt.Sprintf("%d people, %d trials", len(groups), total)
 	f.Value, f.Low, f.High = Number(stat(groups)), Number(lo), Number(hi)
-	e.report.Figures = append(e.report.Figures, f)
+	e.add(f)
 	e.logf("%s on %s, %s: %s %.2f %%", f.Protocol, f.Set, f.Case, metric, 100*float64(f.Value))
 }
 
@@ -281,7 +310,7 @@ func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
 func (e *env) plain(f Figure, metric, unit string, value float64, note string) {
 	f.Metric, f.Unit, f.Note, f.Value = metric, unit, note, Number(value)
 	f.Low, f.High = Number(math.NaN()), Number(math.NaN())
-	e.report.Figures = append(e.report.Figures, f)
+	e.add(f)
 	e.logf("%s on %s, %s: %s %.3f %s", f.Protocol, f.Set, f.Case, metric, value, unit)
 }
 

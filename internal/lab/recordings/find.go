@@ -23,6 +23,7 @@ type Set struct {
 	Name string // file name without the format's suffix
 	Path string
 	Kind Kind
+	Size int64 // bytes of the file
 }
 
 // Find lists the recording sets in a folder and its subfolders, sorted by path.
@@ -35,7 +36,11 @@ func Find(dir string) ([]Set, error) {
 		for _, kind := range []Kind{Keystrokes, Pointer, Vectors} {
 			suffix := "." + string(kind) + ".csv.gz"
 			if name := d.Name(); !d.IsDir() && strings.HasSuffix(name, suffix) {
-				out = append(out, Set{Name: strings.TrimSuffix(name, suffix), Path: path, Kind: kind})
+				info, err := d.Info()
+				if err != nil {
+					return err
+				}
+				out = append(out, Set{Name: strings.TrimSuffix(name, suffix), Path: path, Kind: kind, Size: info.Size()})
 			}
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
@@ -51,10 +52,9 @@ var ErrTooFew = errors.New("background: too few people")
 
 // Fixed constants of the estimator.
 const (
-	eventPrior  = 20  // events the median variance of the cells counts for in each cell's
-	rounds      = 3   // of re-weighting by the variances found
-	pairSupport = 30  // people at which an off-diagonal value is half trusted
-	eigenFloor  = .02 // smallest eigenvalue of a correlation matrix
+	eventPrior  = 20 // events the median variance of the cells counts for in each cell's
+	rounds      = 3  // of re-weighting by the variances found
+	pairSupport = 30 // people at which an off-diagonal value is half trusted
 )
 
 // Learn estimates a background from frames of many people by pairwise weighted
@@ -312,37 +312,13 @@ func (e *estimator) repair(raw *mat.Dense, diag []float64, support *mat.Dense, s
 			corr.SetSym(i, j, math.Min(math.Max(r, -1), 1)*n/(n+pairSupport)*(1-shrink))
 		}
 	}
-	var eig mat.EigenSym
-	if !eig.Factorize(corr, true) {
-		return diagonal(diag)
-	}
-	var v mat.Dense
-	eig.VectorsTo(&v)
-	values := eig.Values(nil)
-	scaledV := mat.NewDense(e.dim, e.dim, nil)
-	for k, value := range values {
-		for i := range e.dim {
-			scaledV.Set(i, k, v.At(i, k)*math.Sqrt(math.Max(value, eigenFloor)))
-		}
-	}
-	var full mat.Dense
-	full.Mul(scaledV, scaledV.T())
-	out := make([]float64, e.dim*e.dim)
+	full := make([]float64, e.dim*e.dim)
 	for i := range e.dim {
 		for j := range e.dim {
-			out[i*e.dim+j] = full.At(i, j) / math.Sqrt(full.At(i, i)*full.At(j, j)) * math.Sqrt(diag[i]*diag[j])
+			full[i*e.dim+j] = corr.At(i, j) * math.Sqrt(diag[i]*diag[j])
 		}
 	}
-	return out
-}
-
-// diagonal is the matrix with the given diagonal, by rows.
-func diagonal(diag []float64) []float64 {
-	out := make([]float64, len(diag)*len(diag))
-	for i, v := range diag {
-		out[i*len(diag)+i] = v
-	}
-	return out
+	return moments.Positive(full, e.dim)
 }
 
 // frameEvents is the mean number of events in a frame, to one decimal.

@@ -45,7 +45,7 @@ func setup(t *testing.T) *bundle {
 	env := storetest.Environment(t, b.store, models.Sandbox)
 	b.subject = storetest.Subject(t, b.store, env, "ada")
 	b.principal = identity.Principal{CredentialID: "crd_1", TenantID: env.TenantID, EnvironmentID: env.ID, Kind: models.Sandbox}
-	b.assessor = assurance.New(scoring.Default(), keys)
+	b.assessor = assurance.New(synthetic.Population(), keys)
 	b.sessions = session.New(b.store, b.clock, b.assessor, nil)
 	b.enrollments = enrollment.New(b.store, b.clock, b.assessor)
 	b.templates = template.New(b.store, b.clock, b.assessor)
@@ -260,13 +260,13 @@ func TestRetrainOutdatedStoresTemplatesOfTheNewBackground(t *testing.T) {
 	b := setup(t)
 	who := synthetic.NewTypist(7)
 	b.enroll(t, who)
-	embedded := scoring.Default().Background(features.Keystroke)
+	embedded := synthetic.Population().Background(features.Keystroke)
 	body, err := embedded.Marshal()
 	require.NoError(t, err)
 	next, err := scoring.ParseBackground(body)
 	require.NoError(t, err)
 	next.Version = "cs-bg-keystroke-next"
-	model := scoring.NewModel(next, scoring.Default().Background(features.Pointer))
+	model := scoring.NewModel(next, synthetic.Population().Background(features.Pointer))
 
 	b.assessor.Use(model)
 	require.Equal(t, "insufficient_evidence", b.continuity(t, typed(who, 6)), "a template of an unknown background gives no evidence")

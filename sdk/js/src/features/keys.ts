@@ -1,4 +1,4 @@
-import { CODES, DIGRAPH, DIGRAPH_KEYS, FINGER_PAIR, HOLD, HOLD_DEFAULT, HOLD_KEYS } from './tables.js'
+import { CODES } from './tables.js'
 
 // Groups by finger, then space, backspace, shift and everything else.
 const groups = ['LP', 'LR', 'LM', 'LI', 'RI', 'RM', 'RR', 'RP', 'SP', 'BS', 'SH', 'OT']
@@ -13,8 +13,6 @@ const fingers = [
 ]
 const rows = ['1234567890', 'qwertyuiop', 'asdfghjkl', 'zxcvbnm']
 
-const holds = new Map(HOLD_KEYS.split(',').map((name, i) => [name, HOLD[i]! / 1000]))
-const digraphs = new Map(DIGRAPH_KEYS.split(',').map((pair, i) => [pair, DIGRAPH[i]!]))
 const codes: Record<string, string> = CODES
 
 /** The properties of a key that its classes depend on. */
@@ -27,7 +25,6 @@ export interface Key {
   letter: boolean
   punctuation: boolean
   capsLock: boolean
-  hold: number
 }
 
 function newKey(name: string, group: number): Key {
@@ -39,13 +36,12 @@ function newKey(name: string, group: number): Key {
     hand: group < 4 ? 0 : group < 8 ? 1 : -1,
     punctuation: group < SPACE && !letter,
     capsLock: name === 'capslock',
-    hold: holds.get(name) ?? HOLD_DEFAULT,
   }
 }
 
 const keys = new Map<string, Key>()
 fingers.forEach((names, group) => names.split(' ').forEach((name) => keys.set(name, newKey(name, group))))
-for (const name of holds.keys()) if (!keys.has(name)) keys.set(name, newKey(name, OTHER))
+for (const name of Object.values(codes)) if (!keys.has(name)) keys.set(name, newKey(name, OTHER))
 const other = newKey('other', OTHER)
 
 /** Returns the key at a physical position (KeyboardEvent.code), regardless of the character that it types. */
@@ -92,11 +88,4 @@ function editPair(a: Key, b: Key, c: string): string {
   if (bsA && !bsB) return 'BS_let'
   if (bsA && bsB) return 'BS_BS'
   return bsB ? 'let_BS' : c
-}
-
-/** Returns the population's means of log press-press and asinh release-press, and whether the table has this pair of keys. */
-export function tabled(a: Key, b: Key): [pp: number, rp: number, known: boolean] {
-  const known = digraphs.get(a.name + ' ' + b.name)
-  const [pp, rp] = known ?? FINGER_PAIR[a.group * groups.length + b.group]!
-  return [pp! / 1000, rp! / 1000, known !== undefined]
 }

@@ -1,6 +1,6 @@
-import { CLIP, MAX_ACTIVE_MS } from './tables.js'
+import { CLIP, HOLD, MAX_ACTIVE_MS, PP, RP } from './tables.js'
 import { Accumulator, presenceOf, type Block } from './frame.js'
-import { BACKSPACE, SHIFT, SPACE, coarseGroup, tabled, transition, type Key } from './keys.js'
+import { BACKSPACE, SHIFT, SPACE, coarseGroup, transition, type Key } from './keys.js'
 import { clamp, correlation, deviation, moment, quantile, share } from './math.js'
 
 /** One press with its release, in milliseconds. It stays in the page. */
@@ -34,7 +34,7 @@ function pressed(acc: Accumulator, key: Key, hold: number): void {
     if (hold > 0) acc.add('shhold:c', Math.log(clamp(hold, 25, 2000)))
   }
   if (hold > 0 && hold < 800) {
-    const r = clamp(Math.log(clamp(hold, 25, 400)) - key.hold, minHold, maxHold)
+    const r = clamp(Math.log(clamp(hold, 25, 400)) - HOLD, minHold, maxHold)
     acc.add('h:' + key.groupName, r)
     acc.add('hs:' + coarseGroup(key), Math.abs(r))
   }
@@ -48,13 +48,12 @@ function pair(acc: Accumulator, a: Key, b: Key, pp: number, rp: number): void {
     acc.add('pause10:all', share(pp > 1000))
   }
   if (!(pp > 0 && pp < 1500)) return
-  const [meanPP, meanRP] = tabled(a, b)
   const [coarse, fine] = transition(a, b)
-  const r = clamp(Math.log(clamp(pp, 30, 1000)) - meanPP, minPP, maxPP)
+  const r = clamp(Math.log(clamp(pp, 30, 1000)) - PP, minPP, maxPP)
   acc.add('p:' + fine, r)
   acc.add('ps:' + coarse, Math.abs(r))
   if (Math.abs(rp) >= 1500) return
-  acc.add('r:' + fine, clamp(Math.asinh(clamp(rp, -250, 1000) / 50) - meanRP, minRP, maxRP))
+  acc.add('r:' + fine, clamp(Math.asinh(clamp(rp, -250, 1000) / 50) - RP, minRP, maxRP))
   const family = a.letter && b.letter ? 'll' : a.group === SPACE || b.group === SPACE ? 'sp' : 'o'
   acc.add('ovl:' + family, share(rp < 0))
 }
@@ -63,56 +62,41 @@ const MIN_PAIRS = 12
 
 /** Computes scalars that distinguish a person from a program; they never enter a template. */
 export function keyPresence(events: KeyPress[]): Record<string, number> {
-  const pps: number[] = [], logPP: number[] = [], meanPP: number[] = [], resPP: number[] = []
-  const holds: number[] = [], logHold: number[] = [], meanHold: number[] = [], resHold: number[] = []
-  const holdBefore: number[] = [], resHoldBefore: number[] = []
-  let known = 0, rolled = 0, transitions = 0
+  const pps: number[] = [], logPP: number[] = [], holds: number[] = [], logHold: number[] = [], holdBefore: number[] = []
+  let rolled = 0, transitions = 0
   events.forEach((ev, i) => {
     const hold = Math.max(ev.release - ev.press, 1)
     const lh = Math.log(clamp(hold, 1, 800))
     holds.push(hold)
     logHold.push(lh)
-    meanHold.push(ev.key.hold)
-    resHold.push(lh - ev.key.hold)
     const next = events[i + 1]
     if (!next) return
-    const [mean, , inTable] = tabled(ev.key, next.key)
     const pp = next.press - ev.press
     transitions++
     if (hold > pp) rolled++
-    if (inTable) known++
     if (!(pp > 0 && pp < 1500)) return
-    const lp = Math.log(clamp(pp, 5, 1500))
     pps.push(pp)
-    logPP.push(lp)
-    meanPP.push(mean)
-    resPP.push(lp - mean)
+    logPP.push(Math.log(clamp(pp, 5, 1500)))
     holdBefore.push(lh)
-    resHoldBefore.push(lh - ev.key.hold)
   })
   if (pps.length < MIN_PAIRS) return {}
   return presenceOf({
-    corr_pp: correlation(logPP, meanPP),
-    corr_hold: correlation(logHold, meanHold),
-    table_cov: known / transitions,
     sd_lpp: deviation(logPP),
     sd_lhold: deviation(logHold),
     med_pp: quantile(pps, 0.5),
     med_hold: quantile(holds, 0.5),
     skew_lpp: moment(logPP, 3, 1e-3),
     skew_pp: moment(pps, 3, 1),
-    lag1: correlation(resPP.slice(1), resPP.slice(0, -1)),
+    lag1: correlation(logPP.slice(1), logPP.slice(0, -1)),
     rollover: rolled / transitions,
     p90p10_pp: Math.log(Math.max(quantile(pps, 0.9), 1) / Math.max(quantile(pps, 0.1), 1)),
     uniq_pp: uniqueShare(pps),
     uniq_hold: uniqueShare(holds),
     quant: gridExcess(pps),
     corr_hold_pp: correlation(holdBefore, logPP),
-    corr_res: correlation(resHoldBefore, resPP),
-    lag1_hold: correlation(resHold.slice(1), resHold.slice(0, -1)),
-    skew_res: moment(resPP, 3, 1e-3),
-    kurt_res: moment(resPP, 4, 1e-3) - 3,
-    skew_rhold: moment(resHold, 3, 1e-3),
+    lag1_hold: correlation(logHold.slice(1), logHold.slice(0, -1)),
+    kurt_lpp: moment(logPP, 4, 1e-3) - 3,
+    skew_lhold: moment(logHold, 3, 1e-3),
   })
 }
 
