@@ -14,7 +14,7 @@ import (
 
 // ownProtocols are the protocols that measure the background that a deployment
 // learns from its own people. The others measure Options.Model.
-var ownProtocols = []string{"gallery", "days", "claims", "attacks", "pointer"}
+var ownProtocols = []string{"gallery", "days", "claims", "enrollment", "attacks", "take-over", "pointer"}
 
 // mostOwn is the most people that may enroll in a played deployment.
 const mostOwn = 100_000
