@@ -68,21 +68,6 @@ func coarseClock(keys []features.KeyEvent) []features.KeyEvent {
 	return out
 }
 
-// otherLayout moves every letter to another key, as another layout or language does to an English table.
-func otherLayout(keys []features.KeyEvent) []features.KeyEvent {
-	const to = "qzjxkvbpygfwmucldrhsnioeta"
-	out := append([]features.KeyEvent(nil), keys...)
-	for i := range out {
-		if len(out[i].Key) == 1 && out[i].Key[0] >= 'a' && out[i].Key[0] <= 'z' {
-			out[i].Key = string(to[out[i].Key[0]-'a'])
-		}
-		if out[i].Key == "space" {
-			out[i].Key = "numpad_0"
-		}
-	}
-	return out
-}
-
 func TestOddTypingIsNamedAndNeverWronglyCertain(t *testing.T) {
 	t.Parallel()
 	m := synthetic.Population()
