@@ -110,13 +110,3 @@ func (s *show) verdict() error {
 	}
 	return nil
 }
-
-// find returns the first row of the scenario with the decision.
-func (s *show) find(scenario string, decision countersign.Decision) (row, bool) {
-	for _, r := range s.rows {
-		if r.scenario == scenario && r.decision.Decision == decision {
-			return r, true
-		}
-	}
-	return row{}, false
-}

@@ -36,6 +36,7 @@ type show struct {
 	rows   []row
 	held   int      // holds seen so far
 	notes  []string // outcomes of challenges and holds, printed after the table
+	proof  issued
 }
 
 // requestTimeout bounds one request. An enrollment trains a template within its request.
@@ -134,6 +135,9 @@ func (s *show) person(ctx context.Context, i int) error {
 	if err := s.authorize(ctx, p, asThemselves, subject, own); err != nil {
 		return err
 	}
+	if err := s.earn(ctx, s.rows[len(s.rows)-1]); err != nil {
+		return err
+	}
 	// The other person's frames get a session of their own, as if that person had sat down at the keyboard.
 	foreign, err := s.observe(ctx, subject, "score", other.abusing)
 	if err != nil {
@@ -158,7 +162,7 @@ func (s *show) noEvidence(ctx context.Context, p person, subject string) error {
 		return err
 	}
 	if last := s.rows[len(s.rows)-1]; len(s.notes) == 0 && last.decision.Decision == countersign.DecisionChallenge {
-		if err := s.complete(ctx, last); err != nil {
+		if _, err := s.complete(ctx, last); err != nil {
 			return err
 		}
 	}

@@ -27,21 +27,47 @@ func (s *show) review(ctx context.Context, r row) error {
 	}
 }
 
-// complete completes a challenge with the sandbox's confirmation and reads the follow-up decision.
-func (s *show) complete(ctx context.Context, r row) error {
+// complete completes a challenge with the sandbox's confirmation and returns the follow-up decision.
+func (s *show) complete(ctx context.Context, r row) (*countersign.AuthorizationTrace, error) {
 	if r.decision.Challenge == nil {
-		return errors.New("the decision is challenge, and the response has no challenge")
+		return nil, errors.New("the decision is challenge, and the response has no challenge")
 	}
 	receipt, err := s.api.CompleteChallenge(ctx, r.decision.Challenge.ID,
 		countersign.ChallengeCompleteRequest{Method: string(countersign.ChallengeMethodSandboxConfirm)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	followUp, err := s.api.GetAuthorization(ctx, receipt.Authorization)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.note("challenge of %s: %s by confirmation; the follow-up decision is %s", r.person, receipt.Status, followUp.Decision)
+	return followUp, nil
+}
+
+// issued is the first proof that a person obtained as themselves.
+type issued struct{ person, compact string }
+
+// earn keeps the first proof of a person as themselves. While no more than likely can be said of anyone, because too few people have
+// enrolled, the person confirms the challenge first.
+func (s *show) earn(ctx context.Context, r row) error {
+	if s.proof.compact != "" {
+		return nil
+	}
+	if r.decision.Decision == countersign.DecisionAllow {
+		s.proof = issued{r.person, r.decision.Proof}
+		return nil
+	}
+	if r.decision.Decision != countersign.DecisionChallenge || r.continuity() != countersign.ClaimStatusLikely {
+		return nil
+	}
+	followUp, err := s.complete(ctx, r)
+	if err != nil {
+		return err
+	}
+	if followUp.Proof != nil {
+		s.proof = issued{r.person, followUp.Proof.Compact}
+	}
 	return nil
 }
 
@@ -73,24 +99,23 @@ func (s *show) approve(ctx context.Context, r row) error {
 
 // prove verifies a proof against the published keys, consumes it, and shows that it cannot be consumed twice.
 func (s *show) prove(ctx context.Context) error {
-	r, ok := s.find(asThemselves, countersign.DecisionAllow)
-	if !ok {
-		return fmt.Errorf("%w: no one was allowed as themselves, so there is no proof to verify", ErrNotDistinguished)
+	if s.proof.compact == "" {
+		return fmt.Errorf("%w: no one obtained a proof as themselves", ErrNotDistinguished)
 	}
 	verifier := proof.Verifier{
 		Keys: proof.NewRemote(s.BaseURL, nil), Issuer: s.me.ProofIssuer, Environment: s.me.Environment, Audience: audience, Now: s.Now,
 	}
-	claims, err := verifier.Verify(ctx, r.decision.Proof, proof.Expect{Action: s.action})
+	claims, err := verifier.Verify(ctx, s.proof.compact, proof.Expect{Action: s.action})
 	if err != nil {
 		return fmt.Errorf("the proof does not verify against the published keys: %w", err)
 	}
-	s.printf("proof of %s: verified offline, for %s, valid until %s", r.person, claims.Action.Key, time.Unix(claims.Expires, 0).UTC().Format(time.RFC3339))
+	s.printf("proof of %s: verified offline, for %s, valid until %s", s.proof.person, claims.Action.Key, time.Unix(claims.Expires, 0).UTC().Format(time.RFC3339))
 	for n, want := range []bool{true, false} {
-		result, err := s.api.VerifyProof(ctx, countersign.ProofVerifyRequest{Proof: r.decision.Proof, Audience: audience, Consume: true})
+		result, err := s.api.VerifyProof(ctx, countersign.ProofVerifyRequest{Proof: s.proof.compact, Audience: audience, Consume: true})
 		if err != nil {
 			return err
 		}
-		s.printf("proof of %s: consume number %d returned valid=%t, status=%s", r.person, n+1, result.Valid, result.Status)
+		s.printf("proof of %s: consume number %d returned valid=%t, status=%s", s.proof.person, n+1, result.Valid, result.Status)
 		if result.Valid != want {
 			return fmt.Errorf("consume number %d should return valid=%t", n+1, want)
 		}
