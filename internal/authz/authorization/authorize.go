@@ -96,11 +96,11 @@ func (r *request) wanted(counts []store.DecisionTally) store.Wanted {
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
 	scope, began := r.principal.Store(), s.clock.Now()
 	force, refusal := s.actions.InForce(ctx, scope, r.Action) // first: its rules determine which decisions are counted
-	var counts []rules.Count
+	var counted *rules.Set
 	if refusal == nil {
-		counts = force.Rules.Counts()
+		counted = force.Rules
 	}
-	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallies(counts, began)))
+	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallies(counted, counted.Counts(), began)))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
 	}

@@ -38,7 +38,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		pinned = parent.SessionID
 	}
 	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
-	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules.AgainCounts(), now)}
+	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, force.Rules.AgainCounts(), now)}
 	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, wanted)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.NewNotFound()

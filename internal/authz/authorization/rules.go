@@ -16,10 +16,10 @@ import (
 )
 
 // tallies returns the counts of decisions to read with the facts, in the order of counts.
-func tallies(counts []rules.Count, now time.Time) []store.DecisionTally {
+func tallies(set *rules.Set, counts []rules.Count, now time.Time) []store.DecisionTally {
 	out := make([]store.DecisionTally, len(counts))
 	for i, c := range counts {
-		out[i] = store.DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: rules.MaxCounted}
+		out[i] = store.DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: set.Most(c)}
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type analysis struct {
 	reads   []path
 	values  []path // of reads, those that are more than a test of presence
 	counts  []Count
+	most    map[Count]int // where each count can stop without changing the result
 	faults  []Fault
 }
 
@@ -117,15 +118,15 @@ func (a *analysis) call(e ast.Expr, present []string) {
 		a.visit(args[2], append(slices.Clone(present), established(args[0], false)...))
 		return
 	case operators.Index:
-		if args[0].Kind() == ast.IdentKind && args[0].AsIdent() == varCounts {
-			key, _ := stringLiteral(args[1])
-			if count := countFrom(key); !slices.Contains(a.counts, count) {
-				a.counts = append(a.counts, count)
-			}
+		if isCount(e) {
+			a.count(e, MaxCounted)
 			return
 		}
 	}
 	a.comparison(e)
+	if a.limit(e) {
+		return
+	}
 	if c.IsMemberFunction() {
 		a.visit(c.Target(), present)
 	}

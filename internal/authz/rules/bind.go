@@ -54,7 +54,7 @@ func (s *Set) counted(counts map[Count]int) map[string]int64 {
 	out := make(map[string]int64, len(s.counts))
 	for _, c := range s.counts {
 		if n, ok := counts[c]; ok {
-			out[c.key()] = int64(min(n, MaxCounted))
+			out[c.key()] = int64(min(n, s.most[c]))
 		}
 	}
 	return out

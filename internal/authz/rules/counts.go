@@ -8,13 +8,15 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/parser"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// MaxCounted is where a count stops: a subject with more decisions counts as having this many.
+// MaxCounted is where every count stops: a subject with more decisions counts as having this many. A count that is only compared
+// with literals stops above the highest.
 const MaxCounted = 1000
 
 // anyOutcome counts decisions of every outcome.
@@ -90,6 +92,48 @@ func countsMacro() cel.EnvOption {
 		}
 		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(c.key()))), nil
 	}))
+}
+
+// count adds the count that an expression reads, and that its value is the same from most on.
+func (a *analysis) count(e ast.Expr, most int) {
+	key, _ := stringLiteral(e.AsCall().Args()[1])
+	count := countFrom(key)
+	if !slices.Contains(a.counts, count) {
+		a.counts = append(a.counts, count)
+	}
+	a.most[count] = max(a.most[count], most)
+}
+
+// limit adds the count that is compared with a literal, and reports whether e is such a comparison. From one more than the
+// literal on the comparison has the same result, so that decisions beyond it need not be counted: most of the cost of a rule is
+// that of counting.
+func (a *analysis) limit(e ast.Expr) bool {
+	switch e.AsCall().FunctionName() {
+	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+	default:
+		return false
+	}
+	args := e.AsCall().Args()
+	for i, arg := range args {
+		other := args[1-i]
+		if !isCount(arg) || other.Kind() != ast.LiteralKind {
+			continue
+		}
+		if n, ok := other.AsLiteral().(types.Int); ok {
+			a.count(arg, min(int(max(n, 0)), MaxCounted-1)+1)
+			return true
+		}
+	}
+	return false
+}
+
+// isCount reports whether an expression is an entry of the hidden variable.
+func isCount(e ast.Expr) bool {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operators.Index {
+		return false
+	}
+	of := e.AsCall().Args()[0]
+	return of.Kind() == ast.IdentKind && of.AsIdent() == varCounts
 }
 
 // stringLiteral returns the value of a literal string.

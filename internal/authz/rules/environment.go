@@ -81,13 +81,13 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	if checked.OutputType() != types.BoolType {
 		return out, []Fault{{Line: 1, Column: 1, Why: "a condition must be true or false; this one has the type " + typeText(checked.OutputType().String())}}
 	}
-	a := &analysis{tree: tree, objects: e.types.objects}
+	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}}
 	a.visit(tree.Expr(), nil)
 	if len(a.faults) > 0 {
 		slices.SortFunc(a.faults, compareFaults)
 		return out, a.faults
 	}
-	out.reads, out.values, out.counts = a.reads, a.values, a.counts
+	out.reads, out.values, out.counts, out.most = a.reads, a.values, a.counts, a.most
 	out.request = slices.ContainsFunc(a.reads, path.ofRequest)
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}

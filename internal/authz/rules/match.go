@@ -204,7 +204,11 @@ func (r compiled) described(bound map[string]any) string {
 	for _, c := range r.counts {
 		text := c.text()
 		if counts, ok := bound[varCounts].(map[string]int64); ok {
-			text = fmt.Sprintf("%s = %d", text, counts[c.key()])
+			sign, n, most := "=", counts[c.key()], int64(r.most[c])
+			if n >= most {
+				sign, n = ">=", most // more were not counted
+			}
+			text = fmt.Sprintf("%s %s %d", text, sign, n)
 		}
 		parts = append(parts, text)
 	}

@@ -46,6 +46,7 @@ type Set struct {
 	uses   []string // variables that a rule reads
 	reads  []string // top-level properties of the context that a rule reads
 	counts []Count
+	most   map[Count]int // where each of counts stops
 }
 
 // compiled is one rule.
@@ -55,6 +56,7 @@ type compiled struct {
 	reads   []path
 	values  []path // of reads, those that it does more with than to test their presence
 	counts  []Count
+	most    map[Count]int // where each of counts can stop without changing the result
 	request bool // reads the context or the resource's id, neither of which is stored
 }
 
@@ -79,7 +81,7 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 	if len(list) == 0 {
 		return nil, nil
 	}
-	set := &Set{shape: shapeOf(schema)}
+	set := &Set{shape: shapeOf(schema), most: map[Count]int{}}
 	env, err := newEnvironment(set.shape)
 	if err != nil {
 		for _, rule := range list {
@@ -120,6 +122,7 @@ func (s *Set) add(rule compiled) {
 		if !slices.Contains(s.counts, c) {
 			s.counts = append(s.counts, c)
 		}
+		s.most[c] = max(s.most[c], rule.most[c])
 	}
 }
 
@@ -133,6 +136,9 @@ func (s *Set) Counts() []Count {
 	}
 	return s.counts
 }
+
+// Most returns where a count stops: from this number on, at most MaxCounted, no rule has another result.
+func (s *Set) Most(c Count) int { return s.most[c] }
 
 // AgainCounts returns the counts that rules read which MatchAgain evaluates.
 func (s *Set) AgainCounts() []Count {
