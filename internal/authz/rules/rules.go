@@ -57,7 +57,7 @@ type compiled struct {
 	values  []path // of reads, those that it does more with than to test their presence
 	counts  []Count
 	most    map[Count]int // where each of counts can stop without changing the result
-	request bool // reads the context or the resource's id, neither of which is stored
+	request bool          // reads the context or the resource's id, neither of which is stored
 }
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
