@@ -1,11 +1,15 @@
 package console
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
 // Check is one thing that readiness depends on: ok, degraded or unavailable.
@@ -20,11 +24,15 @@ type Worker struct {
 	LastSeen time.Time
 }
 
-type queueRow struct {
+// findingRow is one line of the health page.
+type findingRow struct {
 	Name, About string
-	Waiting     int64
-	Oldest      *stamp
-	Tone        string
+	Waiting     string // number of records; empty if the line does not count any
+	Since       *stamp
+	Limit       string // age from which it is late
+	State       tag
+	Remedy      string // empty if nothing is wrong
+	URL         string // of the page that shows more; empty for none
 }
 
 type workerRow struct {
@@ -35,7 +43,9 @@ type workerRow struct {
 type healthView struct {
 	Checks       []tag
 	Names        []string
-	Queues       []queueRow
+	Broken       int // lines that are red
+	Delayed      int // lines that are amber
+	Findings     []findingRow
 	Workers      []workerRow
 	Known        bool   // Temporal returned the workers
 	WorkersFault string // why the workers are unknown; empty if they are known
@@ -45,123 +55,188 @@ type healthView struct {
 	Granted bool
 }
 
-// late is the age from which the oldest entry of a queue is shown as delayed.
-const late = time.Minute
-
 func (c *console) health(v *visit) error {
-	now := stamps{c.Clock.Now()}
-	view := healthView{Now: now.at(now.now), Granted: v.grant.Environment.EnrollmentGrantRequired}
-	for _, k := range c.Checks(v.ctx) {
-		view.Names = append(view.Names, k.Name)
-		view.Checks = append(view.Checks, tagOf(k.State))
-	}
-	q, err := c.Reader.Queues(v.ctx, v.scope())
+	view, err := c.examine(v)
 	if err != nil {
 		return err
 	}
-	view.Links = q.Chain.Links
-	for _, b := range q.Outbox {
-		view.Queues = append(view.Queues, queue(now, "Outbox: "+b.Topic, "work that follows a commit", b.Waiting, &b.Oldest, late))
-	}
-	if len(q.Outbox) == 0 {
-		view.Queues = append(view.Queues, queue(now, "Outbox", "work that follows a commit", 0, nil, late))
-	}
-	var owed int64
-	var oldest *time.Time
-	for _, e := range q.Endpoints {
-		owed += e.Waiting
-		if oldest == nil || e.Oldest.Before(*oldest) {
-			oldest = &e.Oldest
-		}
-	}
-	view.Queues = append(view.Queues,
-		queue(now, "Webhook deliveries", "pending deliveries, including retries", owed, oldest, time.Hour),
-		queue(now, "Audit chain", "entries that are not sealed yet", q.Chain.Unsealed, q.Chain.Oldest, late),
-		queue(now, "Holds", "decisions waiting for a reviewer", q.Holds.Pending, q.Holds.OldestOpenedAt, 24*time.Hour),
-		queue(now, "Challenges", "open challenges; they expire", q.Challenges, nil, late),
-	)
-	c.workers(v, &view, now)
 	return v.page(fiber.StatusOK, "health.html", "Health", "health", view)
 }
 
-func queue(now stamps, name, about string, waiting int64, oldest *time.Time, limit time.Duration) queueRow {
-	row := queueRow{Name: name, About: about, Waiting: waiting, Tone: "good"}
-	if waiting > 0 && oldest != nil {
-		row.Oldest = now.maybe(oldest)
-		if now.now.Sub(*oldest) > limit {
-			row.Tone = "warn"
+// examine measures the environment and stores the number of problems for the navigation.
+func (c *console) examine(v *visit) (healthView, error) {
+	now := stamps{c.Clock.Now()}
+	view := healthView{Now: now.at(now.now), Granted: v.grant.Environment.EnrollmentGrantRequired}
+	c.dependencies(v, &view)
+	q, err := c.Reader.Queues(v.ctx, v.scope())
+	if err != nil {
+		return view, err
+	}
+	view.Links = q.Chain.Links
+	if err := c.signs(v, &view); err != nil {
+		return view, err
+	}
+	for _, f := range q.Judge() {
+		view.add(v, now, f)
+	}
+	c.workers(v, &view, now)
+	for _, f := range view.Findings {
+		switch f.State.Tone {
+		case "bad":
+			view.Broken++
+		case "warn":
+			view.Delayed++
 		}
 	}
-	return row
+	c.verdicts.put(v.grant.Environment.ID, view.Broken)
+	return view, nil
+}
+
+// dependencies adds the readiness checks, as the operations port reports them.
+func (c *console) dependencies(v *visit, view *healthView) {
+	for _, k := range c.Checks(v.ctx) {
+		view.Names = append(view.Names, k.Name)
+		view.Checks = append(view.Checks, tagOf(k.State))
+		if tone(k.State) == "good" {
+			continue
+		}
+		view.Findings = append(view.Findings, findingRow{
+			Name: "Dependency: " + k.Name, About: "as /readyz of this process reports it", State: tagOf(k.State),
+			Remedy: "The operator of the service finds the cause in the log of this process.",
+		})
+	}
+}
+
+// signs adds whether this process can sign proofs of the environment.
+func (c *console) signs(v *visit, view *healthView) error {
+	able, err := c.Signing.Ability(v.ctx, v.scope())
+	row := findingRow{Name: "Signing key", About: "the key that signs proofs can be decrypted", State: tag{"ok", "good"}}
+	switch able {
+	case signing.Unable:
+		row.State = tag{"cannot sign", "bad"}
+		row.Remedy = "Every allow that needs a proof fails. The operator of the service restores COUNTERSIGN_MASTER_KEY; countersign key list shows the keys."
+	case signing.StandIn:
+		row.State = tag{"a different key signs", "warn"}
+		row.Remedy = "The active key cannot be decrypted. The operator of the service runs countersign key rotate."
+	}
+	view.Findings = append(view.Findings, row)
+	return err
+}
+
+// findingTexts describe the kinds of findings: name, contents, remedy and the page that shows more.
+var findingTexts = map[string]struct{ name, about, remedy, page string }{
+	reads.KindEndpoints:  {"Webhook endpoints", "enabled endpoints that fail", "Open the endpoint: its attempts show the response. Correct the receiver; deliveries are repeated for five days.", "webhooks"},
+	reads.KindDeliveries: {"Webhook deliveries", "deliveries whose next attempt is due", "Correct the endpoint that fails. If none fails, the workers are behind.", "webhooks"},
+	reads.KindOutbox:     {"Outbox", "work that follows a commit", "The operator of the service checks Temporal and the workers. Decisions continue.", ""},
+	reads.KindTimers:     {"Timers", "challenges, holds, changes and evaluations past their end", "Pages and the API show them as expired already. The operator of the service checks the workers.", ""},
+	reads.KindAudit:      {"Audit log", "entries that are not sealed", "The operator of the service checks the workers: one of them seals the log.", "audit"},
+	reads.KindHolds:      {"Holds", "decisions that wait for a reviewer", "Find a reviewer: a hold expires and is never approved by time.", "reviews"},
+}
+
+func (view *healthView) add(v *visit, now stamps, f reads.Finding) {
+	text := findingTexts[f.Kind]
+	row := findingRow{
+		Name: text.name, About: text.about, Waiting: itoa(int(f.Count)), Since: now.maybe(f.Since), Limit: span(f.Limit), State: tag{"ok", "good"},
+	}
+	switch f.Severity {
+	case reads.Broken:
+		row.State = tag{"late", "bad"}
+	case reads.Delayed:
+		row.State = tag{"delayed", "warn"}
+	}
+	if f.Kind == reads.KindEndpoints && f.Severity != reads.Fine {
+		row.State.Text = "failing"
+	}
+	if f.Severity != reads.Fine {
+		row.Remedy = text.remedy
+	}
+	if text.page != "" && v.mayOpen(text.page) {
+		row.URL = v.at(text.page)
+	}
+	view.Findings = append(view.Findings, row)
+}
+
+// mayOpen reports whether the user may open a section.
+func (v *visit) mayOpen(page string) bool {
+	for _, k := range sections {
+		if k.path == page {
+			return v.may(k.right)
+		}
+	}
+	return false
 }
 
 func (c *console) workers(v *visit, view *healthView, now stamps) {
 	if c.Workers == nil {
 		return
 	}
+	row := findingRow{Name: "Workers", About: "processes that run workflows and activities", State: tag{"ok", "good"}}
 	found, err := c.Workers(v.ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		view.WorkersFault = "Temporal is unavailable, so the workers cannot be listed. Decisions continue; challenges and reviews wait."
-		return
+		row.State, row.Remedy = tag{"unknown", "bad"}, view.WorkersFault
+	case len(found) == 0:
+		row.State, row.Remedy = tag{"none", "bad"}, "No worker is running. Challenges, reviews and webhooks wait until one starts."
 	}
-	view.Known = true
+	view.Findings = append(view.Findings, row)
+	view.Known = err == nil
 	for _, w := range found {
 		view.Workers = append(view.Workers, workerRow{w, now.at(w.LastSeen)})
 	}
 }
 
-type auditRow struct {
-	Seq    int64
-	At     stamp
-	Type   string
-	About  string
-	Who    actor
-	URL    string
-	Short  string
-	Erased bool
+// verdictLife is how long the navigation shows the number of problems of one measurement; maxVerdicts bounds how many are stored.
+const (
+	verdictLife = 10 * time.Second
+	maxVerdicts = 10_000
+)
+
+// verdicts stores the number of problems of each environment, so that not every page measures them.
+type verdicts struct {
+	clock clock.Clock
+	mu    sync.Mutex
+	of    map[string]verdict // by environment id
 }
 
-type auditView struct {
-	Rows  []auditRow
-	Next  string
-	Actor string
-	Type  string
-	Links int64
-	Since string
-	Until string
-	Fault string
+type verdict struct {
+	broken int
+	at     time.Time
 }
 
-// audit lists the sealed log, newest first.
-func (c *console) audit(v *visit) error {
-	view := auditView{Actor: v.query("actor"), Type: v.query("type"), Since: v.query("since"), Until: v.query("until")}
-	f := store.AuditFilter{Actor: view.Actor, Type: view.Type}
-	if f.Since, f.Until, view.Fault = window(view.Since, view.Until); view.Fault != "" {
-		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
+func newVerdicts(c clock.Clock) *verdicts { return &verdicts{clock: c, of: map[string]verdict{}} }
+
+func (s *verdicts) put(environment string, broken int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.of) >= maxVerdicts {
+		clear(s.of)
 	}
-	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, store.Page{Limit: 100, After: v.query("cursor")})
+	s.of[environment] = verdict{broken, s.clock.Now()}
+}
+
+func (s *verdicts) get(environment string) (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.of[environment]
+	return known.broken, ok && s.clock.Now().Sub(known.at) < verdictLife
+}
+
+// examineWithin bounds how long a page waits for the number of problems in its navigation.
+const examineWithin = 2 * time.Second
+
+// problems counts what is red on the health page; 0 if measuring fails, which does not fail the page.
+func (v *visit) problems() int {
+	if broken, ok := v.console.verdicts.get(v.grant.Environment.ID); ok {
+		return broken
+	}
+	bounded := *v
+	var cancel context.CancelFunc
+	bounded.ctx, cancel = context.WithTimeout(v.ctx, examineWithin)
+	defer cancel()
+	view, err := v.console.examine(&bounded)
 	if err != nil {
-		return cursorFault(err)
+		return 0
 	}
-	view.Links = reach.Links
-	var actors []string
-	for _, l := range links {
-		actors = append(actors, l.Event.Actor)
-	}
-	names, err := c.Reader.Names(v.ctx, v.grant.Environment.TenantID, actors)
-	if err != nil {
-		return err
-	}
-	now := stamps{c.Clock.Now()}
-	for _, l := range links {
-		row := auditRow{Seq: l.Seq, At: now.at(l.Event.At), Type: l.Event.Type, Who: actorOf(l.Event.Actor, names), Erased: l.Event.ErasedAt != nil}
-		if id := l.Event.AuthorizationID; id != nil {
-			row.URL, row.Short = v.at("decisions", *id), short(*id)
-		}
-		view.Rows = append(view.Rows, row)
-	}
-	if next != "" {
-		view.Next = v.at("audit") + "?" + query(map[string]string{"actor": view.Actor, "type": view.Type, "since": view.Since, "until": view.Until, "cursor": next})
-	}
-	return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
+	return view.Broken
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -47,6 +48,7 @@ type Deps struct {
 	Evaluations    *evaluation.Service
 	Endpoints      *webhook.Endpoints
 	Hub            *stream.Hub
+	Signing        *signing.Service
 	// Checks returns the readiness checks of the operations port.
 	Checks func(ctx context.Context) []Check
 	// Workers lists the processes that poll for Temporal tasks; nil if they cannot be listed.
@@ -63,12 +65,13 @@ func Section(d Deps) web.Section {
 		panic(err) // the folder is embedded above
 	}
 	return web.Section{Prefix: Prefix, Templates: files, Routes: func(r *web.Router) {
-		(&console{Deps: d, router: r}).register()
+		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock)}).register()
 	}}
 }
 
 // console is the state that the handlers share.
 type console struct {
 	Deps
-	router *web.Router
+	router   *web.Router
+	verdicts *verdicts
 }

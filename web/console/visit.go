@@ -201,6 +201,7 @@ type item struct {
 	Label, URL, Key string
 	Current         bool
 	Count           *int64
+	Alarm           int // problems
 }
 
 // CountOrZero returns the count, 0 if there is none, for the template.
@@ -242,6 +243,8 @@ func (v *visit) shell(section string) shell {
 			entry.Count = v.waiting()
 		case "changes":
 			entry.Count = v.waitingChanges()
+		case "health":
+			entry.Alarm = v.problems()
 		}
 		s.Items = append(s.Items, entry)
 	}

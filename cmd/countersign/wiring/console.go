@@ -26,6 +26,7 @@ func (p *Process) console() web.Section {
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
+		Signing: p.Signing,
 		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})
 }

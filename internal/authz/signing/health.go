@@ -3,6 +3,7 @@ package signing
 import (
 	"context"
 
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,19 +29,45 @@ func (s *Service) Health(ctx context.Context) (Health, error) {
 	for _, row := range rows {
 		of[row.EnvironmentID] = append(of[row.EnvironmentID], row)
 	}
-	now := s.clock.Now()
 	for _, e := range environments {
-		k, ok := choose(of[e.ID], now, s.opensSeal)
-		switch {
-		case !ok:
+		switch s.ability(of[e.ID]) {
+		case Unable:
 			h.Unable++
-		case k.Status == models.KeyActive:
+		case Able:
 			h.Able++
-		default:
+		case StandIn:
 			h.StandIn++
 		}
 	}
 	return h, nil
+}
+
+// Ability is the key with which this process can sign for an environment.
+type Ability string
+
+// The abilities, as Health counts them.
+const (
+	Able    Ability = "active"
+	StandIn Ability = "stand_in"
+	Unable  Ability = "none"
+)
+
+// Ability returns with which key this process can sign for the environment of the scope.
+func (s *Service) Ability(ctx context.Context, scope store.Scope) (Ability, error) {
+	rows, err := s.store.SigningKeys().List(ctx, scope)
+	return s.ability(rows), err
+}
+
+func (s *Service) ability(rows []models.SigningKey) Ability {
+	k, ok := choose(rows, s.clock.Now(), s.opensSeal)
+	switch {
+	case !ok:
+		return Unable
+	case k.Status == models.KeyActive:
+		return Able
+	default:
+		return StandIn
+	}
 }
 
 // opensSeal is Opens without parsing the key: decryption authenticates what was stored, and is much cheaper.

@@ -11,6 +11,9 @@ import (
 type Queues struct {
 	Outbox     []store.Backlog
 	Endpoints  map[string]store.EndpointBacklog // by endpoint id
+	Failing    store.Late                       // enabled endpoints whose last attempts failed
+	Due        store.Late                       // deliveries whose next attempt is due
+	Overdue    store.Late                       // records whose timer did not fire
 	Holds      store.HoldCounts
 	Chain      store.AuditChainStatus // extent of the sealed audit log
 	Challenges int64                  // open and not expired
@@ -35,7 +38,16 @@ func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.Au
 func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
 	q := Queues{Now: r.clock.Now()}
 	err := r.store.Read(ctx, func(tx *store.Q) (err error) {
-		if q.Outbox, err = tx.Console().OutboxBacklogs(ctx, scope); err != nil {
+		if q.Outbox, err = tx.Console().OutboxBacklogs(ctx, scope, q.Now); err != nil {
+			return err
+		}
+		if q.Failing, err = tx.Console().FailingEndpoints(ctx, scope); err != nil {
+			return err
+		}
+		if q.Due, err = tx.Console().DueDeliveries(ctx, scope, q.Now); err != nil {
+			return err
+		}
+		if q.Overdue, err = tx.Console().OverdueTimers(ctx, scope, q.Now); err != nil {
 			return err
 		}
 		if q.Endpoints, err = tx.Console().EndpointBacklogs(ctx, scope); err != nil {

@@ -20,14 +20,52 @@ func (q Console) ActionOf(ctx context.Context, s Scope, authorization string) (m
 		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, authorization).Take(&a).Error)
 }
 
-// OutboxBacklogs returns, for each topic, the number of outbox rows that wait for the environment and the time of the
-// oldest.
-func (q Console) OutboxBacklogs(ctx context.Context, s Scope) ([]Backlog, error) {
+// OutboxBacklogs returns, for each topic, the number of outbox rows of the environment that are due and since when the oldest is.
+func (q Console) OutboxBacklogs(ctx context.Context, s Scope, now time.Time) ([]Backlog, error) {
 	var rows []Backlog
-	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.created_at) as oldest from outbox o
-		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? group by o.topic order by o.topic`,
-		s.Tenant, s.Environment).Scan(&rows).Error
+	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.available_at) as oldest from outbox o
+		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? and o.available_at <= ?
+		group by o.topic order by o.topic`, s.Tenant, s.Environment, now).Scan(&rows).Error
 	return rows, err
+}
+
+// Late is a number of records and the time since which the oldest of them is late; nil if there is none.
+type Late struct {
+	Count int64
+	Since *time.Time
+}
+
+// FailingEndpoints counts the enabled webhook endpoints of the environment whose last attempts failed, since the first failure.
+func (q Console) FailingEndpoints(ctx context.Context, s Scope) (Late, error) {
+	return q.late(ctx, `select count(*), min(failing_since) from webhook_endpoints where tenant_id = $1 and environment_id = $2
+		and status = 'enabled' and deleted_at is null and failing_since is not null`, s.Tenant, s.Environment)
+}
+
+// DueDeliveries counts the pending deliveries of the environment whose next attempt is due.
+func (q Console) DueDeliveries(ctx context.Context, s Scope, now time.Time) (Late, error) {
+	return q.late(ctx, `select count(*), min(d.next_attempt_at) from webhook_deliveries d
+		join webhook_endpoints e on e.id = d.endpoint_id and e.status = 'enabled' and e.deleted_at is null
+		where e.tenant_id = $1 and e.environment_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3`,
+		s.Tenant, s.Environment, now)
+}
+
+// OverdueTimers counts the records of the environment that should have expired or closed: their timer did not fire.
+func (q Console) OverdueTimers(ctx context.Context, s Scope, now time.Time) (Late, error) {
+	return q.late(ctx, `select count(*), min(due) from (
+		select expires_at as due from challenges where tenant_id = $1 and environment_id = $2 and status = 'open' and expires_at <= $3
+		union all
+		select due_at from holds where tenant_id = $1 and environment_id = $2 and status = 'pending' and due_at <= $3
+		union all
+		select expires_at from changes where tenant_id = $1 and environment_id = $2 and status = 'pending' and expires_at <= $3
+		union all
+		select ends_at from evaluations where tenant_id = $1 and environment_id = $2 and status = 'open' and ends_at <= $3) as overdue`,
+		s.Tenant, s.Environment, now)
+}
+
+func (q Console) late(ctx context.Context, query string, args ...any) (Late, error) {
+	var l Late
+	err := q.queryRow(ctx, query, args...).Scan(&l.Count, &l.Since)
+	return l, err
 }
 
 // EndpointBacklog is the number of pending deliveries of one webhook endpoint.
@@ -85,7 +123,7 @@ type Backlog struct {
 
 // Queue is the number of rows of one kind that wait, and how long the oldest has waited.
 type Queue struct {
-	Kind   string        // outbox, deliveries, challenges_overdue, holds, holds_overdue, signing_key
+	Kind   string        // outbox, deliveries, endpoints_failing, challenges_overdue, holds, holds_overdue, changes_overdue, evaluations_overdue, signing_key
 	Topic  string        // of the outbox; otherwise empty
 	Count  int64         // rows
 	Oldest time.Duration // time since the oldest was due, was opened or, for a signing key, began to sign
@@ -106,6 +144,15 @@ func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 		select 'deliveries', '', count(*), coalesce(extract(epoch from @now - min(next_attempt_at)), 0)
 		from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id and e.status = 'enabled' and e.deleted_at is null
 		where d.status = 'pending' and d.next_attempt_at <= @now
+		union all
+		select 'endpoints_failing', '', count(*), coalesce(extract(epoch from @now - min(failing_since)), 0)
+		from webhook_endpoints where status = 'enabled' and deleted_at is null and failing_since is not null
+		union all
+		select 'changes_overdue', '', count(*), coalesce(extract(epoch from @now - min(expires_at)), 0)
+		from changes where status = 'pending' and expires_at <= @now
+		union all
+		select 'evaluations_overdue', '', count(*), coalesce(extract(epoch from @now - min(ends_at)), 0)
+		from evaluations where status = 'open' and ends_at <= @now
 		union all
 		select 'challenges_overdue', '', count(*), coalesce(extract(epoch from @now - min(expires_at)), 0)
 		from challenges where status = 'open' and expires_at <= @now
