@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
@@ -18,8 +19,8 @@ import (
 // strangerKeys is the number of keys in a frame of the simulated typist: enough to be assessed.
 const strangerKeys = 48
 
-// maxStrangerFrames limits the frames of one simulated typist.
-const maxStrangerFrames = 12
+// maxStrangerFrames limits the frames of one simulated typist: nine enroll it, and the others are assessed.
+const maxStrangerFrames = 18
 
 // session ends the visitor's previous session and starts a new one.
 func (p *Page) session(c *fiber.Ctx) error {
@@ -95,19 +96,23 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	})
 }
 
-// stranger continues the visitor's session with frame n of the simulated typist with that seed. It also returns how many
-// milliseconds typing the next frame takes.
+// stranger continues the visitor's session with frame n of the simulated typist with that seed, which enrolls if the purpose
+// is enroll. It also returns how many milliseconds typing the next frame takes.
 func (p *Page) stranger(c *fiber.Ctx) error {
 	v, in, err := visited[struct {
 		Session string `json:"session"`
 		Seed    uint32 `json:"seed"`
 		N       int    `json:"n"`
+		Purpose string `json:"purpose"`
 	}](p, c)
 	if err != nil {
 		return err
 	}
 	if in.N < 0 || in.N >= maxStrangerFrames {
 		return problem.New(problem.BadRequest, fmt.Sprintf("n must be from 0 to %d.", maxStrangerFrames-1))
+	}
+	if in.Purpose != "" && in.Purpose != identity.PurposeScore && in.Purpose != identity.PurposeEnroll {
+		return problem.New(problem.BadRequest, "purpose must be score or enroll.")
 	}
 	ctx := request.Context(c)
 	if _, err := p.own(ctx, v, in.Session); err != nil {
@@ -120,7 +125,7 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	}
 	sent := session.Frame{
 		FrameID: fmt.Sprintf("made-up-%d-%d", in.Seed, in.N), Timestamp: float64(p.Clock.Now().UnixMilli()) / 1000,
-		DurationMS: frame.ActiveMS(), Features: frame.Tree(),
+		DurationMS: frame.ActiveMS(), Features: frame.Tree(), Purpose: in.Purpose,
 	}
 	ack, err := p.Sessions.Evidence(ctx, v.Principal, in.Session, sent)
 	if err != nil {

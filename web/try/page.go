@@ -104,7 +104,8 @@ func (p *Page) Section() (web.Section, error) {
 // view is the data of the template.
 type view struct {
 	Passages []string
-	Figures  []figure
+	Rates    []verdictRate
+	Noticed  string
 	Limits   []string
 	Policy   string
 }
@@ -112,7 +113,7 @@ type view struct {
 func (p *Page) show(c *fiber.Ctx) error {
 	return p.router.Render(c, http.StatusOK, web.Page{
 		Template: "try.html", Title: "Try it", Script: "try.js", Style: "try.css", Wide: true,
-		Data: view{Passages: passages, Figures: figures, Limits: limits, Policy: policyText()},
+		Data: view{Passages: passages, Rates: rates, Noticed: noticed, Limits: limits, Policy: policyText()},
 	})
 }
 

@@ -7,19 +7,19 @@ var passages = []string{
 	"Tomorrow I will sit here again with the same coffee and the same ten fingers. If the rhythm is mine, the lock opens without a word.",
 }
 
-// figure is one measured rate of docs/accuracy.md. A test compares the two.
-type figure struct {
-	Rate string
-	What string
+// verdictRate is how often one verdict is given, for the two people who may be typing. A test compares the rates with
+// docs/accuracy.md; each column adds up to 100 %.
+type verdictRate struct{ Verdict, Own, Other string }
+
+// rates are those of the stated prior from the third frame on, because a visitor may be the first person of a deployment.
+var rates = []verdictRate{
+	{"likely", "90.6 %", "1.9 %"},
+	{"uncertain", "4.0 %", "4.2 %"},
+	{"not confirmed", "5.4 %", "93.9 %"},
 }
 
-// figures are those of the stated prior, because a visitor may be the first person of a deployment.
-var figures = []figure{
-	{"90.6 %", "of the time the person who enrolled is likely, from the third frame on"},
-	{"93.9 %", "of the time a different person is not confirmed"},
-	{"1.9 %", "of the time a different person is likely. This is why a proof states its assurance and why passkeys are used as a second factor"},
-	{"89 %", "of take-overs are noticed within two frames, typically within 12 s of typing"},
-}
+// noticed is how many take-overs are noticed within two frames.
+const noticed = "89 %"
 
 var limits = []string{
 	"Measured on recordings of 28 people writing essays on several days, in English on QWERTY keyboards. A single sitting gives less evidence than several days.",

@@ -2,6 +2,7 @@ package try
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,17 +16,29 @@ func TestFiguresMatchTheMeasuredAccuracy(t *testing.T) {
 	measured := func(words string) {
 		require.True(t, strings.Contains(string(text), words), "docs/accuracy.md does not contain %q: change figures in words.go with it", words)
 	}
-	for _, row := range []string{
-		" is confirmed or likely | " + figures[0].Rate,
-		" is not_confirmed | " + figures[1].Rate,
-		" is likely | " + figures[2].Rate,
-	} {
-		measured(row)
-	}
+	measured(" is confirmed or likely | " + rates[0].Own)
+	measured("no verdict on the person | " + rates[1].Own)
+	measured(" is likely | " + rates[0].Other)
+	measured(" is not_confirmed | " + rates[2].Other)
 	measured("1 / 2 / 3 frames in 83 / 89 / 92 % (prior)")
 	measured("typically within 12 s of typing")
-	require.Equal(t, "89 %", figures[3].Rate)
+	require.Equal(t, "89 %", noticed)
 	measured("28 writers")
+}
+
+// The verdicts exclude each other, so a column that does not add up would contradict itself.
+func TestRatesAddUp(t *testing.T) {
+	t.Parallel()
+	var own, other float64
+	for _, r := range rates {
+		for text, sum := range map[string]*float64{r.Own: &own, r.Other: &other} {
+			share, err := strconv.ParseFloat(strings.TrimSuffix(text, " %"), 64)
+			require.NoError(t, err)
+			*sum += share
+		}
+	}
+	require.InDelta(t, 100, own, 0.001)
+	require.InDelta(t, 100, other, 0.001)
 }
 
 // A passage must have the keys that an enrollment session needs, and a few more.

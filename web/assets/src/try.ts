@@ -2,12 +2,15 @@
 import { createCollector, type Ack, type Collector, type Frame } from "../../../sdk/js/src/collector/index";
 import { data, find } from "./lib/dom";
 import { get, post, Problem } from "./lib/http";
+import { Comments } from "./try/comments";
 import { Frames } from "./try/frames";
+import { Keyboard, type Trouble } from "./try/keyboard";
+import { forgetVisit, recall, remember, type Visit } from "./try/memory";
 import { Payment } from "./try/payment";
 import { Strip } from "./try/strip";
 import { Timeline } from "./try/timeline";
-import type { Claim, StateAnswer } from "./try/types";
-import { showVerdict } from "./try/verdict";
+import type { StateAnswer } from "./try/types";
+import { showGlance, showVerdict } from "./try/verdict";
 
 const passageKeys = 110;
 const frameKeys = 50;
@@ -15,12 +18,23 @@ const strangerFrames = 3;
 const learningTries = 40;
 const learningPause = 1_500;
 const firstWait = 9_000; // ms, about the time to type the first frame
+const enrollingFrames = 9; // of the simulated typist, three for each of the sessions that a template takes
+const recognisedFrames = 12; // of it after those that show that it is recognised
+const simulatedPause = 700; // ms between its frames, much less than typing them takes
 
 const troubles: Record<string, string> = {
   network: "The service cannot be reached. Your frames are stored and sent when it is back.",
   service: "The service is busy. Your frames are stored and sent soon.",
   token: "This visit has ended. Reload the page to start a new one.",
 };
+
+const explained: Record<Trouble, string> = {
+  hidden: "This keyboard hides when its keys are pressed, as keyboards on touch screens do, so there is nothing to measure. Use a device with a keyboard of its own, or watch a simulated typist.",
+  pasted: "Pasted text has no timing, so it counts for nothing. Type it instead.",
+  program: "This looks like a program: the keys are more regular than a person's. A program is not enrolled, and the service says so of it below.",
+};
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => window.setTimeout(resolve, ms));
 
 class Try {
   private readonly root = find("#try");
@@ -35,13 +49,14 @@ class Try {
   private readonly frames = new Frames(find("#frames"), find("#frames-summary"));
   private collector: Collector | undefined;
   private session = "";
+  private subject = "";
   private passage = 0;
   private keys = 0; // since the last frame, or since the passage began
   private handed = false;
   private readonly handedFrames = new Set<string>(); // typed after the keyboard was handed over
-  private sinceHanded = 0;
-  private noticed = false;
-  private recognised = false;
+  private readonly comments = new Comments((text) => this.status(text));
+  private readonly payment: Payment;
+  private simulated: Visit["simulated"] = null;
 
   constructor() {
     this.on("#agree", () => this.begin());
@@ -49,11 +64,66 @@ class Try {
     this.handOver.addEventListener("click", () => this.hand());
     this.strangerButton.addEventListener("click", () => void this.guard(this.stranger()));
     this.on("#forget", () => this.forget());
-    new Payment(find<HTMLButtonElement>("#pay-button"), find("#decision"), () => this.session, async () => this.collector?.flush());
+    this.on("#simulate", () => this.simulate());
+    this.payment = new Payment(find<HTMLButtonElement>("#pay-button"), find("#decision"), () => this.session, async () => this.collector?.flush());
     for (const field of [this.enrollText, this.freeText]) {
+      new Keyboard(field, (trouble) => this.explain(trouble));
       field.addEventListener("keydown", (e) => this.pressed(e));
       field.addEventListener("keyup", (e) => this.strip.up(e.code, e.timeStamp));
     }
+    addEventListener("pagehide", () => this.save());
+    if (recall()) void this.guard(this.comeBack());
+  }
+
+  private save(): void {
+    if (!this.subject) return;
+    const { subject, session, passage, keys, handed, simulated } = this;
+    remember({ subject, session, passage, keys, handed, simulated, comments: this.comments.state, decision: this.payment.decision, points: this.timeline.all, frames: this.frames.listed });
+  }
+
+  /** Continues the visit after a reload. If its data is gone, the welcome stays and asks for consent anew. */
+  private async comeBack(): Promise<void> {
+    try {
+      await get("/try/state");
+    } catch (error) {
+      if (error instanceof Problem) forgetVisit();
+      return;
+    }
+    await this.begin();
+  }
+
+  private async resume(visit: Visit, enrolled: boolean): Promise<void> {
+    const { session } = await get<StateAnswer>(`/try/state?session=${encodeURIComponent(visit.session)}`);
+    const same = session?.status === "active" ? visit.session : "";
+    this.session = visit.session;
+    this.passage = visit.passage;
+    this.handed = visit.handed;
+    this.simulated = visit.simulated;
+    this.comments.state = visit.comments;
+    this.frames.restore(visit.frames);
+    this.timeline.restore(visit.points);
+    if (enrolled) {
+      await this.free(same);
+      if (visit.handed) this.showHanded();
+      if (visit.points.length > 0) await this.judge(this.handed, false);
+      if (visit.decision) await this.payment.restore(visit.decision);
+    } else {
+      await this.showPassage(same);
+      if (same) this.keys = visit.keys;
+      this.progress();
+    }
+    if (visit.simulated && visit.simulated.n < recognisedFrames) await this.simulate();
+  }
+
+  /** Says why the keyboard or the clipboard gives nothing to measure. */
+  private explain(trouble: Trouble): void {
+    if (this.simulated) return;
+    const enrolling = !find("#enroll").hidden;
+    const note = find(enrolling ? "#enroll-note" : "#free-note");
+    note.hidden = false;
+    find("p", note).textContent = explained[trouble];
+    find(".buttons", note).hidden = trouble !== "hidden" || !enrolling;
+    if (!enrolling && trouble === "hidden") this.strangerButton.disabled = this.handed;
   }
 
   /** Runs one click handler at a time: the button is disabled meanwhile. */
@@ -94,16 +164,22 @@ class Try {
     const visitor = await post<{ subject: string; enrollment: string }>("/try/begin");
     find("#intro").hidden = true;
     find("#stage").hidden = false;
-    find("#subject").textContent = visitor.subject;
-    if (visitor.enrollment === "enrolled") await this.free();
+    find("#subject").textContent = this.subject = visitor.subject;
+    const enrolled = visitor.enrollment === "enrolled";
+    const earlier = recall();
+    if (earlier?.subject === visitor.subject) await this.resume(earlier, enrolled);
+    else if (enrolled) await this.free();
     else await this.showPassage();
   }
 
-  /** Ends the current session and starts a new one with a collector. */
-  private async observe(purpose: "enroll" | "score"): Promise<void> {
+  /** Ends the current session and starts a new one, or continues one, with a collector unless the typist is simulated. */
+  private async observe(purpose: "enroll" | "score", same = ""): Promise<void> {
     await this.collector?.stop();
-    const device = matchMedia("(pointer: coarse)").matches ? "mobile" : "desktop";
-    this.session = (await post<{ session: string }>("/try/session", { previous: this.session, device })).session;
+    this.collector = undefined;
+    const device = matchMedia("(pointer: coarse)").matches && !this.simulated ? "mobile" : "desktop";
+    this.session = same || (await post<{ session: string }>("/try/session", { previous: this.session, device })).session;
+    this.save();
+    if (this.simulated) return;
     this.collector = createCollector({
       baseURL: location.origin,
       session: this.session,
@@ -123,6 +199,10 @@ class Try {
     if (e.repeat || !e.code) return;
     this.strip.down(e.code, e.timeStamp);
     this.keys++;
+    this.progress();
+  }
+
+  private progress(): void {
     if (!find("#enroll").hidden) {
       find<HTMLProgressElement>("#enroll-progress").value = Math.min(this.keys, passageKeys);
       this.next.disabled = this.keys < passageKeys;
@@ -139,13 +219,14 @@ class Try {
 
   private async acked(ack: Ack, frame: Frame): Promise<void> {
     this.frames.acknowledged(ack, frame);
+    if (ack.reason_codes.some((code) => code.startsWith("automation"))) this.explain("program");
     if (frame.purpose === "score") await this.guard(this.judge(this.handedFrames.has(frame.frame_id)));
   }
 
-  private async showPassage(): Promise<void> {
+  private async showPassage(same = ""): Promise<void> {
     this.step("enroll");
     find("#enroll").hidden = false;
-    await this.observe("enroll");
+    await this.observe("enroll", same);
     this.keys = 0;
     find("#passage").textContent = this.passages[this.passage % this.passages.length] ?? "";
     find("#passage-number").textContent = `Passage ${this.passage + 1} of ${Math.max(this.passages.length, this.passage + 1)}`;
@@ -186,93 +267,119 @@ class Try {
     for (let tries = 0; ; tries++) {
       const enrollment = await post<{ status: string }>("/try/enroll", { session: this.session });
       if (enrollment.status !== "pending" || tries === learningTries) return enrollment;
-      await new Promise((resolve) => window.setTimeout(resolve, learningPause));
+      await pause(learningPause);
     }
   }
 
-  private async free(): Promise<void> {
+  private async free(same = ""): Promise<void> {
     this.step("known");
     find("#enroll").hidden = true;
-    find("#free").hidden = false;
-    find("#pay").hidden = false;
-    await this.observe("score");
+    for (const id of ["#free", "#pay", "#after"]) find(id).hidden = false;
+    this.handOver.hidden = this.simulated !== null;
+    await this.observe("score", same);
     this.keys = 0;
+    if (this.simulated) return;
     this.status("Enrolled. Now type, and be recognised.");
     this.freeText.focus();
   }
 
-  /** Shows the assessment after a frame. */
-  private async judge(handed: boolean): Promise<void> {
+  /** Shows the assessment after a frame, which counts unless it was shown before. */
+  private async judge(handed: boolean, counts = true): Promise<void> {
     const state = await get<StateAnswer>(`/try/state?session=${encodeURIComponent(this.session)}`);
     if (!state.assessment) return;
     showVerdict(find("#verdict"), state.assessment, state.words ?? {});
+    showGlance(find("#glance"), state.assessment);
     const claim = state.assessment.claims.find((c) => c.claim === "operator_continuity");
     if (!claim) return;
-    this.timeline.add({ status: claim.status, handed });
+    if (counts) this.timeline.add({ status: claim.status, handed });
     this.handOver.disabled = this.handed;
     this.strangerButton.disabled = this.handed;
-    this.comment(claim, handed);
-  }
-
-  private comment(claim: Claim, handed: boolean): void {
-    const known = ["confirmed", "likely"].includes(claim.status);
-    if (!handed) {
-      if (this.handed) return; // the last frame before the handover
-      if (known && !this.recognised) this.status("Recognised: the service takes you for the person who enrolled.");
-      else if (!known) this.status("Not sure yet. Keep typing. If this does not change, the service may be wrong about you.");
-      this.recognised ||= known;
-      return;
-    }
-    if (this.noticed) return;
-    this.sinceHanded++;
-    this.noticed = claim.status === "not_confirmed";
-    const frames = `${this.sinceHanded} ${this.sinceHanded === 1 ? "frame" : "frames"}`;
-    if (this.noticed) this.status(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
-    else if (!known) this.status(`After ${frames} the service is no longer sure. A payment now would require a step-up.`);
-    else if (this.sinceHanded < strangerFrames) this.status(`After ${frames} the service still takes you for the person who enrolled. Keep typing.`);
-    else this.status(`After ${frames} the service has not noticed: a false match. See below how often that happens.`);
+    if (counts) this.comments.add(state.assessment, { handed, late: this.handed && !handed, simulated: this.simulated !== null });
+    this.save();
   }
 
   private hand(): void {
     void this.collector?.flush(); // the keys typed so far belong to the enrolled person
     this.handed = true;
+    this.showHanded();
+    this.keys = 0;
+    this.status("Waiting for your colleague's first fifty keys.");
+    this.freeText.value = "";
+    if (!this.simulated) this.freeText.focus();
+    this.save();
+  }
+
+  private showHanded(): void {
     this.handOver.disabled = true;
     this.strangerButton.disabled = true;
     this.step("handed");
     find("#free-heading").textContent = "A different person is typing";
     find("#free-lead").textContent = "The session is the same, and the service is not informed. About a hundred keys are enough.";
-    this.keys = 0;
-    this.status("Waiting for your colleague's first fifty keys.");
-    this.freeText.value = "";
-    this.freeText.focus();
   }
 
   /** Continues the session with a simulated typist, whose frames are assessed like any other. */
   private async stranger(): Promise<void> {
     this.hand();
-    find("#free-lead").textContent = "This typist is simulated and was chosen at random. Its timing differs from yours.";
+    const different = this.simulated ? "A different simulated typist" : "A simulated typist";
+    find("#free-lead").textContent = `${different} is typing, chosen at random. Its timing differs from that of the enrolled person.`;
     await this.collector?.flush();
-    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+    const seed = randomSeed();
     let wait = firstWait;
     for (let n = 0; n < strangerFrames; n++) {
-      this.status(`A simulated typist is typing: frame ${n + 1} of ${strangerFrames}…`);
-      await new Promise((resolve) => window.setTimeout(resolve, wait));
-      const typed = await post<{ ack: Ack; frame: Frame; next_ms: number }>("/try/stranger", { session: this.session, seed, n });
-      this.frames.sent(typed.frame, "a simulated typist");
-      this.frames.acknowledged(typed.ack, typed.frame);
-      wait = typed.next_ms;
+      this.status(`${different} is typing: frame ${n + 1} of ${strangerFrames}…`);
+      await pause(this.simulated ? simulatedPause : wait);
+      wait = await this.type(seed, n, "score");
       await this.judge(true);
+    }
+  }
+
+  /** Sends frame n of a simulated typist, and returns how many ms typing the next one takes. */
+  private async type(seed: number, n: number, purpose: "enroll" | "score"): Promise<number> {
+    const typed = await post<{ ack: Ack; frame: Frame; next_ms: number }>("/try/stranger", { session: this.session, seed, n, purpose });
+    this.frames.sent(typed.frame, "a simulated typist");
+    this.frames.acknowledged(typed.ack, typed.frame);
+    return typed.next_ms;
+  }
+
+  /** Enrolls a simulated typist in the visitor's place and lets it be recognised. A reload continues with its next frame. */
+  private async simulate(): Promise<void> {
+    const typist = (this.simulated ??= { seed: randomSeed(), n: 0 });
+    find("#enroll-note").hidden = true;
+    find("#enroll-lead").textContent = "A simulated typist, chosen at random, types it in your place and faster than people do.";
+    this.enrollText.disabled = this.freeText.disabled = true;
+    for (; typist.n < enrollingFrames; typist.n++, this.save()) {
+      if (typist.n % 3 === 0) await this.observe("enroll");
+      this.status(`A simulated typist is enrolling: frame ${typist.n + 1} of ${enrollingFrames}…`);
+      await pause(simulatedPause);
+      await this.type(typist.seed, typist.n, "enroll");
+    }
+    if (find("#free").hidden) {
+      this.status("Learning its rhythm…");
+      const { status } = await this.learned();
+      if (status !== "completed") return this.status("The simulated typist could not be enrolled. Reload the page to try again.", true);
+      await this.free();
+    }
+    find("#free-heading").textContent = "A simulated typist is typing";
+    find("#free-lead").textContent = "Its frames are sent and assessed like those of a person.";
+    for (; typist.n < recognisedFrames; typist.n++, this.save()) {
+      await pause(simulatedPause);
+      await this.type(typist.seed, typist.n, "score");
+      await this.judge(false);
     }
   }
 
   private async forget(): Promise<void> {
     await this.collector?.withdrawConsent();
     const { erasure } = await post<{ erasure: string }>("/try/forget");
-    find("#stage").hidden = true;
+    this.subject = "";
+    forgetVisit();
+    for (const id of ["#stage", "#after"]) find(id).hidden = true;
     find("#gone").hidden = false;
     find("#receipt").textContent = erasure;
     find("#gone-heading").focus();
   }
 }
+
+const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
 
 new Try();

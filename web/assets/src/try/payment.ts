@@ -13,6 +13,8 @@ const verdicts: Record<string, string> = {
 
 export class Payment {
   private poll: number | undefined;
+  /** The id of the decision that is shown; empty for none. */
+  decision = "";
 
   constructor(
     private readonly button: HTMLButtonElement,
@@ -36,8 +38,14 @@ export class Payment {
     }
   }
 
+  /** Shows an earlier decision again, or its follow-up decision. */
+  async restore(id: string): Promise<void> {
+    await this.show(await get<DecisionAnswer>(`/try/decision?id=${encodeURIComponent(id)}`));
+  }
+
   private async show({ trace, request }: DecisionAnswer): Promise<void> {
     const { decision } = trace;
+    this.decision = trace.id;
     const head = make("p", { class: `note ${tone(decision)} outcome` }, make("strong", {}, decision), ` ${verdicts[decision] ?? ""}`);
     const parts: Node[] = [head, ...details(trace), explanation(trace)];
     if (request) parts.push(json("What the bank asked", request));

@@ -4,10 +4,10 @@ import { keyOf } from "../../../../sdk/js/src/features/keys";
 
 const svgNS = "http://www.w3.org/2000/svg";
 const seconds = 6;
-const width = 600;
+const usualWidth = 600;
 const laneHeight = 22;
 const lanes = ["left", "right", "space", "other"];
-const gutter = 84;
+const gutter = 56;
 
 interface Bar {
   lane: number;
@@ -22,21 +22,33 @@ export function svg(name: string, attributes: Record<string, string | number>, .
   return element;
 }
 
+/** The width in CSS pixels in which a plot is drawn. */
+export const widthOf = (box: HTMLElement): number => box.clientWidth || usualWidth;
+
 export class Strip {
   private bars: Bar[] = [];
   private readonly held = new Map<string, Bar>();
   private readonly layer = svg("g", {});
+  private readonly picture: SVGElement;
   private drawing = false;
 
-  constructor(into: HTMLElement) {
-    const height = lanes.length * laneHeight;
-    const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "strip", role: "img", "aria-label": "Bars for the keys of the last seconds, by hand" });
+  constructor(private readonly into: HTMLElement) {
+    const picture = svg("svg", { class: "strip", role: "img", "aria-label": "Bars for the keys of the last seconds, by hand" });
+    this.picture = picture;
+    this.fit();
     lanes.forEach((lane, i) => {
       picture.append(svg("text", { x: 0, y: i * laneHeight + 15, class: "strip-name" }, lane));
-      picture.append(svg("line", { x1: gutter, x2: width, y1: (i + 1) * laneHeight - 1, y2: (i + 1) * laneHeight - 1, class: "strip-line" }));
+      picture.append(svg("line", { x1: gutter, x2: "100%", y1: (i + 1) * laneHeight - 1, y2: (i + 1) * laneHeight - 1, class: "strip-line" }));
     });
     picture.append(this.layer);
     into.append(picture);
+  }
+
+  /** Draws in the width of the box, so that letters have the same size in every window. */
+  private fit(): number {
+    const width = widthOf(this.into);
+    this.picture.setAttribute("viewBox", `0 0 ${width} ${lanes.length * laneHeight}`);
+    return width;
   }
 
   down(code: string, at: number): void {
@@ -64,7 +76,7 @@ export class Strip {
       const newest = Math.max(0, ...this.bars.map((b) => b.up ?? b.down));
       const oldest = newest - seconds * 1000;
       this.bars = this.bars.filter((b) => (b.up ?? b.down) > oldest);
-      const scale = (width - gutter) / (seconds * 1000);
+      const scale = (this.fit() - gutter) / (seconds * 1000);
       this.layer.replaceChildren(
         ...this.bars.map((b) => {
           const from = Math.max(b.down, oldest);

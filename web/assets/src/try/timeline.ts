@@ -1,14 +1,14 @@
 // The status of operator continuity, frame by frame.
 import { make } from "../lib/dom";
-import { svg } from "./strip";
+import { svg, widthOf } from "./strip";
 import { plain, tone } from "./types";
 
 const rows = ["confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"];
 const labels: Record<string, string> = { insufficient_evidence: "too little" };
-const width = 600;
 const rowHeight = 24;
-const gutter = 150;
-const shown = 16;
+const gutter = 105;
+const spacing = 28; // between frames, at least
+const most = 16;
 
 export interface Point {
   status: string;
@@ -25,13 +25,19 @@ export class Timeline {
     this.draw();
   }
 
-  clear(): void {
-    this.points = [];
-    this.into.replaceChildren();
+  get all(): Point[] {
+    return this.points;
+  }
+
+  restore(points: Point[]): void {
+    this.points = points;
+    if (points.length > 0) this.draw();
   }
 
   private draw(): void {
-    const points = this.points.slice(-shown);
+    const width = widthOf(this.into);
+    const shown = Math.min(most, Math.floor((width - gutter) / spacing));
+    const points = this.points.slice(-shown); // the newest
     const height = rows.length * rowHeight;
     const first = this.points.length - points.length + 1;
     const said = points.map((p, i) => `frame ${first + i}${p.handed ? ", handed over" : ""}: ${plain(p.status)}`).join("; ");

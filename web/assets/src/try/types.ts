@@ -24,6 +24,7 @@ export interface Profile {
 export interface StateAnswer {
   subject: string;
   enrollment: string;
+  session?: { id: string; status: string };
   assessment?: Profile;
   words?: Record<string, string>;
 }
