@@ -195,22 +195,8 @@ type reviewForm struct {
 	LastOne         bool // one more approval settles the hold
 }
 
-// notice is the result of the user's last action.
-type notice struct {
-	Tone, Text string
-}
-
 func (c *console) reviewPage(v *visit) error {
-	var n *notice
-	switch v.query("done") {
-	case "counted":
-		n = &notice{"good", "Your approval is recorded."}
-	case "accepted":
-		n = &notice{"good", "Your review is accepted and being processed. This page shows the result."}
-	case "resolved":
-		n = &notice{"good", "The hold is settled."}
-	}
-	return c.showReview(v, fiber.StatusOK, n, "")
+	return c.showReview(v, fiber.StatusOK, nil, "")
 }
 
 func (c *console) showReview(v *visit, status int, n *notice, note string) error {
@@ -223,6 +209,9 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 		return problem.NewNotFound()
 	}
 	view := reviewView{caseView: seen, Notice: n}
+	if n == nil {
+		view.Notice = v.flash(seen)
+	}
 	if view.Queue, err = c.queue(v, id); err != nil {
 		return err
 	}
@@ -254,12 +243,9 @@ func (r *reviewView) neighbours(id string) {
 func (c *console) ask(v *visit, view *reviewView, note string) {
 	h := view.Case.Hold
 	form := &reviewForm{
-		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, Required: h.ApprovalsRequired,
+		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, Given: view.given(), Required: h.ApprovalsRequired,
 	}
 	for _, r := range view.Reviews {
-		if r.Resolution == hold.Approve {
-			form.Given++
-		}
 		if r.Who.Raw == v.principal().Actor() {
 			form.Own = r.Resolution
 		}

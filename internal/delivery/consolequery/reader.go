@@ -49,11 +49,13 @@ type Case struct {
 
 // ChainLink is one decision of a chain: the first decision or a follow-up decision.
 type ChainLink struct {
-	ID       string
-	At       string // RFC 3339
-	Decision string
-	Why      string // the cause in words, as the console shows it
-	This     bool   // the decision that the case is about
+	ID          string
+	At          string // RFC 3339
+	Decision    string
+	ReasonCodes []string
+	Proof       bool   // a proof was issued, whatever its status
+	Why         string // the cause in words, as the console shows it
+	This        bool   // the decision that the case is about
 }
 
 // Case reads one decision of the scope with its chain. It returns the problem not_found if there is none.
@@ -74,7 +76,7 @@ func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, 
 		if d.ID == id {
 			c.Account, c.Asked = d, d.Credential
 		}
-		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, Why: cause(d, trail.Decisions), This: d.ID == id})
+		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, ReasonCodes: d.ReasonCodes, Proof: d.Proof != nil, Why: cause(d, trail.Decisions), This: d.ID == id})
 	}
 	if err := r.display(ctx, scope, &c); err != nil {
 		return c, err

@@ -2,6 +2,7 @@
 
 import { data } from "./lib/dom";
 import { keyboard } from "./console/keys";
+import { labelValues } from "./console/labels";
 import { follow, watchSession } from "./console/live";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
 import { keepTimes } from "./console/times";
@@ -16,11 +17,13 @@ const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
   keyboard();
   keepTimes();
+  labelValues(document);
   watchSession(shell);
   const confirm = data(shell, "confirm");
   for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]")) confirmForm(form, confirm);
   // Live updates may replace the review form: attach to the new one as well.
   new MutationObserver(() => {
+    labelValues(document);
     for (const form of document.querySelectorAll<HTMLFormElement>("form[data-confirmed]:not([data-wired])")) {
       form.setAttribute("data-wired", "");
       confirmForm(form, confirm);

@@ -2,6 +2,7 @@
 // the user is writing and the focus are preserved.
 
 import { announce } from "../lib/dom";
+import { labelValues } from "./labels";
 import { reopenPage } from "./visit";
 
 /** Fetches this page as a document. Trusted Types would block parsing a string. */
@@ -54,6 +55,7 @@ function replace(old: Element, fresh: Element): number {
 
 async function refresh(): Promise<void> {
   const fresh = await fetchPage();
+  labelValues(fresh);
   let arrived = 0;
   for (const old of document.querySelectorAll("[data-live]")) {
     const name = old.getAttribute("data-live");

@@ -1,0 +1,91 @@
+package console
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+)
+
+// unmet are the requirements that a decision did not meet, in words.
+type unmet struct {
+	Decisive []string // led to the decision
+	Others   []string // not met either, with a less severe effect
+	Rules    []string // the policy's rules that applied to the request
+	Met      int
+}
+
+// NotMet counts the requirements that were not met.
+func (u unmet) NotMet() int { return len(u.Decisive) + len(u.Others) }
+
+// unmetOf describes the requirements that were not met, in the order of the policy.
+func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
+	var out unmet
+	for _, r := range results {
+		rule, isRule := strings.CutPrefix(r.Requirement, policy.RulePrefix)
+		switch {
+		case isRule:
+			out.Rules = append(out.Rules, "The rule "+rule+" applied ("+r.Wanted+"): "+r.Found+".")
+		case r.Passed:
+			out.Met++
+		case r.Effect == decision:
+			out.Decisive = append(out.Decisive, sentence(r))
+		default:
+			out.Others = append(out.Others, sentence(r))
+		}
+	}
+	return out
+}
+
+// sentence says what a requirement wanted and what was found.
+func sentence(r policy.RequirementResult) string {
+	wanted, found := inWords(r.Wanted), inWords(r.Found)
+	name, isClaim := strings.CutPrefix(r.Requirement, "claims.")
+	if isClaim {
+		return capital(plain(name)) + " must be " + wanted + ". It is " + found + "."
+	}
+	switch r.Requirement {
+	case "coverage":
+		return "Coverage must be " + wanted + ". It is " + found + "."
+	case "insufficient_evidence":
+		return "The evidence must be " + wanted + ". It is " + found + "."
+	case "freshness":
+		return "The evidence must be " + wanted + " old. Found: " + found + "."
+	case "explicit_approval":
+		return "The action must be " + wanted + ". It is " + found + "."
+	case "challenge_method":
+		return "The subject must be able to complete a challenge by " + wanted + ". Available: " + found + "."
+	case "max_challenges":
+		return "The request must have had " + wanted + " challenges. It had " + found + "."
+	case "hold_on", "deny_on":
+		return "The request must have " + wanted + " (" + r.Requirement + "). It has " + found + "."
+	case "subject", "action":
+		return "The " + r.Requirement + " must be " + wanted + ". It is " + found + "."
+	default:
+		return capital(plain(r.Requirement)) + " must be " + wanted + ". Found: " + found + "."
+	}
+}
+
+var milliseconds = regexp.MustCompile(`\d+ ms\b`)
+
+// inWords writes durations in their largest unit and the identifiers of claims and codes as words.
+func inWords(text string) string {
+	text = milliseconds.ReplaceAllStringFunc(text, func(ms string) string {
+		n, err := strconv.ParseInt(strings.TrimSuffix(ms, " ms"), 10, 64)
+		if err != nil || n < 1000 {
+			return ms
+		}
+		return span(time.Duration(n) * time.Millisecond)
+	})
+	return strings.ReplaceAll(text, "_", " ")
+}
+
+// capital writes the first letter large.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
