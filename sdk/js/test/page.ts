@@ -18,6 +18,8 @@ export class TestPage implements Host {
     return next
   }
 
+  touchscreen = false
+  coarse = (): boolean => this.touchscreen
   now = (): number => this.time
   date = (): number => this.epoch + this.time
   random = (): number => 1
@@ -60,6 +62,49 @@ export class TestPage implements Host {
       this.time += 60
       this.fire('keyup', { code, key: 'never read', target })
       this.time += 40
+    }
+  }
+
+  /** An input event that inserted so many characters. It has the length that data would have, and no characters. */
+  input(inputType: string, length: number, target: object = element()): void {
+    this.fire('input', { inputType, data: length > 0 ? { length, toString(): string { throw new Error('characters were read') } } : null, target })
+  }
+
+  finger(): void {
+    this.fire('pointerdown', { pointerType: 'touch', clientX: 0, clientY: 0, target: null })
+  }
+
+  /** Begins a composition with so many characters. */
+  compose(length: number, target: object = element()): void {
+    this.fire('compositionstart', { target })
+    this.composed(length, target)
+  }
+
+  composed(length: number, target: object = element()): void {
+    this.input('insertCompositionText', length, target)
+  }
+
+  /** Taps characters of one word as Android's keyboards report them, one every 180 ms. */
+  tap(n: number, target: object = element()): void {
+    this.finger()
+    this.fire('compositionstart', { target })
+    for (let i = 1; i <= n; i++) {
+      this.fire('keydown', { code: '', keyCode: 229, target })
+      this.composed(i, target)
+      this.fire('keyup', { code: '', keyCode: 229, target })
+      this.time += 180
+    }
+  }
+
+  /** Taps characters as iOS reports them. */
+  tapNamed(n: number): void {
+    this.finger()
+    for (const code of text(n)) {
+      this.fire('keydown', { code, target: element() })
+      this.input('insertText', 1)
+      this.time += 2
+      this.fire('keyup', { code, target: element() })
+      this.time += 180
     }
   }
 

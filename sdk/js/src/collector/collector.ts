@@ -1,8 +1,9 @@
 import { page, type Host } from './host.js'
 import { listen } from './listen.js'
-import type { CollectorOptions, EndReason, Frame, State } from './options.js'
+import type { CollectorOptions, EndReason, Frame, State, TypingSeen } from './options.js'
 import { Recorder, type Cut } from './recorder.js'
 import { Sender } from './sender.js'
+import { Typing } from './typing.js'
 
 const IDLE_WITHIN_MS = 1000
 
@@ -10,6 +11,7 @@ const IDLE_WITHIN_MS = 1000
 export class Collector {
   private readonly recorder: Recorder
   private readonly sender: Sender
+  private readonly typed: Typing
   private current: State = 'waiting'
   private consented: boolean
   private started = false
@@ -22,7 +24,8 @@ export class Collector {
     for (const name of ['baseURL', 'session', 'token'] as const) if (!o[name]) throw new TypeError(`collector: ${name} is missing`)
     this.consented = o.consent === true
     const limits = { frameKeys: bounded(o.frameKeys, 50, 20, 200), frameMS: bounded(o.frameMS, 20_000, 5000, 60_000) }
-    this.recorder = new Recorder(limits, (cut) => this.hand(cut))
+    this.typed = new Typing(host.coarse(), (seen) => o.onTyping?.(seen))
+    this.recorder = new Recorder(limits, this.typed, (cut) => this.hand(cut))
     this.sender = new Sender(host, {
       url: `${o.baseURL.replace(/\/+$/, '')}/api/v1/sessions/${encodeURIComponent(o.session)}/evidence`,
       token: () => o.token({ session: o.session, purpose: o.purpose ?? 'score' }), queueLimit: bounded(o.queueLimit, 30, 1, 100),
@@ -34,6 +37,11 @@ export class Collector {
 
   get state(): State {
     return this.current
+  }
+
+  /** How text arrived in the page so far, as counts. */
+  get typing(): TypingSeen {
+    return this.typed.state
   }
 
   /** Starts observing once there is consent. */
@@ -91,7 +99,7 @@ export class Collector {
     if (!this.started || !this.consented || this.current === 'ended') return
     const listening = this.host.document.visibilityState === 'visible' && !this.paused
     if (listening && !this.unlisten) {
-      this.unlisten = listen(this.host, this.recorder)
+      this.unlisten = listen(this.host, this.recorder, this.typed)
       this.watch()
     }
     if (!listening && this.unlisten) {

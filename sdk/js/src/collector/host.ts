@@ -3,6 +3,8 @@ export interface Host {
   document: EventTarget & { visibilityState: string }
   window: EventTarget & { innerHeight: number }
   fetch: typeof fetch
+  /** Whether the main pointer is a finger. */
+  coarse(): boolean
   /** Milliseconds on the clock of event.timeStamp. */
   now(): number
   /** Milliseconds since 1970. */
@@ -19,6 +21,7 @@ export function page(): Host {
   return {
     document, window,
     fetch: (input, init) => fetch(input, init),
+    coarse: () => matchMedia('(pointer: coarse)').matches,
     now: () => performance.now(),
     date: () => Date.now(),
     random: Math.random,

@@ -3,7 +3,7 @@ import type { CollectorOptions } from './options.js'
 
 export type { Collector } from './collector.js'
 export type { Block, Features } from '../features/frame.js'
-export type { Ack, ClientToken, CollectorError, CollectorOptions, EndReason, Frame, State, TokenAsk } from './options.js'
+export type { Ack, ClientToken, CollectorError, CollectorOptions, EndReason, Frame, State, TokenAsk, TypingSeen } from './options.js'
 export { IGNORE_ATTRIBUTE } from './listen.js'
 export { SCHEMA_VERSION } from '../features/tables.js'
 

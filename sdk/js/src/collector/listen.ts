@@ -1,5 +1,6 @@
 import type { Host } from './host.js'
 import type { FieldKind, Recorder } from './recorder.js'
+import type { Typing } from './typing.js'
 
 export const IGNORE_ATTRIBUTE = 'data-countersign-ignore'
 
@@ -31,23 +32,34 @@ function fieldKindOf(event: Event): FieldKind {
   return oncePassword.has(at) || secretCompletes.test(at.getAttribute('autocomplete') ?? '') ? 'secret' : 'open'
 }
 
+/** Reports whether a key event names the key's position. Those of most on-screen keyboards do not. */
+const isNamed = (e: KeyboardEvent): boolean => e.code !== '' && e.code !== 'Unidentified'
+
 /**
- * Listens passively, and returns a function that stops listening. From a key event it reads the physical key and the time; it
- * never reads key, a value, or a selection. Events created by scripts (isTrusted false) are ignored.
+ * Listens passively, and returns a function that stops listening. From a key event it reads the physical key and the time, from an
+ * input event its kind and the length of what it inserted; it never reads key, inserted text, a value, or a selection. Events
+ * created by scripts (isTrusted false) are ignored.
  */
-export function listen(host: Host, into: Recorder): () => void {
+export function listen(host: Host, into: Recorder, typing: Typing): () => void {
   const stop = new AbortController()
   const on = <E extends Event>(target: EventTarget, type: string, handle: (event: E) => void): void => {
     const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E) }
     target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
   }
   on<KeyboardEvent>(host.document, 'keydown', (e) => {
-    if (!e.repeat && e.code) into.keyDown(e.code, e.timeStamp, fieldKindOf(e))
+    if (!isNamed(e)) return
+    typing.keyDown(e.timeStamp)
+    if (!e.repeat) into.keyDown(e.code, e.timeStamp, fieldKindOf(e))
   })
   on<KeyboardEvent>(host.document, 'keyup', (e) => {
     into.keyUp(e.code, e.timeStamp)
     if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
   })
+  on(host.document, 'compositionstart', () => typing.compositionStart())
+  on<InputEvent>(host.document, 'input', (e) => {
+    if (fieldKindOf(e) === 'open') typing.input(e.inputType, e.data?.length ?? 0, e.timeStamp)
+  })
+  on<PointerEvent>(host.document, 'pointerdown', (e) => typing.pointer(e.pointerType))
   pointer(host, into, on)
   on<WheelEvent>(host.document, 'wheel', (e) => {
     if (isIgnored(e)) return

@@ -40,6 +40,25 @@ export type State = 'waiting' | 'listening' | 'paused' | 'ended'
 /** Why a collector ended. */
 export type EndReason = 'stopped' | 'consent_withdrawn' | 'session_closed' | 'session_not_found' | 'unauthorized' | 'forbidden'
 
+/**
+ * How text arrived in the page since the collector began to listen: counts, never the text. Secret and ignored fields are left out.
+ */
+export interface TypingSeen {
+  /**
+   * What was typed with last. physical: keys that report their position, which alone are scored. touch: an on-screen keyboard.
+   * hidden: text without keys, on a device that is not used by touch.
+   */
+  keyboard: 'none' | 'physical' | 'touch' | 'hidden'
+  /** Keys pressed on a physical keyboard. */
+  keys: number
+  /** Characters typed or deleted one at a time by other keyboards. */
+  taps: number
+  /** Times that text appeared at once: a swiped word, a suggestion, a correction, dictation. It is no evidence of anyone. */
+  inserted: number
+  /** Pastes and drops. */
+  pasted: number
+}
+
 /** An error with a frame; the collector continues by itself unless the state is ended. */
 export interface CollectorError {
   kind: 'network' | 'service' | 'refused' | 'dropped' | 'token'
@@ -72,4 +91,6 @@ export interface CollectorOptions {
   onAck?: (ack: Ack, frame: Frame) => void
   onState?: (state: State, reason?: EndReason) => void
   onError?: (error: CollectorError) => void
+  /** Called after each key, tap, insertion and paste, with counts only. */
+  onTyping?: (seen: TypingSeen) => void
 }

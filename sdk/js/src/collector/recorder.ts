@@ -5,6 +5,7 @@ import type { KeyPress } from '../features/keystroke.js'
 import type { ScrollSample } from '../features/scroll.js'
 import type { PointerKind, PointerSample } from '../features/steps.js'
 import { ClockGrid } from './clock.js'
+import type { Typing } from './typing.js'
 
 /** The field that a key was typed in: an ordinary one, a secret one (only the time of the press counts), or an ignored one. */
 export type FieldKind = 'open' | 'secret' | 'ignored'
@@ -50,7 +51,7 @@ export class Recorder {
   private readonly clock = new ClockGrid()
 
   /** full is called when a frame is complete. */
-  constructor(private readonly limits: Limits, private readonly full: (cut: Cut) => void) {}
+  constructor(private readonly limits: Limits, private readonly typing: Typing, private readonly full: (cut: Cut) => void) {}
 
   keyDown(code: string, t: number, field: FieldKind): void {
     if (this.field !== undefined && field !== this.field) this.cut() // keys of different kinds of field make no pair
@@ -68,7 +69,9 @@ export class Recorder {
     if (!down) return
     this.held.delete(code)
     this.extend(t)
-    if (down.field === 'open' && t - down.press <= STUCK_MS) this.keys.push({ key: down.key, press: down.press, release: t })
+    if (down.field === 'open' && t - down.press <= STUCK_MS && !this.typing.keyUp(down.press, t)) {
+      this.keys.push({ key: down.key, press: down.press, release: t })
+    }
     this.cutIfDue(t)
   }
 
