@@ -536,14 +536,14 @@ type Brand struct {
 // setting.
 type BrandUpdate struct {
 	// # and six hex digits. Its contrast with a light page must be at least 4.5:1; pages lighten it in dark mode.
-	Accent string `json:"accent,omitzero"`
+	Accent *string `json:"accent,omitzero"`
 	// A language of the pages: `de` or `en`.
-	Language string `json:"language,omitzero"`
+	Language *string `json:"language,omitzero"`
 	// A PNG of at most 32 KiB with sides of 16 to 1024 pixels, base64. It is decoded and encoded again. SVG is not
 	// accepted.
-	Logo string `json:"logo,omitzero"`
+	Logo *string `json:"logo,omitzero"`
 	// The name above the pages, without control characters.
-	Name string `json:"name,omitzero"`
+	Name *string `json:"name,omitzero"`
 }
 
 // CapabilityState: State of a capability.
@@ -1060,7 +1060,7 @@ type Environment struct {
 // EnvironmentUpdate: Settings to change. Omitted settings keep their value. Changes apply to new challenges and holds.
 type EnvironmentUpdate struct {
 	// Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again.
-	BarSelfReview bool `json:"bar_self_review,omitzero"`
+	BarSelfReview *bool `json:"bar_self_review,omitzero"`
 	// Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting.
 	Brand *BrandUpdate `json:"brand,omitzero"`
 	// Life of a challenge (seconds).
@@ -1068,7 +1068,7 @@ type EnvironmentUpdate struct {
 	// Life of a change request (seconds).
 	ChangeTTLSeconds int64 `json:"change_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
-	EnrollmentGrantRequired bool `json:"enrollment_grant_required,omitzero"`
+	EnrollmentGrantRequired *bool `json:"enrollment_grant_required,omitzero"`
 	// Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a
 	// frame.
 	FrameAncestors []string `json:"frame_ancestors,omitzero"`
@@ -1078,14 +1078,14 @@ type EnvironmentUpdate struct {
 	Origins []string `json:"origins,omitzero"`
 	// Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's
 	// own.
-	PageOrigin string `json:"page_origin,omitzero"`
+	PageOrigin *string `json:"page_origin,omitzero"`
 	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
 	ReturnOrigins []string `json:"return_origins,omitzero"`
 	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`
 	// Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second
 	// approver. Switching it off waits too.
-	SecondApproverRequired bool `json:"second_approver_required,omitzero"`
+	SecondApproverRequired *bool `json:"second_approver_required,omitzero"`
 }
 
 // ErasureReceipt: The erasure has begun. The subject is not found by other requests.
@@ -2560,11 +2560,11 @@ type WebhookEndpointCreate struct {
 // WebhookEndpointUpdate: The fields to change. An omitted field keeps its value.
 type WebhookEndpointUpdate struct {
 	// Description.
-	Description string `json:"description,omitzero"`
+	Description *string `json:"description,omitzero"`
 	// Event types to deliver; all if empty.
 	Events []string `json:"events,omitzero"`
 	// Whether events of holds contain the displayed details of the request.
-	IncludeDetails bool `json:"include_details,omitzero"`
+	IncludeDetails *bool `json:"include_details,omitzero"`
 	// Whether events are delivered.
 	Status string `json:"status,omitzero"`
 	// The URL that events are posted to.

@@ -55,6 +55,7 @@ type schema struct {
 	Default     any
 	Minimum     *float64
 	Maximum     *float64
+	MinLength   int
 	Items       *schema
 	Properties  map[string]*schema
 	Required    []string

@@ -48,6 +48,9 @@ func (g *generator) structure(name string, s *schema) string {
 			continue // only null is allowed: mandate_ref
 		}
 		goType, omit := g.field(p, slices.Contains(required, key))
+		if strings.HasSuffix(name, "Update") && hasMeaningfulZero(p, goType) {
+			goType = "*" + goType
+		}
 		tag := key
 		if omit {
 			tag += ",omitzero"
@@ -111,6 +114,11 @@ func (g *generator) field(p *schema, required bool) (goType string, omit bool) {
 		base = "*" + base
 	}
 	return base, true
+}
+
+// hasMeaningfulZero reports whether false or an empty text is a value of a field of an update: an absent field keeps its value there.
+func hasMeaningfulZero(p *schema, goType string) bool {
+	return goType == "bool" || goType == "string" && p.MinLength == 0 && len(p.Enum) == 0
 }
 
 func (g *generator) isEnumeration(goType string) bool {
