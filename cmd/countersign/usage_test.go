@@ -34,6 +34,9 @@ func TestWrongCommandLinesExitWithTwoAndSuggest(t *testing.T) {
 		`--forward is "http://example.com/": want an http address on this machine`:      "events trigger hold.approved --forward http://example.com/",
 		`--forward is not set: give the address of the receiver`:                        "events trigger hold.approved",
 		`COUNTERSIGN_BASE_URL and COUNTERSIGN_KEY are not both set`:                     "events listen --dir /no/such/folder",
+		`accepts 1 arg(s), received 0; usage: countersign config diff FILE`:             "config diff",
+		`open /no/such.yaml: no such file or directory`:                                 "config apply /no/such.yaml",
+		`--environment is "prod": want sandbox or live`:                                 "config export --environment prod",
 	} {
 		_, err := c.run(strings.Fields(line)...)
 		require.ErrorContains(t, err, says, line)

@@ -1,0 +1,322 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/models"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
+)
+
+// byFile compares environments with files, as countersign config does.
+type byFile struct {
+	api *countersign.Client
+	dir string
+}
+
+func (w world) byFile(t *testing.T) byFile {
+	t.Helper()
+	api, err := countersign.New(w.Admin.base, w.Admin.key, countersign.WithTimeout(patience))
+	require.NoError(t, err)
+	return byFile{api: api, dir: t.TempDir()}
+}
+
+// export returns the text of an environment's file. Its logo is written beside it.
+func (f byFile) export(t *testing.T) string {
+	t.Helper()
+	state, err := configfile.Read(t.Context(), f.api)
+	require.NoError(t, err)
+	require.Empty(t, state.Notes)
+	path := filepath.Join(f.dir, "export.yaml")
+	require.NoError(t, state.Document.Save(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func (f byFile) plan(t *testing.T, file string, prune bool) (*configfile.Plan, error) {
+	t.Helper()
+	path := filepath.Join(f.dir, "given.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+	doc, err := configfile.Load(path)
+	require.NoError(t, err, "%s", file)
+	return configfile.Compare(t.Context(), f.api, doc, prune)
+}
+
+// apply returns what was reported, with the secrets at its end.
+func (f byFile) apply(t *testing.T, file string, prune bool) string {
+	t.Helper()
+	plan, err := f.plan(t, file, prune)
+	require.NoError(t, err)
+	var out, secrets bytes.Buffer
+	require.NoError(t, plan.Apply(t.Context(), &out, &secrets))
+	return out.String() + secrets.String()
+}
+
+func (f byFile) diff(t *testing.T, file string, prune bool) string {
+	t.Helper()
+	plan, err := f.plan(t, file, prune)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, plan.Print(t.Context(), &out, true))
+	return out.String()
+}
+
+// named issues a key with a name, which files may name.
+func (w world) named(t *testing.T, name string) string {
+	t.Helper()
+	issued, err := shared.Identity.Issue(t.Context(), w.scope(), identity.Issue{Scope: models.ScopeServer, Name: name}, "cli:test", "")
+	require.NoError(t, err)
+	return issued.Credential.ID
+}
+
+func logo(t *testing.T) string {
+	t.Helper()
+	picture := image.NewNRGBA(image.Rect(0, 0, 20, 30))
+	picture.Set(3, 4, color.NRGBA{R: 200, A: 128})
+	var out bytes.Buffer
+	require.NoError(t, (&png.Encoder{CompressionLevel: png.NoCompression}).Encode(&out, picture))
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+// populated is an environment with something of everything that a file has.
+func populated(t *testing.T) world {
+	t.Helper()
+	w := newSandbox(t)
+	w.Admin.patch(t, environmentPath, object{
+		"rp_name": "Alder: \"Bank\"", "origins": []string{"http://localhost:8080", "http://pages.localhost"}, "page_origin": "http://pages.localhost",
+		"return_origins": []string{"https://shop.example"}, "hold_ttl_seconds": 7200, "bar_self_review": true,
+		"brand": object{"name": "Alder", "accent": "#0f5c5c", "language": "de", "logo": logo(t)},
+	}).is(200)
+	payments := w.named(t, "Payments backend")
+	made := w.Server.post(t, "/api/v1/actions", object{
+		"key": "payments.transfer", "name": "Send a transfer", "consequence": "Money leaves:\nfor good.", "allowed_audiences": []string{"a"}, "risk_class": "critical",
+		"resource_type": "account", "proof_ttl_seconds": 60,
+	}).is(201).string("id")
+	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions", object{
+		"allowed_callers": []string{payments},
+		"context_schema": object{"type": "object", "required": []string{"amount"}, "properties": object{
+			"amount": object{"type": "number", "maximum": 9007199254740991, "x-countersign-display": object{"label": "Amount", "format": "number"}}, "note": object{"const": "yes"}}},
+		"requirements": object{"claims": object{"operator_continuity": "likely"}, "self_review": "barred",
+			"rules": []object{{"name": "large", "when": "context.amount > 10000", "requirements": object{"hold_on": []string{"rule_matched"}}, "reason": "Large # ones"}}},
+	}).is(201)
+	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions/1/activate", nil).is(200)
+	w.Server.patch(t, "/api/v1/actions/"+made, object{"mode": "enforce"}).is(200)
+	w.Server.post(t, "/api/v1/actions", object{"key": "draft.only", "name": "n", "consequence": "c", "allowed_audiences": []string{"b"}}).is(201)
+	for _, description := range []string{"", "Second: same address"} {
+		w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a", "events": []string{"hold.*"}, "description": description, "include_details": true}).is(201)
+	}
+	last := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/b"}).is(201).string("id")
+	w.Admin.patch(t, "/api/v1/webhook-endpoints/"+last, object{"status": "disabled"}).is(200)
+	return w
+}
+
+func TestConfigurationFileGoesRoundWithoutLoss(t *testing.T) {
+	t.Parallel()
+	from, to := populated(t), newSandbox(t)
+	to.named(t, "Payments backend")
+	source, target := from.byFile(t), to.byFile(t)
+	file := source.export(t)
+	require.NotRegexp(t, `(act|env|crd|whe|pol)_[0-9a-z]{26}|whsec_`, file, "keys and no ids or secrets")
+	require.Empty(t, source.diff(t, file, true), "an environment is as its file says")
+
+	picture, err := os.ReadFile(filepath.Join(source.dir, "export-logo.png"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(target.dir, "export-logo.png"), picture, 0o600))
+	out := target.apply(t, file, true)
+	require.Contains(t, out, "actions.payments.transfer: policy version 1 is active\n")
+	require.Equal(t, 3, strings.Count(out, " whsec_"))
+	require.Equal(t, file, target.export(t))
+	require.Empty(t, target.diff(t, file, true), "applied twice is no change")
+	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'policy.activated'", to.ID))
+	require.Equal(t, "enforce", to.Server.get(t, "/api/v1/actions?key=payments.transfer").is(200).list()[0]["mode"])
+}
+
+func TestConfigurationFileChangesOnlyWhatItNames(t *testing.T) {
+	t.Parallel()
+	w := populated(t)
+	f := w.byFile(t)
+	const file = `version: 1
+environment: {hold_ttl_seconds: 3600, bar_self_review: false, brand: {language: ""}}
+actions:
+  payments.transfer:
+    mode: shadow
+    requirements:
+      claims: {operator_continuity: likely}
+      self_review: barred
+      rules:
+        - {name: large, when: context.amount > 10, requirements: {hold_on: [rule_matched]}, reason: "Large # ones"}
+  payments.refund: {name: Refund, consequence: Money leaves., allowed_audiences: [a], requirements: {coverage_min: none}, mode: enforce}
+`
+	before := f.export(t)
+	shown := f.diff(t, file, false)
+	for _, want := range []string{
+		"~ environment\n    bar_self_review: true -> false\n    brand.language: \"de\" -> \"\"\n    hold_ttl_seconds: 7200 -> 3600\n",
+		"~ actions.payments.transfer\n    mode: \"enforce\" -> \"shadow\"\n    requirements.rules[large].when: \"context.amount > 10000\" -> \"context.amount > 10\"\n",
+		"    simulation of draft version 2: 0 of the newest 0 decisions would change\n",
+		"+ actions.payments.refund\n", "  actions.draft.only is not in the file and kept; --prune removes it\n",
+	} {
+		require.Contains(t, shown, want)
+	}
+	require.Equal(t, before, f.export(t), "a comparison changes nothing that decides")
+	out := f.apply(t, file, false)
+	require.Contains(t, out, "actions.payments.transfer: policy version 2 is active\nactions.payments.transfer: mode shadow\n", "the draft of the simulation")
+	require.Equal(t, "", strings.ReplaceAll(f.diff(t, file, false), "  actions.draft.only is not in the file and kept; --prune removes it\n", ""))
+	after := f.export(t)
+	require.Contains(t, after, "rp_name: 'Alder: \"Bank\"'", "what the file does not name is kept")
+	require.Contains(t, after, "- Payments backend\n")
+
+	require.Contains(t, f.diff(t, file, true), "- actions.draft.only\n")
+	require.Contains(t, f.apply(t, file, true), "actions.draft.only: removed\n")
+	require.Contains(t, f.export(t), "hooks.example", "a section that the file does not have is kept")
+	require.Contains(t, f.apply(t, "version: 1\nwebhook_endpoints: []\n", true), "webhook_endpoints https://hooks.example/b: removed\n")
+	require.NotContains(t, f.export(t), "hooks.example")
+
+	for name, c := range map[string]struct{ file, refused string }{
+		"a fixed property":   {"actions: {payments.transfer: {risk_class: low}}", "actions.payments.transfer.risk_class is low in the file and critical in the environment"},
+		"an unknown key":     {"actions: {payments.transfer: {allowed_callers: [Unknown]}}", `allowed_callers[0] is "Unknown": the environment must have exactly one active key`},
+		"an incomplete one":  {"actions: {payments.new: {name: n}}", "the file needs its name, consequence and allowed_audiences"},
+		"a policy that none": {"actions: {payments.refund: {mode: test}, x: {name: y}}", "actions.x does not exist"},
+	} {
+		_, err := f.plan(t, "version: 1\n"+c.file, false)
+		require.ErrorContains(t, err, c.refused, name)
+	}
+}
+
+func TestConfigurationFileShowsWhatPoliciesWouldHaveDecided(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, key := w.action(t, "enforce", allowing)
+	w.authorize(t, w.subject(t), key, "allow")
+	file := "version: 1\nactions:\n  " + key + ": {requirements: {coverage_min: none, explicit_approval_required: true}}\n"
+	require.Contains(t, w.byFile(t).diff(t, file, false), "simulation of draft version 2: 1 of the newest 1 decisions would change (allow to challenge: 1)\n")
+}
+
+func TestConfigurationFileHonoursFourEyes(t *testing.T) {
+	t.Parallel()
+	w := populated(t)
+	f := w.byFile(t)
+	file := strings.Replace(f.export(t), "second_approver_required: false", "second_approver_required: true", 1)
+	file = strings.Replace(file, "hold_ttl_seconds: 7200", "hold_ttl_seconds: 7300", 1)
+	require.Contains(t, f.apply(t, file, false), "environment: changed\nenvironment: changed\n", "switched on after everything else")
+	other := caller{base: w.Server.base, key: w.issue(t, models.ScopeAdmin, nil)}
+
+	next := strings.Replace(strings.Replace(file, "> 10000", "> 500", 1), "mode: enforce", "mode: shadow", 1)
+	plan, err := f.plan(t, next, false)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.ErrorIs(t, plan.Apply(t.Context(), &out, nil), configfile.ErrWaits)
+	require.Regexp(t, `^actions\.payments\.transfer: waits for a second approver: chg_\w+, until \S+Z\n$`, out.String())
+	var again bytes.Buffer
+	require.ErrorIs(t, plan.Apply(t.Context(), &again, nil), configfile.ErrWaits)
+	require.Equal(t, out.String(), again.String(), "the same draft and the same change request")
+	approve := func() {
+		waiting := other.get(t, "/api/v1/changes?status=pending").is(200).list()
+		require.Len(t, waiting, 1)
+		other.post(t, changePath(waiting[0]["id"].(string), "approve"), nil).is(200)
+	}
+	approve()
+	require.Contains(t, f.export(t), "mode: enforce\n", "the mode is requested when the policy is active")
+	plan, err = f.plan(t, next, false)
+	require.NoError(t, err)
+	require.ErrorIs(t, plan.Apply(t.Context(), &out, nil), configfile.ErrWaits)
+	approve()
+	require.Contains(t, f.export(t), "mode: shadow\n")
+	require.Empty(t, f.diff(t, next, false))
+}
+
+func TestConfigurationFileOfASandboxFitsLive(t *testing.T) {
+	t.Parallel()
+	made := newTenant(t)
+	sandbox, live := made.Sandbox, made.Live
+	live.Admin.patch(t, environmentPath, object{"rp_name": "Live"}).is(200)
+	sandbox.action(t, "enforce", allowing)
+	file := sandbox.byFile(t).export(t)
+	require.Contains(t, file, "sandbox_confirm")
+	f := live.byFile(t)
+	shown := f.diff(t, file, false)
+	require.Contains(t, shown, "origins on this machine are left out")
+	require.Contains(t, shown, "sandbox_confirm is left out of challenge_methods")
+	f.apply(t, file, false)
+	plan, err := f.plan(t, file, true)
+	require.NoError(t, err)
+	require.Empty(t, plan.Changes, "applied twice is no change")
+	require.NotContains(t, f.export(t), "sandbox_confirm")
+}
+
+// Any settings and any policies that the service takes come back from a file as they were.
+func TestPropertyConfigurationFilesAreReproduced(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	f := w.byFile(t)
+	drawn := rapid.Custom(func(r *rapid.T) string {
+		word := rapid.StringMatching(`[a-zA-Z"#:{}&*!%äß]([a-zA-Z0-9 "#:{}&*!%'äß,-]{0,20}[a-z])?`)
+		actions := map[string]configfile.Action{}
+		for _, key := range rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,4}\.[a-z]{1,4}`), 0, 2, rapid.ID).Draw(r, "keys") {
+			actions[key] = configfile.Action{
+				Name: word.Draw(r, "name"), Consequence: word.Draw(r, "consequence"), Mode: rapid.SampledFrom([]string{"test", "shadow", "enforce"}).Draw(r, "mode"),
+				RiskClass: "low", ResourceType: "resource", AllowedAudiences: rapid.SliceOfN(word, 1, 2).Draw(r, "audiences"),
+				AllowedCallers: []string{}, ProofTTLSeconds: rapid.Int64Range(30, 900).Draw(r, "ttl"), ContextSchema: map[string]any{"title": word.Draw(r, "title")},
+				Requirements: &countersign.PolicyRequirements{
+					CoverageMin: rapid.SampledFrom([]string{"", "none", "sufficient"}).Draw(r, "coverage"), MaxChallenges: rapid.Int64Range(0, 5).Draw(r, "challenges"),
+					ApprovalsRequired: rapid.Int64Range(0, 5).Draw(r, "approvals"), ExplicitApprovalRequired: rapid.Bool().Draw(r, "explicit"),
+				},
+			}
+		}
+		doc := configfile.Document{Version: 1, Actions: actions, Environment: &countersign.EnvironmentUpdate{
+			RPName: word.Draw(r, "rp_name"), HoldTTLSeconds: rapid.Int64Range(60, 1000).Draw(r, "hold"), BarSelfReview: new(rapid.Bool().Draw(r, "bar")),
+			Brand: &countersign.BrandUpdate{Name: new(word.Draw(r, "brand"))},
+		}, WebhookEndpoints: []countersign.WebhookEndpointUpdate{}}
+		for _, at := range rapid.SliceOfN(rapid.StringMatching(`https://hooks\.example/[ab]`), 0, 3).Draw(r, "urls") {
+			doc.WebhookEndpoints = append(doc.WebhookEndpoints, countersign.WebhookEndpointUpdate{URL: at, Events: []string{"hold.*"}, Description: new(word.Draw(r, "description")),
+				IncludeDetails: new(rapid.Bool().Draw(r, "details")), Status: rapid.SampledFrom([]string{"enabled", "disabled"}).Draw(r, "status")})
+		}
+		text, err := doc.YAML()
+		require.NoError(r, err)
+		return string(text)
+	})
+	for seed := range 8 {
+		file := drawn.Example(seed)
+		f.apply(t, file, true)
+		require.Empty(t, f.diff(t, file, true))
+		exported := f.export(t)
+		require.Empty(t, f.diff(t, exported, true))
+		f.apply(t, "version: 1\nactions: {}\nwebhook_endpoints: []\n", true)
+		f.apply(t, exported, true)
+		require.Equal(t, exported, f.export(t), "emptied and made again: %s", file)
+	}
+}
+
+// TestConfigurationAsCodePage runs every command of docs/configuration-as-code.md.
+func TestConfigurationAsCodePage(t *testing.T) {
+	t.Parallel()
+	made := newTenant(t)
+	dir, work := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(work, ".data"), 0o700))
+	require.NoError(t, dev.WriteState(filepath.Join(work, ".data"), dev.State{BaseURL: shared.baseURL, Environments: dev.Environments{
+		Sandbox: dev.Keys{AdminKey: made.Sandbox.Admin.key}, Live: dev.Keys{AdminKey: made.Live.Admin.key},
+	}}))
+	runShell(t, "..", `go build -o "$BIN/countersign" ./cmd/countersign`, "BIN="+dir)
+	script := strings.ReplaceAll(codeBlocks(t, "../docs/configuration-as-code.md", "sh"), "countersign config", `"$BIN/countersign" config`)
+	output := runShell(t, work, script, "BIN="+dir, "COUNTERSIGN_BASE_URL=", "COUNTERSIGN_KEY=")
+	for _, want := range []string{
+		"+ actions.payments.transfer\n", "actions.payments.transfer: mode enforce\n", "\nas the file says\n",
+		`requirements.rules[large_payment].when: "context.amount > 10000" -> "context.amount > 5000"`,
+		"simulation of draft version 2: 0 of the newest 0 decisions would change\n", "policy version 2 is active\n", "\nlive is as the sandbox\n",
+	} {
+		require.Contains(t, output, want)
+	}
+}
