@@ -19,7 +19,10 @@ func (r Role) Permissions() Permissions {
 	case RoleReviewer:
 		return Permissions{PermissionDecisionsRead, PermissionReview}
 	case RoleOperator:
-		return Permissions{PermissionConfigRead, PermissionPolicyActivate, PermissionWebhooks}
+		return Permissions{
+			PermissionPolicyWrite, PermissionPolicyActivate, PermissionEvaluations, PermissionConfigRead, PermissionConfig, PermissionWebhooks,
+			PermissionCredentials,
+		}
 	case RoleAuditor:
 		return Permissions{PermissionDecisionsRead, PermissionConfigRead, PermissionAudit}
 	default:

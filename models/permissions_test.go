@@ -59,6 +59,7 @@ func TestRolesHaveNoPermissionByMistake(t *testing.T) {
 	require.False(t, Permissions{}.Has(PermissionDecide))
 	for _, r := range []Role{RoleReviewer, RoleOperator, RoleAuditor} {
 		require.NotEmpty(t, r.Permissions())
-		require.False(t, r.Permissions().Has(PermissionCredentials), "keys are issued by keys and the operator")
+		require.Equal(t, r == RoleOperator, r.Permissions().Has(PermissionCredentials), "only operators issue keys")
+		require.False(t, r.Permissions().Has(PermissionDecide), "decisions are for programs")
 	}
 }

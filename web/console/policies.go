@@ -45,8 +45,12 @@ func (c *console) policies(v *visit) error {
 	view := struct {
 		Rows           []actionRow
 		Next           string
-		BarsSelfReview bool // the environment's setting, which overrides policies
+		BarsSelfReview bool   // the environment's setting, which overrides policies
+		New            string // URL; empty without the right
 	}{BarsSelfReview: v.grant.Environment.BarSelfReview}
+	if v.may(WritePolicies) {
+		view.New = v.at("policies", "new")
+	}
 	for _, a := range rows {
 		view.Rows = append(view.Rows, c.actionRow(v, a))
 	}
@@ -95,9 +99,17 @@ func (c *console) policy(v *visit) error {
 		return err
 	}
 	view := struct {
-		Action   actionRow
-		Versions []versionRow
+		Action      actionRow
+		Versions    []versionRow
+		Draft, Edit string // URLs; empty without the right
+		Asks        []ask
 	}{Action: c.actionRow(v, a)}
+	if v.may(WritePolicies) {
+		view.Draft = v.at("policies", a.ID, "draft")
+	}
+	if v.may(ChangeActions) {
+		view.Edit, view.Asks = v.at("policies", a.ID, "edit"), v.actionAsks(a)
+	}
 	for _, p := range versions {
 		view.Versions = append(view.Versions, c.versionRow(v, p, names))
 	}
@@ -124,6 +136,7 @@ type versionView struct {
 	Changed    []difference
 	Same       []difference
 	Activate   string // URL; empty if the user cannot activate the version
+	Draft      string // URL of a new draft from this version; empty without the right
 	Second     bool   // activation waits for a second approver
 	Simulation *simulationView
 	Last       int
@@ -199,6 +212,9 @@ func (c *console) policyVersion(v *visit) error {
 		Second: v.grant.Environment.SecondApproverRequired}
 	if p.Status == models.PolicyDraft && v.may(Activate) {
 		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
+	}
+	if v.may(WritePolicies) {
+		view.Draft = v.at("policies", a.ID, "draft") + "?from=" + itoa(number)
 	}
 	if err := c.compare(v, &view, a, p); err != nil {
 		return err

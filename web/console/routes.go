@@ -28,7 +28,15 @@ const (
 	SeeEvaluations       = Right(models.PermissionConfigRead)
 	SeeWebhooks          = Right(models.PermissionConfigRead)
 	ChangeWebhooks       = Right(models.PermissionWebhooks)
+	WritePolicies        = Right(models.PermissionPolicyWrite)
+	ChangeActions        = Right(models.PermissionPolicyActivate)
+	RunEvaluations       = Right(models.PermissionEvaluations)
 	SeeKeys              = Right(models.PermissionConfigRead)
+	ChangeKeys           = Right(models.PermissionCredentials)
+	SeePeople            = Right(models.PermissionConfigRead)
+	ChangePeople         = Right(models.PermissionCredentials)
+	SeeSettings          = Right(models.PermissionConfigRead)
+	ChangeSettings       = Right(models.PermissionConfig)
 	SeeHealth            = Right(models.PermissionConfigRead)
 	SeeAudit             = Right(models.PermissionAudit)
 )
@@ -97,7 +105,16 @@ func (c *console) table() []line {
 		see("/:environment/subjects/:subject", "subject", Explore, c.subject),
 
 		see("/:environment/policies", "policies", SeePolicies, c.policies),
+		see("/:environment/policies/new", "action_new", WritePolicies, c.newAction),
+		change("/:environment/policies/new", "action_create", WritePolicies, false, c.createAction),
 		see("/:environment/policies/:action", "policy", SeePolicies, c.policy),
+		see("/:environment/policies/:action/edit", "action_edit", ChangeActions, c.editAction),
+		change("/:environment/policies/:action/edit", "action_update", ChangeActions, true, c.updateAction),
+		change("/:environment/policies/:action/archive", "action_archive", ChangeActions, true, c.archiveAction),
+		see("/:environment/policies/:action/draft", "draft", WritePolicies, c.draft),
+		change("/:environment/policies/:action/draft", "draft_create", WritePolicies, false, c.createDraft),
+		see("/:environment/policies/:action/draft-text", "draft_text", WritePolicies, c.draftText),
+		change("/:environment/policies/:action/draft-text", "draft_text_create", WritePolicies, false, c.createDraftText),
 		see("/:environment/policies/:action/:version", "policy_version", SeePolicies, c.policyVersion),
 		change("/:environment/policies/:action/:version/activate", "policy_activate", Activate, true, c.activate),
 
@@ -109,7 +126,13 @@ func (c *console) table() []line {
 		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
 
 		see("/:environment/webhooks", "webhooks", SeeWebhooks, c.webhooks),
+		see("/:environment/webhooks/new", "webhook_new", ChangeWebhooks, c.newWebhook),
+		change("/:environment/webhooks/new", "webhook_create", ChangeWebhooks, true, c.createWebhook),
 		see("/:environment/webhooks/:id", "webhook", SeeWebhooks, c.webhook),
+		see("/:environment/webhooks/:id/edit", "webhook_edit", ChangeWebhooks, c.editWebhook),
+		change("/:environment/webhooks/:id/edit", "webhook_update", ChangeWebhooks, true, c.updateWebhook),
+		change("/:environment/webhooks/:id/rotate", "webhook_rotate", ChangeWebhooks, true, c.rotateWebhook),
+		change("/:environment/webhooks/:id/delete", "webhook_delete", ChangeWebhooks, true, c.deleteWebhook),
 		change("/:environment/webhooks/:id/test", "webhook_test", ChangeWebhooks, false, c.testWebhook),
 		change("/:environment/webhooks/:id/replay", "webhook_replay", ChangeWebhooks, false, c.replayWebhook),
 		change("/:environment/webhooks/:id/enable", "webhook_enable", ChangeWebhooks, false, c.enableWebhook),

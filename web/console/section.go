@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 
+	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -64,8 +65,12 @@ func Section(d Deps) web.Section {
 	if err != nil {
 		panic(err) // the folder is embedded above
 	}
+	contract, err := openapi.Compile()
+	if err != nil {
+		panic(err) // the document is embedded, and tests compile it
+	}
 	return web.Section{Prefix: Prefix, Templates: files, Routes: func(r *web.Router) {
-		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock)}).register()
+		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock), contract: contract}).register()
 	}}
 }
 
@@ -74,4 +79,5 @@ type console struct {
 	Deps
 	router   *web.Router
 	verdicts *verdicts
+	contract *openapi.Contract // of the API, which also checks the console's forms
 }

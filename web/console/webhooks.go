@@ -43,7 +43,13 @@ func (c *console) webhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := struct{ Rows []endpointRow }{}
+	view := struct {
+		Rows []endpointRow
+		New  string // URL; empty without the right
+	}{}
+	if v.may(ChangeWebhooks) {
+		view.New = v.at("webhooks", "new")
+	}
 	for _, e := range rows {
 		view.Rows = append(view.Rows, c.endpointRow(v, e, waiting))
 	}
@@ -63,6 +69,8 @@ type endpointView struct {
 	Next     string
 	Filters  []item
 	Change   bool
+	Edit     string // URL
+	Asks     []ask
 	Notice   *notice
 }
 
@@ -78,7 +86,10 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 		return err
 	}
 	status := v.query("status")
-	view := endpointView{Endpoint: c.endpointRow(v, e, waiting), Change: v.may(ChangeWebhooks), Notice: n}
+	view := endpointView{Endpoint: c.endpointRow(v, e, waiting), Change: v.may(ChangeWebhooks), Notice: n, Edit: v.at("webhooks", e.ID, "edit"), Asks: v.endpointAsks(e)}
+	if n == nil && v.query("done") == "saved" {
+		view.Notice = &notice{"good", "The endpoint is saved."}
+	}
 	if replayed := v.query("replayed"); n == nil && replayed != "" {
 		if count, err := strconv.Atoi(replayed); err == nil {
 			view.Notice = &notice{"good", itoa(count) + " deliveries were scheduled again."}

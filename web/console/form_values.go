@@ -1,0 +1,197 @@
+package console
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2/utils"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
+)
+
+// maxPicture limits an uploaded file, in bytes; the service's own limit is lower and is checked there.
+const maxPicture = 256 << 10
+
+// read fills in what the user submitted.
+func (f *form) read(v *visit) {
+	for i := range f.Fields {
+		one := &f.Fields[i]
+		name := one.input()
+		switch one.Kind {
+		case someOf:
+			one.Chosen = v.all(name)
+		case yesNo:
+			one.Value = strconv.FormatBool(v.form(name) == "true")
+		case picture:
+			one.Value = v.upload(name)
+		case oneLine, longText, number, choice, lines, moment, jsonText:
+			// Browsers submit line breaks as CRLF.
+			one.Value = strings.ReplaceAll(v.form(name), "\r\n", "\n")
+		}
+	}
+}
+
+// Input returns the name of the control: a control without a name is not submitted.
+func (f field) Input() string { return f.input() }
+
+func (f field) input() string {
+	if f.Name == "" {
+		return "body"
+	}
+	return f.Name
+}
+
+// all returns the values of a field that is submitted several times.
+func (v *visit) all(name string) []string {
+	if form, err := v.MultipartForm(); err == nil {
+		return form.Value[name]
+	}
+	var out []string
+	for _, raw := range v.Request().PostArgs().PeekMulti(name) {
+		out = append(out, utils.CopyString(string(raw)))
+	}
+	return out
+}
+
+// upload returns an uploaded file in base64; empty if there is none.
+func (v *visit) upload(name string) string {
+	header, err := v.FormFile(name)
+	if err != nil {
+		return ""
+	}
+	file, err := header.Open()
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(file, maxPicture))
+	if err != nil {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// body returns the values of the form as a JSON object. Values that no body can have are refused at their fields.
+func (f *form) body() (any, error) {
+	out := map[string]any{}
+	var faults []problem.Field
+	for _, one := range f.Fields {
+		value, given, err := one.value()
+		if err != nil {
+			faults = append(faults, problem.Field{Loc: loc(one.Name), Msg: err.Error(), Type: "value_error"})
+			continue
+		}
+		if one.Name == "" {
+			return value, nil
+		}
+		if given {
+			put(out, strings.Split(one.Name, "."), value)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, problem.InvalidFields(faults)
+	}
+	return out, nil
+}
+
+func loc(name string) []any {
+	out := []any{"body"}
+	if name == "" {
+		return out
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		out = append(out, part)
+	}
+	return out
+}
+
+func put(to map[string]any, names []string, value any) {
+	if len(names) == 1 {
+		to[names[0]] = value
+		return
+	}
+	inner, ok := to[names[0]].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		to[names[0]] = inner
+	}
+	put(inner, names[1:], value)
+}
+
+// value returns the field as a JSON value; given is false if it is left out.
+func (f field) value() (value any, given bool, err error) {
+	switch f.Kind {
+	case yesNo:
+		return f.Value == "true", true, nil
+	case someOf:
+		return append([]string{}, f.Chosen...), len(f.Chosen) > 0 || f.Sent, nil
+	case lines:
+		list := listOf(f.Value)
+		return list, len(list) > 0 || f.Sent, nil
+	case oneLine, longText, choice, picture:
+		text := f.Value
+		if f.Kind == oneLine {
+			text = strings.TrimSpace(text)
+		}
+		return text, text != "" || f.Sent || f.Required, nil
+	case number, moment, jsonText:
+		return f.parsed()
+	}
+	return nil, false, nil
+}
+
+// parsed returns a value that not every text is.
+func (f field) parsed() (value any, given bool, err error) {
+	text := strings.TrimSpace(f.Value)
+	if text == "" {
+		if f.Required {
+			return nil, false, errors.New(f.Label + " is missing. Fill it in.")
+		}
+		return nil, false, nil
+	}
+	switch f.Kind {
+	case number:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n != n || n > 1e15 || n < -1e15 {
+			return nil, false, errors.New(f.Label + " must be a number, such as 300.")
+		}
+		return n, true, nil
+	case moment:
+		t, err := time.Parse("2006-01-02T15:04", text)
+		if err != nil {
+			return nil, false, errors.New(f.Label + " must be a date and a time in UTC, such as 2026-11-21T09:30.")
+		}
+		return apitime.Time(t), true, nil
+	default:
+		if _, err := strictjson.Decode([]byte(text), strictjson.Limits{}); err != nil {
+			return nil, false, errors.New(f.Label + " is not valid JSON: " + err.Error())
+		}
+		return json.RawMessage(text), true, nil
+	}
+}
+
+// listOf returns the lines of a text that are not empty.
+func listOf(text string) []string {
+	out := []string{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// sure refuses a change that cannot be undone unless the user pressed the button that says so.
+func (v *visit) sure() error {
+	if v.form("sure") != "yes" {
+		return problem.New(problem.BadRequest, "sure must be yes: use the button of the page.")
+	}
+	return nil
+}
