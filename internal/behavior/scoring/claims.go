@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -177,6 +178,9 @@ func (a *assessment) continuityStatus(e *evidence) Status {
 
 // explainMissingTemplate adds the reason why nothing can be scored.
 func (a *assessment) explainMissingTemplate(e *evidence) {
+	if slices.Contains(a.state.Oddities, ReasonKeysNotReported) {
+		e.reasons.add(ReasonKeysNotReported)
+	}
 	switch {
 	case len(a.templates) == 0:
 		e.reasons.add(ReasonNotEnrolled)

@@ -79,9 +79,12 @@ func (a *activity) pack(p *packer, s *State) {
 // maxCodes exceeds the number of codes in any list.
 const maxCodes = 64
 
-// packAmounts packs the number of frames with each modality, in the order of features.Modalities.
+// countedModalities are those whose frames a stored state counts, in the order of its stored form.
+var countedModalities = []features.Modality{features.Keystroke, features.Pointer, features.Scroll, features.Rhythm, features.Gaze}
+
+// packAmounts packs the number of frames with each of countedModalities.
 func (s *State) packAmounts(p *packer) {
-	for _, mod := range features.Modalities() {
+	for _, mod := range countedModalities {
 		n := s.Amounts[mod]
 		if p.count(&n); p.reading && n > 0 {
 			if s.Amounts == nil {

@@ -46,18 +46,26 @@ export function listen(host: Host, into: Recorder, typing: Typing): () => void {
     const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E) }
     target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
   }
+  let unnamed: number | undefined // when a key without a name was pressed that is not released yet
   on<KeyboardEvent>(host.document, 'keydown', (e) => {
-    if (!isNamed(e)) return
+    if (!isNamed(e)) {
+      unnamed ??= e.timeStamp
+      return
+    }
     typing.keyDown(e.timeStamp)
     if (!e.repeat) into.keyDown(e.code, e.timeStamp, fieldKindOf(e))
   })
   on<KeyboardEvent>(host.document, 'keyup', (e) => {
+    if (!isNamed(e) && unnamed !== undefined) into.released(unnamed, e.timeStamp)
+    unnamed = undefined
     into.keyUp(e.code, e.timeStamp)
     if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
   })
   on(host.document, 'compositionstart', () => typing.compositionStart())
   on<InputEvent>(host.document, 'input', (e) => {
-    if (fieldKindOf(e) === 'open') typing.input(e.inputType, e.data?.length ?? 0, e.timeStamp)
+    const field = fieldKindOf(e)
+    const typed = field === 'open' ? typing.input(e.inputType, e.data?.length ?? 0, e.timeStamp) : undefined
+    if (typed && typed !== 'paste') into.tap(typed, e.timeStamp, field)
   })
   on<PointerEvent>(host.document, 'pointerdown', (e) => typing.pointer(e.pointerType))
   pointer(host, into, on)

@@ -18,6 +18,7 @@ export interface Features {
   pointer?: Block
   scroll?: Block
   rhythm?: Block
+  touch?: Block
   presence?: Record<string, number>
 }
 
