@@ -20,7 +20,7 @@ comma   := ,
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
 
 GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
-EMBEDDED := $(shell find api models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
+EMBEDDED := $(shell find api docs models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
 help: ## this list

@@ -162,5 +162,5 @@ func TestTryPageEndsWithNextSteps(t *testing.T) {
 	v.enrol(typist("nils"))
 	var links []string
 	v.eval(`[...document.querySelectorAll("#after a")].map((a) => a.getAttribute("href"))`, &links)
-	require.Subset(t, links, []string{"/docs/quickstart", "/docs", "/console"})
+	require.Subset(t, links, []string{"/docs/guides/quickstart", "/docs", "/console"})
 }

@@ -1,4 +1,5 @@
-// Package reference serves the documentation of the API under /docs: the operations, the error codes and the event types.
+// Package reference serves the front page and the documentation under /docs: the guides, the operations and schemas of the
+// API, the error codes and the event types.
 //
 // It may not read stored data or load anything from other hosts: all pages come from this binary and are the same for every
 // visitor.
@@ -8,56 +9,160 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/docs"
 	"github.com/countersign-dev/countersign/web"
 )
 
-//go:embed all:templates static
+//go:embed all:templates
 var files embed.FS
 
-// policy is the Content-Security-Policy of the reference page only. RapiDoc uses inline styles, which the policy of other
-// pages blocks. Scripts and connections are limited to this origin.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; " +
-	"font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// Options say which pages the front page leads to.
+type Options struct {
+	Try bool // the deployment has the page for trying the service
+}
 
-// section has the handlers of the pages under /docs.
-type section struct{ router *web.Router }
+// section has the handlers of the pages, with everything they show.
+type section struct {
+	Options
+	router      *web.Router
+	contract    contract
+	groups      []group
+	uses        map[string][]link // operations by the schemas that they use
+	guides      map[string]*guide // by the path below guidePath
+	guideGroups []guideGroup
+	index       []byte
+}
 
-// Section returns the section under /docs.
-func Section() (web.Section, error) {
+// Section reads the contract and the guides, and returns the section under /docs.
+func Section(o Options) (web.Section, error) {
 	templates, err := fs.Sub(files, "templates")
-	s := &section{}
-	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes}, err
+	if err != nil {
+		return web.Section{}, err
+	}
+	s := &section{Options: o, uses: map[string][]link{}, guides: map[string]*guide{}}
+	if err := json.Unmarshal(openapi.Document(), &s.contract); err != nil {
+		return web.Section{}, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	s.groups = s.groupsOf()
+	if s.guideGroups, err = s.guidesOf(); err != nil {
+		return web.Section{}, err
+	}
+	if s.index, err = s.indexOf(); err != nil {
+		return web.Section{}, err
+	}
+	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes}, nil
 }
 
 func (s *section) routes(r *web.Router) {
 	s.router = r
-	r.Get("/docs", "page_docs", s.reference)
+	r.Get("/", "page_front", s.front)
+	r.Get("/docs", "page_docs", s.overview)
 	r.Get("/docs/openapi.json", "page_docs", document)
+	r.Get("/docs/search.json", "page_docs", s.search)
 	r.Get("/docs/errors", "page_docs", s.errors)
 	r.Get("/docs/events", "page_docs", s.events)
-	r.Get("/docs/rapidoc.js", "asset", static("rapidoc.js", "text/javascript; charset=utf-8"))
-	r.Get("/docs/reference.js", "asset", static("reference.js", "text/javascript; charset=utf-8"))
-	r.Get("/docs/reference.css", "asset", static("reference.css", "text/css; charset=utf-8"))
-	r.Get("/docs/rapidoc.LICENSE.txt", "asset", static("rapidoc.LICENSE.txt", fiber.MIMETextPlainCharsetUTF8))
+	r.Get("/docs/operations/:group", "page_docs", s.operations)
+	r.Get("/docs/schemas", "page_docs", s.schemas)
+	r.Get("/docs/schemas/:name", "page_docs", s.oneSchema)
+	r.Get(guidePath+"*", "page_docs", s.guide)
 }
 
-func (s *section) reference(c *fiber.Ctx) error {
-	page, err := files.ReadFile("static/reference.html")
-	if err != nil {
+// view is the data of every page of the documentation.
+type view struct {
+	Path        string
+	Groups      []group
+	GuideGroups []guideGroup
+	Contents    []link // of this page
+	Body        any
+}
+
+// page renders a page of the documentation, compressed if the browser accepts it: the pages contain no secrets.
+func (s *section) page(c *fiber.Ctx, p web.Page) error {
+	if err := s.router.Render(c, fiber.StatusOK, p); err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentSecurityPolicy, policy)
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Send(page)
+	c.Append(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
+	if strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {
+		c.Set(fiber.HeaderContentEncoding, "gzip")
+		c.Response().SetBodyRaw(fasthttp.AppendGzipBytes(nil, c.Response().Body()))
+	}
+	return nil
+}
+
+func (s *section) show(c *fiber.Ctx, template, title string, contents []link, body any) error {
+	return s.page(c, web.Page{
+		Template: template, Title: title, Script: "docs.js", Style: "docs.css", Wide: true,
+		Data: view{Path: c.Path(), Groups: s.groups, GuideGroups: s.guideGroups, Contents: contents, Body: body},
+	})
+}
+
+func (s *section) front(c *fiber.Ctx) error {
+	return s.page(c, web.Page{Template: "front.html", Title: "Who is at the keyboard?", Style: "docs.css", Data: s.Options})
+}
+
+func (s *section) overview(c *fiber.Ctx) error {
+	return s.show(c, "docs.html", "Documentation", nil, s.markdown(s.contract.Info.Description))
+}
+
+func (s *section) operations(c *fiber.Ctx) error {
+	for _, g := range s.groups {
+		if g.Slug != c.Params("group") {
+			continue
+		}
+		var contents []link
+		for _, op := range g.Operations {
+			contents = append(contents, link{URL: "#" + op.ID, Text: op.Summary})
+		}
+		return s.show(c, "operations.html", g.Name, contents, g)
+	}
+	return fiber.ErrNotFound
+}
+
+func (s *section) schemas(c *fiber.Ctx) error {
+	var all []link
+	for name, found := range s.contract.Components.Schemas.all() {
+		first, _, _ := strings.Cut(found.Description, "\n")
+		all = append(all, link{URL: schemaURL(name), Text: name, Detail: first})
+	}
+	return s.show(c, "schemas.html", "Schemas", nil, all)
+}
+
+func (s *section) oneSchema(c *fiber.Ctx) error {
+	found, ok := s.schema(c.Params("name"))
+	if !ok {
+		return fiber.ErrNotFound
+	}
+	return s.show(c, "schema.html", found.Name, nil, found)
+}
+
+// guide serves a guide, or a drawing that one shows.
+func (s *section) guide(c *fiber.Ctx) error {
+	name := c.Params("*")
+	if g, ok := s.guides[name]; ok {
+		return s.show(c, "guide.html", g.Title, g.Headings, g)
+	}
+	if !strings.HasSuffix(name, ".svg") || !fs.ValidPath(name) {
+		return fiber.ErrNotFound
+	}
+	drawing, err := fs.ReadFile(docs.Files, name)
+	if err != nil {
+		return fiber.ErrNotFound
+	}
+	c.Set(fiber.HeaderContentType, "image/svg+xml")
+	return cached(c, openapi.TagOf(drawing), drawing)
+}
+
+func (s *section) search(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return cached(c, openapi.TagOf(s.index), s.index)
 }
 
 func document(c *fiber.Ctx) error {
@@ -65,62 +170,19 @@ func document(c *fiber.Ctx) error {
 	return cached(c, openapi.ETag(), openapi.Document())
 }
 
-func static(name, contentType string) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		body, err := files.ReadFile("static/" + name)
-		if err != nil {
-			return err
-		}
-		c.Set(fiber.HeaderContentType, contentType)
-		return cached(c, openapi.TagOf(body), body)
-	}
-}
-
 // cached writes the body with an entity tag, or 304 if the browser's copy is current.
 func cached(c *fiber.Ctx, tag string, body []byte) error {
 	c.Set(fiber.HeaderCacheControl, "public, no-cache")
 	c.Set(fiber.HeaderETag, tag)
+	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	if c.Get(fiber.HeaderIfNoneMatch) == tag {
 		return c.SendStatus(fiber.StatusNotModified)
 	}
+	if strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {
+		c.Set(fiber.HeaderContentEncoding, "gzip")
+		body = fasthttp.AppendGzipBytes(nil, body)
+	}
 	return c.Send(body)
-}
-
-type errorRow struct {
-	Code    problem.Code
-	Status  int
-	Meaning string
-	Remedy  string
-}
-
-func (s *section) errors(c *fiber.Ctx) error {
-	catalogue := problem.Catalogue()
-	var rows []errorRow
-	for _, code := range slices.Sorted(maps.Keys(catalogue)) {
-		rows = append(rows, errorRow{code, catalogue[code].Status, catalogue[code].Title, problem.Remedy(code)})
-	}
-	return s.router.Render(c, fiber.StatusOK, web.Page{Template: "errors.html", Title: "Error codes", Wide: true, Data: rows})
-}
-
-type eventRow struct {
-	Type                         events.Type
-	Description, Example, Schema string
-}
-
-func (s *section) events(c *fiber.Ctx) error {
-	var rows []eventRow
-	for _, d := range events.Catalogue() {
-		example, err := pretty(d.MessageExample())
-		if err != nil {
-			return err
-		}
-		schema, err := pretty(d.MessageSchema())
-		if err != nil {
-			return err
-		}
-		rows = append(rows, eventRow{d.Type, d.Description, example, schema})
-	}
-	return s.router.Render(c, fiber.StatusOK, web.Page{Template: "events.html", Title: "Events", Wide: true, Data: rows})
 }
 
 func pretty(v any) (string, error) {

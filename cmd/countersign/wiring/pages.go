@@ -30,7 +30,7 @@ func (p *Process) sections() ([]web.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := reference.Section()
+	docs, err := reference.Section(reference.Options{Try: p.options.TryKey != ""})
 	if err != nil {
 		return nil, err
 	}

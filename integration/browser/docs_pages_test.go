@@ -1,0 +1,102 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// docsPages are a page of each kind, each with a text that it must show.
+var docsPages = []struct{ name, path, text string }{
+	{"front", "/", "Is it still the person"},
+	{"docs", "/docs", "Start with the quickstart"},
+	{"docs-guide", "/docs/guides/quickstart", "Verify the proof"},
+	{"docs-operations", "/docs/operations/authorization", "/api/v1/authorize"},
+	{"docs-schemas", "/docs/schemas", "AuthorizeRequest"},
+	{"docs-schema", "/docs/schemas/AuthorizeRequest", "idempotency_key"},
+	{"docs-errors", "/docs/errors#not_found", "resources of other tenants and environments"},
+	{"docs-events", "/docs/events", "authorization.decided"},
+}
+
+// Every kind of page of the documentation is accessible and fits its window, light and dark. The tab fails on errors and on
+// requests to other hosts.
+func TestDocsPagesAreAccessible(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	for _, p := range docsPages {
+		for _, width := range widths {
+			for _, dark := range []bool{false, true} {
+				b.size(width, 844)
+				b.dark(dark)
+				b.open(p.path)
+				b.see(p.text)
+				b.requireFits()
+				b.requireAccessible()
+			}
+			b.screenshot(fmt.Sprintf("%s-%d", p.name, width))
+		}
+	}
+}
+
+// The contents of the documentation open on a phone and close when a page is chosen.
+func TestDocsCanBeNavigatedOnAPhone(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	b.size(390, 844)
+	b.open("/docs")
+	b.until(`getComputedStyle(document.querySelector("#docs-nav")).display === "none"`)
+	b.click(".docs-open")
+	b.until(`document.querySelector("#docs-nav").matches(":popover-open")`)
+	b.requireFits()
+	b.requireAccessible()
+	b.screenshot("docs-contents-390")
+	b.click(`#docs-nav a[href="/docs/guides/webhooks"]`)
+	b.until(`location.pathname === "/docs/guides/webhooks"`)
+	b.until(`getComputedStyle(document.querySelector("#docs-nav")).display === "none"`)
+}
+
+// The documentation is searched while typing, by keyboard alone.
+func TestDocsSearchFindsAnOperation(t *testing.T) {
+	t.Parallel()
+	for _, width := range widths {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			t.Parallel()
+			b := newTab(t)
+			b.size(width, 844)
+			b.open("/docs")
+			b.until(`!document.querySelector("[data-search]").hidden`)
+			b.press("/")
+			b.until(`document.activeElement.id === "docs-query"`)
+			b.eval(`document.querySelector("#docs-query").value = ""`, nil) // the protocol types the key although the page prevents it
+			b.press("revoke passkey")
+			b.until(`document.querySelectorAll("#docs-found a").length > 0`)
+			b.requireFits()
+			b.requireAccessible()
+			b.screenshot(fmt.Sprintf("docs-search-%d", width))
+			b.press(kb.Escape)
+			b.until(`document.querySelector("#docs-found").hidden`)
+			b.eval(`document.querySelector("#docs-query").value = ""`, nil)
+			b.press("/api/v1/verify")
+			b.until(`document.querySelector("#docs-found [aria-selected=true]")?.textContent.includes("/api/v1/verify")`)
+			b.press(kb.ArrowDown)
+			b.press(kb.ArrowUp)
+			b.press(kb.Enter)
+			b.until(`location.pathname === "/docs/operations/proofs"`)
+		})
+	}
+}
+
+// The targets of the navigation are large enough for fingers: 24 CSS pixels (WCAG 2.2, 2.5.8).
+func TestDocsTargetsAreLargeEnough(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	b.size(390, 844)
+	b.open("/docs/errors")
+	b.click(".docs-open")
+	var smallest float64
+	b.eval(`Math.min(...[...document.querySelectorAll(".docs-nav a, .docs-contents a, .docs-open, .docs-search input")]
+		.map((e) => e.getBoundingClientRect().height).filter((h) => h > 0))`, &smallest)
+	require.GreaterOrEqual(t, smallest, 24.0)
+}
