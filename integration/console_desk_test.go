@@ -2,12 +2,28 @@ package integration_test
 
 import (
 	"net/url"
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/models"
 )
+
+var rowIDs = regexp.MustCompile(`data-id="(azn_[0-9a-z]+)"`)
+
+// heldPayment is a hold with the subject of its request.
+type heldPayment struct{ id, subject string }
+
+// pays requests a payment that is held.
+func (w world) pays(t *testing.T, action string, amount float64, payee string) heldPayment {
+	t.Helper()
+	subject := w.subject(t)
+	body := with(payment(subject, action), object{"context": object{"amount": amount, "currency": "EUR", "payee": payee}})
+	return heldPayment{w.Server.post(t, "/api/v1/authorize", body).is(200).string("id"), subject}
+}
 
 // review submits a review in the console and returns the page that follows.
 func (v *visitor) review(w world, held, resolution string) string {
@@ -50,4 +66,70 @@ func TestConsoleSaysWhatBecameOfAReview(t *testing.T) {
 		require.Contains(t, page, "Approved, but denied")
 		require.Contains(t, page, "subject_revoked")
 	})
+}
+
+// The queue is searched by subject, action and the details that are shown, and sorted by amount.
+func TestConsoleSearchesTheQueue(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	key := w.showing(t, holding)
+	small, large := w.pays(t, key, 40, "Alder & Sons"), w.pays(t, key, 12500, "Birch Ltd")
+	ann := w.signedIn(t, models.RoleReviewer)
+	rows := func(query string) []string {
+		var ids []string
+		for _, m := range rowIDs.FindAllStringSubmatch(ann.get("/console/"+w.ID+"/reviews"+query).body, -1) {
+			ids = append(ids, m[1])
+		}
+		return ids
+	}
+	for name, c := range map[string]struct {
+		query string
+		want  []string
+	}{
+		"due soonest":            {"", []string{small.id, large.id}},
+		"newest":                 {"?sort=opened", []string{large.id, small.id}},
+		"largest amount":         {"?sort=amount", []string{large.id, small.id}},
+		"the start of a subject": {"?q=" + large.subject[:len(large.subject)-1], []string{large.id}},
+		"a detail":               {"?q=birch", []string{large.id}},
+		"the action's name":      {"?q=send+a&sort=amount", []string{large.id, small.id}},
+		"part of the amount":     {"?q=12%2C500", []string{large.id}},
+		"something else":         {"?q=oak", nil},
+		"assigned to me":         {"?mine=1", nil},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, rows(c.query)) })
+	}
+	require.Contains(t, ann.get("/console/"+w.ID+"/reviews/"+small.id+"?sort=amount").body, "2 of 2")
+	require.Contains(t, ann.get("/console/"+w.ID+"/reviews/"+small.id+"?q=birch").body, `aria-current="true"`, "the open hold stays in the list")
+}
+
+// A reviewer takes a hold, a colleague sees it and takes it over, and the stale form of the first changes nothing.
+func TestConsoleAssignsAHold(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	ann, bob := w.signedIn(t, models.RoleReviewer, models.RoleAuditor), w.signedIn(t, models.RoleReviewer)
+	page := "/console/" + w.ID + "/reviews/" + held
+	take := func(v *visitor, form url.Values) visit { return v.submit(page+"/assign", form) }
+	require.Contains(t, ann.get(page).body, "No one has taken this hold.")
+	require.Equal(t, 303, take(ann, url.Values{}).status)
+	require.Contains(t, ann.get(page).body, "You have taken this hold.")
+	require.Contains(t, ann.get("/console/"+w.ID+"/reviews?mine=1").body, held)
+	require.Contains(t, bob.get(page).body, "Taken by")
+	require.NotContains(t, bob.get("/console/"+w.ID+"/reviews?mine=1").body, held)
+
+	late := take(bob, url.Values{})
+	require.Equal(t, 409, late.status)
+	require.Contains(t, late.body, "A different reviewer has taken this hold in the meantime.")
+	require.Equal(t, 303, take(bob, url.Values{"previous": {"person:" + ann.person}}).status)
+	require.Equal(t, 409, take(ann, url.Values{"release": {"1"}}).status)
+	require.Eventually(t, func() bool {
+		return strings.Contains(ann.get("/console/"+w.ID+"/audit?type=hold.assigned").body, "person:"+bob.person)
+	}, patience, 50*time.Millisecond, "the audit log has the assignment")
+	require.Equal(t, 303, take(bob, url.Values{"release": {"1"}}).status)
+
+	ann.review(w, held, "reject")
+	settled := take(ann, url.Values{})
+	require.Equal(t, 409, settled.status)
+	require.Contains(t, settled.body, "The hold is settled. Nothing was changed.")
 }

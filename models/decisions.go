@@ -133,6 +133,8 @@ type Hold struct {
 	ResolvedAt           *time.Time
 	ResolvedBy           *string
 	ChildAuthorizationID *string
+	AssignedTo           *string // the reviewer who has taken the hold; anyone else may still review it
+	AssignedAt           *time.Time
 }
 
 // Review is the resolution of one hold by one reviewer. Receipt is the response to the review that settled the hold.

@@ -207,7 +207,7 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.until(`location.pathname.endsWith("/reviews")`)
 	b.waitForStream()
 	b.press("/")
-	b.until(`document.activeElement.id === "f-subject"`)
+	b.until(`document.activeElement.id === "f-text"`)
 	b.press("unknown\r")
-	b.see("No holds are pending")
+	b.see("No hold matches")
 }

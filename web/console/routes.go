@@ -99,6 +99,7 @@ func (c *console) table() []line {
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),
 		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
+		change("/:environment/reviews/:id/assign", "review_assign", Review, false, c.assign),
 
 		see("/:environment/decisions", "decisions", Explore, c.decisions),
 		see("/:environment/decisions/:id", "decision", Explore, c.decision),

@@ -182,6 +182,7 @@ var catalogue = []Definition{
 	audit("A link to the hosted challenge page was made.", ChallengeLinkCreatedData{}),
 	audit("An assertion was refused.", ChallengeAttemptFailedData{}),
 	audit("A reviewer spoke where several are needed.", HoldReviewedData{}),
+	audit("A reviewer took a hold or released it.", HoldAssignedData{}),
 	audit("The relying party reported an outcome.", OutcomeReportedData{}),
 	audit("A proof was consumed.", ProofConsumedData{}),
 	audit("An evaluation was created.", EvaluationCreatedData{}),

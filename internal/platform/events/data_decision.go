@@ -82,6 +82,12 @@ type HoldReviewedData struct {
 	ApprovalsRequired int `json:"approvals_required"`
 }
 
+// HoldAssignedData names the reviewer who has taken a hold, and the one who had it before; empty for no one.
+type HoldAssignedData struct {
+	AssignedTo string `json:"assigned_to,omitempty"`
+	Previous   string `json:"previous,omitempty"`
+}
+
 // HoldApprovedData names the reviewer who gave the last approval and the follow-up decision.
 type HoldApprovedData struct {
 	ResolvedBy         string `json:"resolved_by"`
@@ -148,6 +154,7 @@ func (ChallengeLinkCreatedData) EventType() Type   { return ChallengeLinkCreated
 func (HoldOpenedData) EventType() Type             { return HoldOpened }
 func (HoldReminderData) EventType() Type           { return HoldReminder }
 func (HoldReviewedData) EventType() Type           { return HoldReviewed }
+func (HoldAssignedData) EventType() Type           { return HoldAssigned }
 func (HoldApprovedData) EventType() Type           { return HoldApproved }
 func (HoldRejectedData) EventType() Type           { return HoldRejected }
 func (HoldExpiredData) EventType() Type            { return HoldExpired }

@@ -114,6 +114,7 @@ const (
 	ChallengeAttemptFailed Type = "challenge.attempt_failed"
 	// One of several approvals.
 	HoldReviewed    Type = "hold.reviewed"
+	HoldAssigned    Type = "hold.assigned"
 	OutcomeReported Type = "outcome.reported"
 	ProofConsumed   Type = "proof.consumed"
 

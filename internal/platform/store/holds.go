@@ -58,6 +58,14 @@ func (q Holds) Expire(ctx context.Context, authorization string, at time.Time) (
 	return n == 1, err
 }
 
+// Assign moves a pending hold that is not due from a reviewer to another and reports whether it did; "" is no one.
+func (q Holds) Assign(ctx context.Context, s Scope, authorization, from, to string, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, `update holds set assigned_to = nullif($4, ''), assigned_at = case when $4 = '' then null else $5::timestamptz end
+		where tenant_id = $1 and environment_id = $2 and authorization_id = $3 and status = 'pending' and due_at > $5
+			and coalesce(assigned_to, '') = $6`, s.Tenant, s.Environment, authorization, to, at, from)
+	return n == 1, err
+}
+
 // Remind marks a pending hold as reminded and reports whether it did.
 func (q Holds) Remind(ctx context.Context, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set reminded_at = $2

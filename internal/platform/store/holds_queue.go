@@ -20,6 +20,8 @@ type HoldFilter struct {
 	DueBefore    *time.Time // only holds due before it
 	OpenedBefore *time.Time // only holds opened before it
 	MostUrgent   bool       // soonest due first, instead of newest first
+	Assignee     string     // only holds assigned to this reviewer; empty for all
+	Skip         int        // rows to leave out at the beginning, instead of a cursor
 	Reviewer     string     // the reviewer whose OwnResolution to return
 	Now          time.Time
 }
@@ -29,6 +31,7 @@ type QueuedHold struct {
 	AuthorizationID   string
 	CredentialID      string // that requested the authorization
 	ActionKey         string
+	ActionName        string
 	Subject           string
 	RiskClass         string
 	ReasonCodes       models.Strings
@@ -39,6 +42,7 @@ type QueuedHold struct {
 	ApprovalsRequired int
 	SelfReviewBarred  bool
 	Approvals         int
+	AssignedTo        *string // the reviewer who took the hold; nil if no one has
 	OwnResolution     *string // of HoldFilter.Reviewer; nil if none
 	Details           []byte  // sealed; nil for an action that shows none
 }
@@ -46,17 +50,15 @@ type QueuedHold struct {
 // Queue lists holds, newest first or soonest due first.
 func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
 	tx := f.narrow(q.gorm(ctx).Table("holds h").
-		Select(`h.authorization_id, a.credential_id, a.action_key, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
+		Select(`h.authorization_id, a.credential_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
 			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution,
 			(select d.details from shown_details d where d.authorization_id = h.authorization_id) as details`, f.Now, f.Reviewer).
 		Joins("join authorizations a on a.id = h.authorization_id").
+		Joins("join actions act on act.id = h.action_id").
 		Joins("join subjects s on s.uid = h.subject_uid").
-		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment))
-	if f.Subject != "" {
-		tx = tx.Where("s.external_id = ?", f.Subject)
-	}
+		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Offset(f.Skip)
 	order, key := paginate, func(h QueuedHold) (time.Time, string) { return h.OpenedAt, h.AuthorizationID }
 	column := "h.opened_at"
 	if f.MostUrgent {
@@ -75,7 +77,30 @@ func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Queu
 	return rows, next, nil
 }
 
-// narrow adds the conditions of the filter on holds h and their authorizations a.
+// Place returns how many holds of the list precede the hold of an authorization, and the length of the list. before is -1 if
+// the hold is not in the list.
+func (q Holds) Place(ctx context.Context, s Scope, f HoldFilter, authorization string) (before, total int64, err error) {
+	precedes := "(h.opened_at, h.authorization_id) > (o.opened_at, o.authorization_id)"
+	if f.MostUrgent {
+		precedes = "(h.due_at, h.authorization_id) < (o.due_at, o.authorization_id)"
+	}
+	var row struct {
+		Before, Total int64
+		Present       bool
+	}
+	err = f.narrow(q.gorm(ctx).Table("holds h").
+		Select("count(*) as total, count(*) filter (where "+precedes+") as before, coalesce(bool_or(h.authorization_id = o.authorization_id), false) as present").
+		Joins("join authorizations a on a.id = h.authorization_id").
+		Joins("join subjects s on s.uid = h.subject_uid").
+		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization).
+		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Scan(&row).Error
+	if !row.Present {
+		row.Before = -1
+	}
+	return row.Before, row.Total, err
+}
+
+// narrow adds the conditions of the filter on holds h, their authorizations a and their subjects s.
 func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
 	switch f.Status {
 	case models.HoldPending:
@@ -85,8 +110,14 @@ func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
 	default:
 		tx = tx.Where("h.status = ?", string(f.Status))
 	}
+	if f.Subject != "" {
+		tx = tx.Where("s.external_id = ?", f.Subject)
+	}
 	if f.Action != "" {
 		tx = tx.Where("a.action_key = ?", f.Action)
+	}
+	if f.Assignee != "" {
+		tx = tx.Where("h.assigned_to = ?", f.Assignee)
 	}
 	if f.RiskClass != "" {
 		tx = tx.Where("h.risk_class = ?", f.RiskClass)

@@ -2,6 +2,7 @@
 // the user is writing and the focus are preserved.
 
 import { announce } from "../lib/dom";
+import { key, offer, update, words } from "./arrivals";
 import { labelValues } from "./labels";
 import { reopenPage } from "./visit";
 
@@ -28,10 +29,6 @@ function fetchPage(): Promise<Document> {
 function busy(part: Element): boolean {
   const form = part.querySelector("form[data-review]");
   return form !== null && (form.contains(document.activeElement) || (form.querySelector("textarea")?.value ?? "") !== "");
-}
-
-function key(row: Element): string {
-  return row.getAttribute("data-id") ?? row.querySelector("a")?.getAttribute("href") ?? "";
 }
 
 /** Replaces a part, keeps the mark and the focus on their rows, and returns the number of new rows. */
@@ -65,11 +62,16 @@ async function refresh(): Promise<void> {
       warn(old, part);
       continue;
     }
+    if (name === "queue" && old.querySelector("[data-row]")) {
+      arrived = update(old, part);
+      offer(arrived, () => replace(old, part));
+      continue;
+    }
     const n = replace(old, part);
     if (name === "queue") arrived += n;
   }
   const region = document.querySelector<HTMLElement>("[data-announce]");
-  if (region && arrived > 0) announce(region, arrived === 1 ? "1 new hold." : `${arrived} new holds.`);
+  if (region && arrived > 0) announce(region, `${words(arrived)}.`);
 }
 
 /** Warns a reviewer who is writing a note that the hold was settled, and leaves the note in place. */

@@ -1,0 +1,278 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// deskPage is the page size of the queue. The list next to an open hold has as many rows, deskBefore of them before the hold.
+const (
+	deskPage   = 50
+	deskBefore = 20
+)
+
+// rowDetails is the number of details that a row of the queue shows. The page of the hold shows all.
+const rowDetails = 3
+
+// The orders of the queue.
+const (
+	byDue    = "due"    // soonest due first
+	byOpened = "opened" // newest first
+	byAmount = "amount" // largest amount first, whatever its currency
+)
+
+// deskFilter is the filter of the queue.
+type deskFilter struct {
+	Status, Action, Risk, Text, Sort string
+	Mine                             bool
+}
+
+func (v *visit) deskFilter() deskFilter {
+	f := deskFilter{
+		Status: v.query("status"), Action: v.query("action"), Risk: v.query("risk"), Text: v.query("q"), Sort: v.query("sort"), Mine: v.query("mine") != "",
+	}
+	if !slices.Contains([]string{"pending", "approved", "rejected", "expired"}, f.Status) {
+		f.Status = string(models.HoldPending)
+	}
+	if !slices.Contains([]string{byDue, byOpened, byAmount}, f.Sort) {
+		f.Sort = f.usualSort()
+	}
+	return f
+}
+
+// usualSort is the order of a status without a choice: what waits by its due time, what is settled newest first.
+func (f deskFilter) usualSort() string {
+	if f.Status == string(models.HoldPending) {
+		return byDue
+	}
+	return byOpened
+}
+
+func (f deskFilter) values() url.Values {
+	q := url.Values{}
+	for name, value := range map[string]string{"status": f.Status, "action": f.Action, "risk": f.Risk, "q": f.Text, "sort": f.Sort} {
+		if value != "" && (name != "status" || value != string(models.HoldPending)) && (name != "sort" || value != f.usualSort()) {
+			q.Set(name, value)
+		}
+	}
+	if f.Mine {
+		q.Set("mine", "1")
+	}
+	return q
+}
+
+// suffix returns the filter as a query string with "?"; empty for the default filter.
+func (f deskFilter) suffix() string {
+	if q := f.values().Encode(); q != "" {
+		return "?" + q
+	}
+	return ""
+}
+
+// heldRow is one hold of the queue.
+type heldRow struct {
+	ID, URL, Short  string
+	Subject, Action string
+	Name            string // of the action
+	Risk            tag
+	Reasons         []code
+	Shown           []display.Detail // the first of them
+	Opened, Due     stamp
+	Urgency         string // over, hour, day or none
+	Status          tag
+	Pending         bool
+	Given, Required int
+	Own             string // the user's own resolution
+	Taken           string // the reviewer who has the hold; "you" for the user
+	Here            bool   // the hold that is open next to the queue
+}
+
+// deskView is the queue.
+type deskView struct {
+	Filter      deskFilter
+	Suffix      string
+	Rows        []heldRow
+	Next        string
+	Place       int64 // the position of the open hold, from 1; 0 if it is not in the queue
+	Total       int64 // holds of the filter
+	Partial     int   // if not 0, the search read only so many holds
+	Counts      hold.Counts
+	Later       int64
+	Oldest      *stamp
+	Statuses    []item
+	Review      bool
+	Risks       []string
+	ClearFilter string
+
+	BarsSelfReview bool // the environment's setting, which overrides policies
+}
+
+func (c *console) desk(v *visit) error {
+	view, err := c.queue(v, "")
+	if err != nil {
+		return err
+	}
+	return v.page(fiber.StatusOK, "desk.html", "Reviews", "reviews", view)
+}
+
+// queue reads the queue with the filter of the URL. open is the id of the hold that is open next to it.
+func (c *console) queue(v *visit, open string) (deskView, error) {
+	f := v.deskFilter()
+	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: []string{"critical", "high", "elevated", "low"}, ClearFilter: v.at("reviews"),
+		BarsSelfReview: v.grant.Environment.BarSelfReview}
+	filter := store.HoldFilter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
+	if f.Mine {
+		filter.Assignee = v.principal().Actor()
+	}
+	read := c.listed
+	if f.Text != "" || f.Sort == byAmount {
+		read = c.searched
+	}
+	rows, err := read(v, &view, filter, open)
+	if err != nil {
+		return view, cursorFault(err)
+	}
+	names, err := c.takers(v, rows)
+	if err != nil {
+		return view, err
+	}
+	for _, r := range rows {
+		view.Rows = append(view.Rows, c.heldRow(v, r, f, open))
+		view.Rows[len(view.Rows)-1].Taken = takerOf(v, r.AssignedTo, names)
+	}
+	if view.Counts, err = c.Holds.Counts(v.ctx, v.scope(), "", ""); err != nil {
+		return view, err
+	}
+	view.Later = view.Counts.Pending - view.Counts.WithinDay
+	view.Oldest = stamps{c.Clock.Now()}.maybe(view.Counts.OldestOpenedAt)
+	for _, s := range []string{"pending", "approved", "rejected", "expired"} {
+		q := f
+		q.Status, q.Sort = s, ""
+		view.Statuses = append(view.Statuses, item{Label: s, URL: v.at("reviews") + q.suffix(), Current: s == f.Status})
+	}
+	return view, nil
+}
+
+// listed reads one page of the queue: the one behind the cursor, or the one around the open hold.
+func (c *console) listed(v *visit, view *deskView, filter store.HoldFilter, open string) ([]hold.Queued, error) {
+	before, total, err := c.Holds.Place(v.ctx, v.scope(), filter, open)
+	if err != nil {
+		return nil, err
+	}
+	view.Place, view.Total = before+1, total
+	page := store.Page{Limit: deskPage, After: v.query("cursor")}
+	if open != "" {
+		page.After, filter.Skip = "", max(0, int(before)-deskBefore)
+	}
+	rows, next, err := c.Holds.Queue(v.ctx, v.principal(), filter, page)
+	if next != "" {
+		q := view.Filter.values()
+		q.Set("cursor", next)
+		view.Next = v.at("reviews") + "?" + q.Encode()
+	}
+	return rows, err
+}
+
+// searched searches the queue and returns the first page of what it found, or the part around the open hold.
+func (c *console) searched(v *visit, view *deskView, filter store.HoldFilter, open string) ([]hold.Queued, error) {
+	rows, complete, err := c.Holds.Search(v.ctx, v.principal(), filter, hold.Search{Text: view.Filter.Text, ByAmount: view.Filter.Sort == byAmount})
+	if err != nil {
+		return nil, err
+	}
+	if !complete {
+		view.Partial = hold.SearchLimit
+	}
+	here := slices.IndexFunc(rows, func(q hold.Queued) bool { return q.AuthorizationID == open })
+	view.Place, view.Total = int64(here)+1, int64(len(rows))
+	from := max(0, min(here-deskBefore, len(rows)-deskPage))
+	if skip, err := strconv.Atoi(v.query("from")); err == nil && open == "" {
+		from = max(0, min(skip, len(rows)))
+	}
+	to := min(from+deskPage, len(rows))
+	if to < len(rows) {
+		q := view.Filter.values()
+		q.Set("from", strconv.Itoa(to))
+		view.Next = v.at("reviews") + "?" + q.Encode()
+	}
+	return rows[from:to], nil
+}
+
+// neighbours returns the pages of the holds before and after the open one, and its position in words.
+func (d deskView) neighbours(id string) (previous, next, position string) {
+	here := slices.IndexFunc(d.Rows, func(row heldRow) bool { return row.ID == id })
+	if here < 0 {
+		if len(d.Rows) > 0 {
+			next = d.Rows[0].URL
+		}
+		return "", next, ""
+	}
+	if here > 0 {
+		previous = d.Rows[here-1].URL
+	}
+	if here+1 < len(d.Rows) {
+		next = d.Rows[here+1].URL
+	}
+	return previous, next, strconv.FormatInt(d.Place, 10) + " of " + strconv.FormatInt(d.Total, 10)
+}
+
+func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) heldRow {
+	now := stamps{c.Clock.Now()}
+	row := heldRow{
+		ID: r.AuthorizationID, URL: v.at("reviews", r.AuthorizationID) + f.suffix(), Short: short(r.AuthorizationID),
+		Subject: r.Subject, Action: r.ActionKey, Name: r.ActionName, Risk: tagOf(r.RiskClass), Reasons: codes(r.ReasonCodes), Opened: now.at(r.OpenedAt),
+		Due: now.at(r.DueAt), Status: tagOf(string(r.Status)), Pending: r.Status == models.HoldPending, Given: r.Approvals,
+		Required: r.ApprovalsRequired, Here: r.AuthorizationID == open,
+	}
+	if r.OwnResolution != nil {
+		row.Own = *r.OwnResolution
+	}
+	row.Shown = r.Shown[:min(len(r.Shown), rowDetails)]
+	if row.Pending {
+		row.Urgency = urgency(row.Due)
+	}
+	return row
+}
+
+func urgency(due stamp) string {
+	switch left := due.Sub(due.now).Hours(); {
+	case left < 1:
+		return "hour"
+	case left < 24:
+		return "day"
+	default:
+		return "none"
+	}
+}
+
+// cursorFault turns an invalid cursor into a bad request.
+func cursorFault(err error) error {
+	if strings.Contains(err.Error(), store.ErrCursor.Error()) {
+		return problem.New(problem.BadRequest, "cursor is not valid. Start at the first page of the list.")
+	}
+	return err
+}
+
+// openRow is the row of the open hold if the filter leaves it out, such as a hold that was just settled.
+func (c *console) openRow(v *visit, view reviewView) heldRow {
+	h, t := view.Case.Hold, view.Case.Trace
+	now := stamps{c.Clock.Now()}
+	row := heldRow{
+		ID: t.ID, URL: v.at("reviews", t.ID) + view.Queue.Suffix, Short: short(t.ID), Subject: t.Subject, Action: t.Action, Name: view.Case.Display.Action,
+		Risk: view.Risk, Opened: now.at(h.OpenedAt), Due: now.at(h.DueAt), Status: view.Status,
+		Pending: hold.Effective(*h, now.now) == models.HoldPending, Required: h.ApprovalsRequired, Here: true,
+	}
+	if row.Pending {
+		row.Urgency = urgency(row.Due)
+	}
+	return row
+}
