@@ -33,6 +33,11 @@ func (s *Sums) Background(ref *scoring.Background, version string) (*scoring.Bac
 	if s.People < MinPeople {
 		return nil, fmt.Errorf("%w: %d of %d", ErrTooFew, s.People, MinPeople)
 	}
+	return s.mixed(ref, version)
+}
+
+// mixed is Background for any number of people, to compare with some of them left out.
+func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Background, error) {
 	if s.Reference != ref.Version || s.Modality != ref.Modality {
 		return nil, fmt.Errorf("%w: %s and %s", ErrReference, s.Reference, ref.Version)
 	}
