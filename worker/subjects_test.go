@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -28,7 +29,7 @@ func (b *bundle) subjects(t *testing.T) (*subject.Service, *recovery.Service) {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System())
+	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System(), learned.Counter{})
 	b.runProcess(func(d *worker.Deps) {
 		d.Services.Subjects = worker.Subjects{Recoveries: recoveries, Erasures: erasures, Workflows: b.runs}
 		d.Relay.Lanes = append(d.Relay.Lanes, outbox.Lane{Name: "subjects", Handlers: worker.SubjectTopics(b.runs, recoveries, erasures)})

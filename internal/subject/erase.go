@@ -64,6 +64,10 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		if _, err := q.Erasures().HideSubject(ctx, p.Store(), row.UID, now); err != nil {
 			return err
 		}
+		// Before the templates are deleted: the share is computed from them.
+		if err := s.counter.Recount(ctx, q, p.Store(), row.UID, now); err != nil {
+			return err
+		}
 		if err := q.Erasures().Create(ctx, erasure); err != nil {
 			return err
 		}

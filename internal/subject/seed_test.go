@@ -37,6 +37,8 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 		values ($1, $2, 'desktop', 0, '\x05', $3)`, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 		values ($1, $2, $3, $4, 'keystroke', 'desktop', 1, 'active', 'm1', '\x04', $5, $5)`, ids.New(ids.Template), s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into background_shares (tenant_id, environment_id, subject_uid, modality, digest, counted_at)
+		values ($1, $2, $3, 'keystroke', '\x06', $4)`, s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into enrollments (id, tenant_id, environment_id, subject_uid, session_id, anchor, status, force, windows_accepted, created_at)
 		values ($1, $2, $3, $4, $5, 'none', 'pending', false, 3, $6)`, out.enrollment, s.TenantID, s.EnvironmentID, s.UID, out.session, now)
 	b.exec(t, `insert into recoveries (id, tenant_id, environment_id, subject_uid, status, anchor, created_at, ready_at, expires_at)

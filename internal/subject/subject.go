@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -26,12 +29,14 @@ type Service struct {
 	clock    clock.Clock
 	research *research.Service // for erasure and export; it stores no vectors here
 	exports  *admission.Gate   // limits concurrent exports
+	counter  learned.Counter   // subtracts what a subject added to the sums of its environment
 }
 
 // New returns the service. Open unseals stored templates and session states for exports.
 func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
-		store: st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
+		counter: learned.NewCounter(assurance.New(scoring.Default(), keys)),
+		store:   st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
 	}
 }
 
@@ -126,6 +131,9 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 			return err
 		}
 		if err := void.recordProofs(ctx, q, proofs); err != nil {
+			return err
+		}
+		if err := s.counter.Recount(ctx, q, p.Store(), row.UID, now); err != nil {
 			return err
 		}
 		return void.Channels(ctx, q)

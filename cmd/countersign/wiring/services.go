@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/authz/population"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -55,7 +56,6 @@ func newServices(p *Process) services {
 		actions:     action.New(p.Store, p.Clock),
 		assessor:    assurance.New(scoring.Default(), p.Keys),
 		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),
-		recoveries:  recovery.New(p.Store, p.Clock),
 		evaluations: evaluation.New(p.Store, p.Clock),
 		sender:      webhook.NewSender(webhook.Policy{AllowLoopback: p.options.WebhookLoopback}),
 		hub:         stream.NewHub(p.Store, p.Clock, p.Log, stream.Options{MaxEach: p.options.StreamsEach}),
@@ -63,6 +63,7 @@ func newServices(p *Process) services {
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, p.Keys)
 	// A process that decides caches environments: its own changes of settings must apply at once.
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
+	s.recoveries = recovery.New(p.Store, p.Clock, learned.NewCounter(s.assessor))
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
 	s.activation = population.New(p.Store, s.assessor, p.Log)

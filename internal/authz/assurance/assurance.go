@@ -38,6 +38,7 @@ type Profile struct {
 // Assessor assesses sessions with the active model. It is safe for concurrent use.
 type Assessor struct {
 	models atomic.Pointer[inForce]
+	own    atomic.Pointer[map[string]*inForce] // by environment that has backgrounds of its own
 	keys   *keyring.Keyring
 }
 
@@ -64,12 +65,14 @@ func (a *Assessor) Use(model *scoring.Model, known ...*scoring.Background) {
 	a.models.Store(next)
 }
 
-// Model returns the active model.
+// Model returns the deployment's active model, of the environments that have no background of their own.
 func (a *Assessor) Model() *scoring.Model { return a.models.Load().model }
 
-// Earlier returns the background versions of a modality whose templates can be migrated to the active one.
-func (a *Assessor) Earlier(m features.Modality) []string {
-	f := a.models.Load()
+// Earlier returns the background versions of a modality whose templates can be migrated to the deployment's active one.
+func (a *Assessor) Earlier(m features.Modality) []string { return a.models.Load().earlier(m) }
+
+// earlier returns the background versions of a modality whose templates can be migrated to the active one.
+func (f *inForce) earlier(m features.Modality) []string {
 	var out []string
 	for version := range f.known {
 		if current := f.standsFor(m, version); current != version {
@@ -139,9 +142,9 @@ func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 
 // Templates decrypts whole templates and migrates those of earlier backgrounds to the active model.
 func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) {
-	f := a.models.Load()
 	out := make(scoring.Templates, len(rows))
 	for i, row := range rows {
+		f := a.of(row.EnvironmentID)
 		t, err := a.OpenTemplate(row)
 		if err != nil {
 			return nil, err
@@ -167,9 +170,9 @@ func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
 	return a.keys.Seal(templatePurpose, raw, []byte(id))
 }
 
-// Heads returns the part of templates that an assessment needs; the rows may be loaded without their data.
-func (a *Assessor) Heads(rows []models.Template) scoring.Templates {
-	f := a.models.Load()
+// Heads returns the part of an environment's templates that an assessment needs; the rows may be loaded without their data.
+func (a *Assessor) Heads(environment string, rows []models.Template) scoring.Templates {
+	f := a.of(environment)
 	out := make(scoring.Templates, len(rows))
 	for i, t := range rows {
 		out[i] = scoring.Template{
@@ -192,7 +195,7 @@ func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads
 			return p, err
 		}
 	}
-	p.Profile = Marked(a.Model().Assess(state, a.Heads(heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)}), over)
+	p.Profile = Marked(a.ModelOf(subject.EnvironmentID).Assess(state, a.Heads(subject.EnvironmentID, heads), now, scoring.AssessOptions{CapLikely: subject.Capped(now)}), over)
 	return p, nil
 }
 

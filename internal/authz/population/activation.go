@@ -32,11 +32,12 @@ type Service struct {
 	store    *store.Store
 	assessor *assurance.Assessor
 	log      *slog.Logger
+	prepared *prepared
 }
 
 // New returns a Service that puts the model in force into the assessor.
 func New(st *store.Store, assessor *assurance.Assessor, log *slog.Logger) *Service {
-	return &Service{store: st, assessor: assessor, log: log}
+	return &Service{store: st, assessor: assessor, log: log, prepared: &prepared{}}
 }
 
 // Load activates, for each modality, the active background of the database, or the embedded one if there is none.
@@ -79,7 +80,12 @@ func (s *Service) Load(ctx context.Context) error {
 	if before := s.assessor.Model().Version(); before != model.Version() {
 		s.log.Info("the active model has changed", "model_version", model.Version(), "before", before)
 	}
+	own, err := s.own(ctx)
+	if err != nil {
+		return err
+	}
 	s.assessor.Use(model, known...)
+	s.assessor.UseOwn(own)
 	return nil
 }
 

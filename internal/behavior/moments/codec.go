@@ -3,6 +3,7 @@ package moments
 import (
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +25,28 @@ const sumsMost = 8 << 20
 // MarshalBinary encodes the sums for storage, in some 100 kB for keystrokes. Of symmetric products one half is stored. Sums of a few people
 // say much about each of them: seal the bytes.
 func (s *Sums) MarshalBinary() ([]byte, error) {
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(s.encode()); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Digest returns 16 bytes by which equal sums are recognised.
+func (s *Sums) Digest() []byte {
+	sum := sha256.Sum256(s.encode())
+	return sum[:16]
+}
+
+// encode lists the sums without compression.
+func (s *Sums) encode() []byte {
 	raw := []byte{codecVersion}
 	for _, text := range []string{s.Reference, string(s.Modality)} {
 		raw = append(binary.AppendUvarint(raw, uint64(len(text))), text...)
@@ -31,18 +54,7 @@ func (s *Sums) MarshalBinary() ([]byte, error) {
 	raw = binary.AppendVarint(raw, int64(s.People))
 	raw = binary.AppendUvarint(raw, uint64(len(s.weight)))
 	s.each(func(v *int64) { raw = binary.AppendVarint(raw, *v) })
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(raw); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return raw
 }
 
 // Parse decodes the output of MarshalBinary. It returns ErrReference for sums relative to a background other than ref, which an earlier

@@ -9,12 +9,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
+// ComparePeople is the least number of people that backgrounds are compared on.
+const ComparePeople = 10
+
 // How backgrounds are compared.
 const (
 	// Each person is tested with a background that was formed without their part of the people.
 	comparedParts = 5
-	// The least number of people to compare with.
-	comparedLeast = 10
 	// The most people of a comparison and the most strangers that each is tested against; both bound the cost.
 	comparedMost      = 60
 	comparedStrangers = 15
@@ -47,12 +48,12 @@ func (c Comparison) Worse() bool {
 }
 
 // Compare measures the background of the sums and the one before it on people whose shares are in the sums. A person is tested with a
-// background without a fifth of the people, the person among them: their shares are subtracted. Before may have been learned from the same
-// people, which favours it. It returns ErrTooFew for fewer than ten people.
+// background without a fifth of the people, the person among them: their shares are subtracted. Before must not have been learned from any
+// of them. It returns ErrTooFew for fewer than ten people.
 func (s *Sums) Compare(ref, before *scoring.Background, people [][]features.Vector) (Comparison, error) {
 	people = people[:min(len(people), comparedMost)]
-	if len(people) < comparedLeast {
-		return Comparison{}, fmt.Errorf("%w: %d of %d to compare with", ErrTooFew, len(people), comparedLeast)
+	if len(people) < ComparePeople {
+		return Comparison{}, fmt.Errorf("%w: %d of %d to compare with", ErrTooFew, len(people), ComparePeople)
 	}
 	var was, is trials
 	for part := range comparedParts {

@@ -105,7 +105,10 @@ const (
 	TemplateAdapted     Type = "template.adapted"
 	TemplateReset       Type = "template.reset"
 
-	BackgroundActivated Type = "background.activated"
+	BackgroundActivated    Type = "background.activated"
+	BackgroundOwnActivated Type = "background.own_activated"
+	BackgroundOwnRefused   Type = "background.own_refused"
+	BackgroundOwnRetired   Type = "background.own_retired"
 
 	PasskeyRegistrationGranted Type = "passkey.registration_granted"
 	PasskeyCloneWarning        Type = "passkey.clone_warning"

@@ -57,7 +57,7 @@ func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, er
 // subjectTables lists the tables with rows of one subject, referring tables first. Reviews, links and move requests are
 // deleted with the challenge, hold or authorization that they belong to. A test compares the list with the schema.
 var subjectTables = []string{
-	"frame_digests", "typed_passages", "frames", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
+	"frame_digests", "typed_passages", "frames", "background_shares", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
 	"research_consents", "proofs", "challenges", "holds", "shown_details", "kept_values", "authorizations",
 }
 

@@ -47,6 +47,7 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"signing_keys", "sealed", "status <> 'retired'"},
 	{"webhook_secrets", "sealed", "true"},
 	{"templates", "data", "true"},
+	{"background_sums", "sums", "true"},
 	{"subjects", "timing_template", "true"},
 	{"typed_passages", "passages", "true"},
 	{"shown_details", "details", "true"},

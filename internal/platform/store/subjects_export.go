@@ -24,6 +24,8 @@ var exportSections = []exportSection{
 		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
 		"@outcome_reported_at outcome_note_digest",
 		"authorizations where subject_uid = $1 order by decided_at, id"},
+	{"background_shares", "modality #digest @counted_at",
+		"background_shares where subject_uid = $1 order by modality"},
 	{"challenges", "id authorization_id status methods display display_digest action_hash failures @created_at @expires_at @settled_at " +
 		"method_used strength child_authorization_id",
 		"challenges where subject_uid = $1 order by created_at, id"},

@@ -144,14 +144,26 @@ func (q Templates) RollBack(ctx context.Context, s Scope, r RollBack, at time.Ti
 	return active.Version, to, err
 }
 
-// ByModelVersions returns at most limit active templates of a modality that were learned with one of the known model
-// versions.
-func (q Templates) ByModelVersions(ctx context.Context, modality string, known []string, limit int) ([]models.Template, error) {
-	if len(known) == 0 {
+// ModelVersions are versions of backgrounds of one environment, or of all environments but some.
+type ModelVersions struct {
+	Environment string
+	Except      []string
+	Versions    []string
+}
+
+// ByModelVersions returns at most limit active templates of a modality that were learned with one of the model versions.
+func (q Templates) ByModelVersions(ctx context.Context, modality string, of ModelVersions, limit int) ([]models.Template, error) {
+	if len(of.Versions) == 0 {
 		return nil, nil
 	}
 	var rows []models.Template
-	err := q.gorm(ctx).Where("status = 'active' and modality = ? and model_version in ?", modality, known).
-		Order("model_version, id").Limit(limit).Find(&rows).Error
+	tx := q.gorm(ctx).Where("status = 'active' and modality = ? and model_version in ?", modality, of.Versions)
+	switch {
+	case of.Environment != "":
+		tx = tx.Where("environment_id = ?", of.Environment)
+	case len(of.Except) > 0:
+		tx = tx.Where("environment_id not in ?", of.Except)
+	}
+	err := tx.Order("model_version, id").Limit(limit).Find(&rows).Error
 	return rows, err
 }

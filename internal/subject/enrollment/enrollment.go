@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -218,8 +219,9 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	if err != nil {
 		return "", err
 	}
-	c.removeMisfits(s.assessor.Model())
-	templates, limitations, err := s.assessor.Model().Train(c.sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
+	model := s.assessor.ModelOf(scope.Environment)
+	c.removeMisfits(model)
+	templates, limitations, err := model.Train(c.sessions, scoring.TrainOptions{Device: scoring.DeviceClass(device), Force: e.Force})
 	e.Status, e.WindowsAccepted, e.RefusedSessions = models.EnrollmentCompleted, c.windows(), c.refused
 	if errors.Is(err, scoring.ErrTooLittle) || sub.Status != models.SubjectActive {
 		e.Status, templates = models.EnrollmentFailed, nil
@@ -245,6 +247,11 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 			return "", err
 		}
 		modalities = append(modalities, string(t.Modality))
+	}
+	if len(templates) > 0 {
+		if err := learned.NewCounter(s.assessor).Recount(ctx, q, scope, sub.UID, step.At); err != nil {
+			return "", err
+		}
 	}
 	if err := recordSettled(ctx, q, sub, e, training{device, modalities}, step); err != nil {
 		return "", err

@@ -115,7 +115,7 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 	if err != nil {
 		return Trust{}, err
 	}
-	profile := s.assessor.Model().Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
+	profile := s.assessor.ModelOf(scope.Environment).Assess(state, heads, now, scoring.AssessOptions{CapLikely: v.Subject.Capped(now)})
 	profile = assurance.Marked(profile, over)
 	t := scoring.LegacyTrust(state, profile)
 	out := Trust{Score: t.Score, State: t.State, Reasons: append([]string{}, t.Reasons...)}
@@ -145,7 +145,7 @@ func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectS
 		return nil, err
 	}
 	rows, err := s.store.Templates().Heads(ctx, scope, v.Subject.UID)
-	return s.assessor.Heads(rows), err
+	return s.assessor.Heads(scope.Environment, rows), err
 }
 
 // Enrolled is the progress of /enrol.

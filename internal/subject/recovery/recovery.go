@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -38,12 +39,15 @@ const LimitationCooling = "recovery_cooling_down"
 
 // Service manages recoveries.
 type Service struct {
-	store *store.Store
-	clock clock.Clock
+	store   *store.Store
+	clock   clock.Clock
+	counter learned.Counter
 }
 
-// New returns the service.
-func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
+// New returns the service. The counter subtracts what the retired templates added to the sums of their environment.
+func New(st *store.Store, c clock.Clock, counter learned.Counter) *Service {
+	return &Service{store: st, clock: c, counter: counter}
+}
 
 // Begin is the request for a recovery (RecoveryBegin of the contract).
 type Begin struct {
@@ -85,7 +89,10 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 		if !created {
 			return problem.New(problem.RecoveryInProgress, "A recovery of this subject is in progress.")
 		}
-		return startOver(ctx, q, p, sub, view.Recovery)
+		if err := startOver(ctx, q, p, sub, view.Recovery); err != nil {
+			return err
+		}
+		return s.counter.Recount(ctx, q, p.Store(), sub.UID, now)
 	})
 	return view, err
 }

@@ -60,5 +60,5 @@ func (s *Service) assessBefore(a anomaly) (scoring.Profile, error) {
 	if err != nil {
 		return scoring.Profile{}, err
 	}
-	return s.assessor.Model().Assess(state, a.templates, a.at, scoring.AssessOptions{}), nil
+	return s.assessor.ModelOf(a.before.EnvironmentID).Assess(state, a.templates, a.at, scoring.AssessOptions{}), nil
 }

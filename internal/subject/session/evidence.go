@@ -246,7 +246,7 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 
 // score adds the frame to the session's scoring state, updates sess, and records anomalies and a changed trust state.
 func (s *Service) score(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
-	model := s.assessor.Model()
+	model := s.assessor.ModelOf(sess.EnvironmentID)
 	state, err := s.assessor.OpenState(*sess)
 	if err != nil {
 		return scoring.Ack{}, err

@@ -156,7 +156,7 @@ type evaluation struct {
 
 // evaluate assesses the session, or returns the reason for which it cannot be adapted to.
 func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
-	e := evaluation{subject: sub, session: session, model: s.assessor.Model()}
+	e := evaluation{subject: sub, session: session, model: s.assessor.ModelOf(scope.Environment)}
 	if len(session.State) == 0 || session.LastEvidenceAt == nil {
 		return e, ReasonNotConfirmed, nil
 	}

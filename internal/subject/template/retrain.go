@@ -20,19 +20,20 @@ const retrainBatch = 100
 func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error) {
 	// The assessor knows the model versions that it can retrain from; templates of other versions stay as they are.
 	for _, m := range features.Modalities() {
-		known := s.assessor.Earlier(m)
-		rows, err := s.store.Templates().ByModelVersions(ctx, string(m), known, retrainBatch-done)
-		if err != nil {
-			return done, false, err
-		}
-		for _, row := range rows {
-			if err := s.retrain(ctx, row, at, by); err != nil {
-				return done, true, err
+		for _, o := range s.assessor.Outdated(m) {
+			rows, err := s.store.Templates().ByModelVersions(ctx, string(m), store.ModelVersions(o), retrainBatch-done)
+			if err != nil {
+				return done, false, err
 			}
-			done++
-		}
-		if done == retrainBatch {
-			return done, true, nil
+			for _, row := range rows {
+				if err := s.retrain(ctx, row, at, by); err != nil {
+					return done, true, err
+				}
+				done++
+			}
+			if done == retrainBatch {
+				return done, true, nil
+			}
 		}
 	}
 	return done, false, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -84,6 +85,9 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 			return err
 		}
 		out = to
+		if err := learned.NewCounter(s.assessor).Recount(ctx, q, p.Store(), sub.UID, now); err != nil {
+			return err
+		}
 		return events.Append(ctx, q, events.Entry{
 			Scope: p.Store(), At: now, SubjectUID: sub.UID, Subject: sub.ExternalID, Actor: p.Actor(),
 			RequestID: p.RequestID, Data: events.TemplateRolledBackData{
@@ -132,7 +136,7 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	if err != nil {
 		return err
 	}
-	state = assessor.Model().Rescore(state, templates)
+	state = assessor.ModelOf(scope.Environment).Rescore(state, templates)
 	if v.Session.State, err = assessor.SealState(id, state); err != nil {
 		return err
 	}

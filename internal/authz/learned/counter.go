@@ -1,0 +1,244 @@
+// Package learned lets an environment learn its own background: it counts the people who enroll, forms a background of their sums, compares
+// it with the one in force and puts it in force if it is not worse. It stores no vector of a person: a person's share of the sums is computed
+// from the template, again when it must be subtracted.
+package learned
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/behavior/moments"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+const (
+	// anchors is the number of sessions of the enrollment that count. Adaptation and retraining never change these, so that every version
+	// of a template since its enrollment has the same share.
+	anchors = 3
+	// versions bounds how many versions of a template are opened to compute an earlier share.
+	versions = 20
+)
+
+// Counter counts subjects in the sums of their environment.
+type Counter struct{ assessor *assurance.Assessor }
+
+// NewCounter returns a Counter.
+func NewCounter(assessor *assurance.Assessor) Counter { return Counter{assessor} }
+
+// person is a subject with its scope.
+type person struct {
+	store.Scope
+	uid string
+}
+
+// Recount makes a subject's share of the sums that of its active templates, in the transaction that changed them: one person, one share. It
+// subtracts the previous share and adds the present one; a subject without active templates, or that is not active, has none. The caller has
+// locked the subject. In an environment that learns nothing it does nothing.
+func (c Counter) Recount(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
+	choice, err := q.Learned().Choice(ctx, scope)
+	if err != nil || choice == models.BackgroundPrior {
+		return err
+	}
+	shares, err := q.Learned().Shares(ctx, scope, uid)
+	if err != nil {
+		return err
+	}
+	active, err := c.activeTemplates(ctx, q, scope, uid)
+	if err != nil {
+		return err
+	}
+	for _, m := range features.Modalities() {
+		ref := scoring.Default().Background(m)
+		if ref == nil {
+			continue
+		}
+		var had *models.BackgroundShare
+		for i := range shares {
+			if shares[i].Modality == string(m) {
+				had = &shares[i]
+			}
+		}
+		if err := c.recount(ctx, q, change{person{scope, uid}, ref, had, active[m], at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// activeTemplates returns the active templates by modality that count; none of a subject that is not active.
+func (c Counter) activeTemplates(ctx context.Context, q *store.Q, scope store.Scope, uid string) (map[features.Modality]*models.Template, error) {
+	out := map[features.Modality]*models.Template{}
+	sub, err := q.Subjects().LockByUID(ctx, scope, uid)
+	if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.Templates().Active(ctx, scope, uid)
+	for i := range rows {
+		if rows[i].DeviceClass == string(scoring.Desktop) {
+			out[features.Modality(rows[i].Modality)] = &rows[i]
+		}
+	}
+	return out, err
+}
+
+// change is a change of one subject's share in one modality.
+type change struct {
+	person
+	ref    *scoring.Background     // that the sums are relative to
+	had    *models.BackgroundShare // nil if the subject was not looked at before
+	active *models.Template        // nil if it has none
+	at     time.Time
+}
+
+func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
+	var now part
+	if ch.active != nil {
+		var err error
+		if now, err = c.part(ch.ref, *ch.active); err != nil {
+			return err
+		}
+	}
+	var before []byte
+	if ch.had != nil {
+		before = ch.had.Digest
+	}
+	switch same := bytes.Equal(before, now.digest); {
+	case same && ch.had != nil && ch.active != nil:
+		return nil
+	case !same:
+		if counted, err := c.exchange(ctx, q, ch, before, now); err != nil || !counted {
+			return err
+		}
+	}
+	if ch.active == nil {
+		return q.Learned().DropShare(ctx, ch.Scope, ch.uid, string(ch.ref.Modality))
+	}
+	return q.Learned().SaveShare(ctx, models.BackgroundShare{
+		SubjectUID: ch.uid, Modality: string(ch.ref.Modality), EnvironmentID: ch.Environment, TenantID: ch.Tenant, Digest: now.digest, CountedAt: ch.at,
+	})
+}
+
+// exchange subtracts the share with the digest before from the sums and adds the present one. If the sums or the earlier share cannot be
+// read, it deletes the sums and returns false: everyone is counted anew.
+func (c Counter) exchange(ctx context.Context, q *store.Q, ch change, before []byte, now part) (bool, error) {
+	row, err := q.Learned().LockSums(ctx, ch.Scope, string(ch.ref.Modality))
+	if err != nil {
+		return false, err
+	}
+	sums, err := c.sums(ch.ref, row)
+	if err == nil && before != nil {
+		var old part
+		if old, err = c.earlier(ctx, q, ch, before); err == nil {
+			err = sums.Subtract(old.share)
+			row.Changes++
+		}
+	}
+	if unreadable(err) {
+		return false, q.Learned().Reset(ctx, ch.Scope, string(ch.ref.Modality))
+	}
+	if err != nil {
+		return false, err
+	}
+	if now.digest != nil {
+		if err := sums.Add(now.share); err != nil {
+			return false, err
+		}
+		row.Changes++
+	}
+	return true, c.save(ctx, q, row, sums, ch.at)
+}
+
+// errLost is returned for a share that no stored version of the template gives.
+var errLost = errors.New("learned: no version of the template has the share")
+
+// unreadable reports whether sums must be formed anew: they are relative to the prior of an earlier version of the service, or a share of
+// them is lost.
+func unreadable(err error) bool {
+	return errors.Is(err, errLost) || errors.Is(err, moments.ErrReference) || errors.Is(err, moments.ErrCodec) || errors.Is(err, moments.ErrMissing)
+}
+
+// part is what a template adds to the sums. Without a digest it adds nothing.
+type part struct {
+	share  moments.Sums
+	digest []byte
+}
+
+// part computes what a template adds: the sessions of its enrollment that adaptation never replaces.
+func (c Counter) part(ref *scoring.Background, row models.Template) (part, error) {
+	sessions, err := c.sessions(row)
+	if err != nil {
+		return part{}, err
+	}
+	share, ok := moments.Share(ref, sessions)
+	if !ok {
+		return part{}, nil
+	}
+	return part{share, share.Digest()}, nil
+}
+
+// sessions returns the sessions of a template that count; none of a template of an earlier schema.
+func (c Counter) sessions(row models.Template) ([]features.Vector, error) {
+	t, err := c.assessor.OpenTemplate(row)
+	if err != nil || t.SchemaVersion != features.SchemaVersion {
+		return nil, err
+	}
+	var out []features.Vector
+	for _, s := range t.Sessions {
+		if !s.Adapted {
+			out = append(out, s.Cells)
+		}
+	}
+	return out[max(0, len(out)-anchors):], nil
+}
+
+// earlier returns the share with a digest, of the newest version of the template that has it; errLost if there is none.
+func (c Counter) earlier(ctx context.Context, q *store.Q, ch change, digest []byte) (part, error) {
+	rows, err := q.Learned().Versions(ctx, ch.Scope, ch.uid, string(ch.ref.Modality), versions)
+	if err != nil {
+		return part{}, err
+	}
+	for _, row := range rows {
+		p, err := c.part(ch.ref, row)
+		if err != nil {
+			return part{}, err
+		}
+		if bytes.Equal(p.digest, digest) {
+			return p, nil
+		}
+	}
+	return part{}, errLost
+}
+
+// sums returns the sums of a row; a row without any has no people.
+func (c Counter) sums(ref *scoring.Background, row models.BackgroundSums) (moments.Sums, error) {
+	if row.Sums == nil {
+		return moments.Empty(ref), nil
+	}
+	raw, err := c.assessor.OpenSums(row)
+	if err != nil {
+		return moments.Sums{}, err
+	}
+	return moments.Parse(ref, raw)
+}
+
+func (c Counter) save(ctx context.Context, q *store.Q, row models.BackgroundSums, sums moments.Sums, at time.Time) error {
+	raw, err := sums.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("learned: %w", err)
+	}
+	row.People, row.UpdatedAt = sums.People, at
+	if row.Sums, err = c.assessor.SealSums(row, raw); err != nil {
+		return err
+	}
+	return q.Learned().SaveSums(ctx, row)
+}
