@@ -39,6 +39,8 @@ type environmentView struct {
 	SecondApproverRequired  bool `json:"second_approver_required"`
 	ChangeTTLSeconds        int  `json:"change_ttl_seconds"`
 
+	Background models.BackgroundChoice `json:"background"`
+
 	Brand brandView `json:"brand"`
 }
 
@@ -56,6 +58,7 @@ func viewEnvironment(e models.Environment) environmentView {
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
+		Background: e.Background,
 		Brand: brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }

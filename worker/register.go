@@ -31,6 +31,7 @@ type Services struct {
 	Evaluations activities.EvaluationMoves
 	Enrollments activities.EnrollmentMoves
 	Templates   activities.TemplateMoves
+	Backgrounds activities.BackgroundMoves
 	Subjects    Subjects
 	Endpoints   activities.EndpointSender
 	Upkeep      activities.UpkeepTasks
@@ -50,6 +51,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameErasure:    workflows.Erasure,
 		workflows.NameEndpoint:   workflows.Endpoint,
 		workflows.NameUpkeep:     workflows.Upkeep,
+		workflows.NameBackground: workflows.Background,
 	} {
 		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
 	}
@@ -66,19 +68,24 @@ func Register(r Registry, s Services) {
 	changes := &activities.Changes{Moves: s.Changes, Log: s.Log}
 	enrollments := &activities.Enrollments{Moves: s.Enrollments, Log: s.Log}
 	adaptations := &activities.Adaptations{Moves: s.Templates, Log: s.Log}
+	backgrounds := &activities.Backgrounds{Moves: s.Backgrounds, Log: s.Log}
 	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
 	for name, a := range map[string]any{
-		activities.ChallengeComplete: challenges.Complete,
-		activities.ChallengeCancel:   challenges.Cancel,
-		activities.ChallengeExpire:   challenges.Expire,
-		activities.HoldReview:        holds.Review,
-		activities.HoldRemind:        holds.Remind,
-		activities.HoldExpire:        holds.Expire,
-		activities.ChangeDecide:      changes.Decide,
-		activities.ChangeExpire:      changes.Expire,
-		activities.EvaluationClose:   evaluations.Close,
-		activities.EnrollmentTrain:   enrollments.Train,
-		activities.AdaptationTakeIn:  adaptations.TakeIn,
+		activities.ChallengeComplete:  challenges.Complete,
+		activities.ChallengeCancel:    challenges.Cancel,
+		activities.ChallengeExpire:    challenges.Expire,
+		activities.HoldReview:         holds.Review,
+		activities.HoldRemind:         holds.Remind,
+		activities.HoldExpire:         holds.Expire,
+		activities.ChangeDecide:       changes.Decide,
+		activities.ChangeExpire:       changes.Expire,
+		activities.EvaluationClose:    evaluations.Close,
+		activities.EnrollmentTrain:    enrollments.Train,
+		activities.AdaptationTakeIn:   adaptations.TakeIn,
+		activities.BackgroundCount:    backgrounds.Count,
+		activities.BackgroundForm:     backgrounds.Form,
+		activities.BackgroundActivate: backgrounds.Activate,
+		activities.BackgroundCarry:    backgrounds.Carry,
 	} {
 		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/template"
@@ -64,6 +65,16 @@ type adaptationWorkflows interface {
 // AdaptationTopics returns the handler of the outbox rows that follow the end of a session.
 func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[string]outbox.Handler {
 	return map[string]outbox.Handler{outbox.TopicAdaptationStart: Starter(templates.WorkflowInput, c.StartAdaptation)}
+}
+
+// backgroundWorkflows returns the input of the workflow that learns an environment's background.
+type backgroundWorkflows interface {
+	WorkflowInput(ctx context.Context, ref string) (learned.WorkflowInput, bool, error)
+}
+
+// BackgroundTopics returns the handler of the outbox rows that start the learning of backgrounds.
+func BackgroundTopics(c *workflows.Client, backgrounds backgroundWorkflows) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicBackgroundStart: Starter(backgrounds.WorkflowInput, c.StartBackground)}
 }
 
 // changeWorkflows returns the input of the workflow of a change request.

@@ -40,7 +40,7 @@ func scenarios() map[string]func() scenario {
 	all := map[string]func() scenario{}
 	for _, some := range []map[string]func() scenario{
 		challengeScenarios(), holdScenarios(), changeScenarios(), evaluationScenarios(), recoveryScenarios(), enrollmentScenarios(), erasureScenarios(), endpointScenarios(),
-		upkeepScenarios(), adaptationScenarios(),
+		upkeepScenarios(), adaptationScenarios(), backgroundScenarios(),
 	} {
 		for name, s := range some {
 			all[name] = s

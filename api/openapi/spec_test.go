@@ -201,6 +201,7 @@ func specRules() map[string][]rule {
 			is("brand.name", "string", upTo(60)), is("brand.accent", "string", upTo(7)), is("brand.language", "string", upTo(16)), is("brand.logo", "string", upTo(43700)),
 			is("second_approver_required", "boolean"),
 			is("change_ttl_seconds", "integer", between(300, 2592000)),
+			is("background", "string", oneOf("prior", "own", "shared")),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

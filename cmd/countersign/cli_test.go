@@ -83,7 +83,7 @@ var (
 
 func TestTenantsAndCredentials(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	made := c.ok("tenant", "create", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	envs, keys := environmentID.FindAllString(made, -1), secretKey.FindAllString(made, -1)
 	require.Len(t, envs, 2)
 	require.Len(t, keys, 2)
@@ -115,7 +115,7 @@ func TestTenantsAndCredentials(t *testing.T) {
 
 func TestSigningKeysRotate(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	env := environmentID.FindString(made)
 	before := c.ok("key", "list", "--environment", env)
 	require.Contains(t, before, "active")
@@ -143,7 +143,7 @@ func TestServeRefusesWhatDevMade(t *testing.T) {
 	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
-	c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")
 	t.Setenv("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", "true")
 	c.fails("COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK is on", "serve")

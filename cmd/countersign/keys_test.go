@@ -48,7 +48,7 @@ func TestEveryCommandRefusesAWrongMasterKey(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")
-	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	env := environmentID.FindString(made)
 	tenant := regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made)
 	kid := regexp.MustCompile(`\S{43}`).FindString(c.ok("key", "list", "--environment", env))
@@ -60,7 +60,7 @@ func TestEveryCommandRefusesAWrongMasterKey(t *testing.T) {
 			{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, {"worker", "--ops-listen", "127.0.0.1:0"},
 			{"key", "rotate", "--environment", env}, {"key", "list"}, {"key", "retire", kid, "--environment", env},
 			{"key", "retire", kid, "--now", "--environment", env}, {"key", "master", "list"},
-			{"tenant", "create", "--name", "m", "--rp-id", "bank.example", "--origin", "https://bank.example"}, {"tenant", "list"},
+			{"tenant", "create", "--background", "prior", "--name", "m", "--rp-id", "bank.example", "--origin", "https://bank.example"}, {"tenant", "list"},
 			{"credential", "create", "--environment", env}, {"credential", "list", "--environment", env},
 			{"credential", "rotate", "crd_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env},
 			{"person", "invite", "--tenant", tenant, "--environment", "sandbox", "--name", "A", "--role", "reviewer"}, {"person", "list", "--tenant", tenant},
@@ -81,7 +81,7 @@ func TestEveryCommandRefusesAWrongMasterKey(t *testing.T) {
 func TestMasterKeyIsRotatedAtTheCommandLine(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
 	old, fresh := os.Getenv("COUNTERSIGN_MASTER_KEY"), keyring.Generate()
-	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	env := environmentID.FindString(made)
 	id := regexp.MustCompile(`(?m)^([0-9a-f]{16}) +seals`).FindStringSubmatch(c.ok("key", "master", "list"))[1]
 	t.Setenv("COUNTERSIGN_MASTER_KEY", fresh+","+old)
@@ -104,7 +104,7 @@ func TestMasterKeyIsRotatedAtTheCommandLine(t *testing.T) {
 
 func TestSigningKeysAreListedAndRetired(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	envs := environmentID.FindAllString(made, -1)
 	all := c.ok("key", "list")
 	require.Contains(t, all, envs[0])

@@ -16,7 +16,7 @@ var (
 
 func TestPeople(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	made := c.ok("tenant", "create", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example")
 	env := environmentID.FindString(made)
 	tenant := regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made)
 

@@ -73,7 +73,7 @@ func sealed(t *testing.T, url string) {
 func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 	first := testenv.Database(t)
 	c := newCLI(t, first)
-	env := environmentID.FindString(c.ok("tenant", "create", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
+	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
 	c.ok("credential", "create", "--environment", env, "--scope", "server")
 	st, err := store.Open(t.Context(), first, store.Options{MaxConns: 1})
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 func TestReanchoringRefusesAChainThatIsNotIntact(t *testing.T) {
 	first := testenv.Database(t)
 	c := newCLI(t, first)
-	env := environmentID.FindString(c.ok("tenant", "create", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
+	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
 	st, err := store.Open(t.Context(), first, store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	burn(t, st, 20_000)
@@ -179,7 +179,7 @@ func TestReanchoringRefusesAChainThatIsNotIntact(t *testing.T) {
 func TestAuditCommandsNameTheFlagThatIsMissing(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
 	c.fails("there is no environment", "audit", "verify")
-	c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	c.fails("--environment is not set", "audit", "verify")
 	c.fails("no environment has an authorization", "audit", "trail", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd")
 }

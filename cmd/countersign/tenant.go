@@ -17,7 +17,7 @@ func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make, list and delete tenants, and change settings of their environments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(),
-		tenantApprovalsCommand(), tenantBrandCommand(), tenantDeleteCommand())
+		tenantApprovalsCommand(), tenantBrandCommand(), tenantBackgroundCommand(), tenantDeleteCommand())
 	return cmd
 }
 
@@ -29,6 +29,9 @@ func tenantCreateCommand() *cobra.Command {
 		Short: "Make a tenant with a sandbox and a live environment, and print an admin key for each",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := chooseBackground(spec.Background); err != nil {
+				return err
+			}
 			c, err := openCLI(cmd.Context(), &s)
 			if err != nil {
 				return err
@@ -52,6 +55,7 @@ func tenantCreateCommand() *cobra.Command {
 			}
 			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, selfReview(made.Live))
 			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, secondApprover(made.Live))
+			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, backgroundOf(made.Live))
 			return nil
 		},
 	}
@@ -63,6 +67,8 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, require a reviewer other than the requester for every hold (recommended)")
 	cmd.Flags().BoolVar(&spec.RequireSecondApprover, "second-approver", false,
 		"in live, make policy activations, changes of an action's mode and changes of settings wait for a second person or key (recommended); prints a second admin key")
+	cmd.Flags().StringVar((*string)(&spec.Background), "background", "",
+		"whether live learns from the people who enroll: own, shared (with the other environments that share) or prior (nothing is learned); required, because it is a question of law")
 	bind(cmd, s.database(), s.master(), s.public())
 	return cmd
 }

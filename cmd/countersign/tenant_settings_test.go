@@ -11,7 +11,7 @@ import (
 
 func TestTenantReviewsShowsAndSetsSelfReview(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	created := c.ok("tenant", "create", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	created := c.ok("tenant", "create", "--background", "prior", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	require.Contains(t, created, "self-review of holds is allowed unless a policy bars it", "the choice not made is printed")
 	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
 	require.Contains(t, created, "countersign tenant reviews --bar-self-review")
@@ -20,19 +20,20 @@ func TestTenantReviewsShowsAndSetsSelfReview(t *testing.T) {
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is barred")
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review=false"), "is allowed")
 
-	barred := c.ok("tenant", "create", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--bar-self-review")
+	barred := c.ok("tenant", "create", "--background", "prior", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--bar-self-review")
 	require.Regexp(t, `(?m)^live\s+self-review of holds is barred$`, barred)
 	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(barred)[1]
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", sandbox), "is allowed", "create bars it in live only")
 
-	c.fails("U+000D at position 1", "tenant", "create", "--name", "A\r\nB", "--rp-id", "d.example", "--origin", "https://d.example")
+	c.fails("choose own, shared or prior", "tenant", "create", "--name", "Bank", "--rp-id", "d.example", "--origin", "https://d.example")
+	c.fails("U+000D at position 1", "tenant", "create", "--background", "prior", "--name", "A\r\nB", "--rp-id", "d.example", "--origin", "https://d.example")
 	c.fails("name must not contain control characters", "credential", "create", "--environment", live, "--scope", "server", "--name", "A\nB")
 	c.fails("U+202E at position 1", "person", "invite", "--environment", live, "--role", "reviewer", "--name", "A\u202eB")
 }
 
 func TestTenantPagesShowsAndSetsHostedPages(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	made := c.ok("tenant", "create", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example,https://approve.bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example,https://approve.bank.example")
 	env := environmentID.FindString(made)
 	require.Equal(t, "pages are served at the service's base URL\nthey may redirect to https://bank.example, https://approve.bank.example\n"+
 		"they may be embedded by no origin\n", c.ok("tenant", "pages", "--environment", env))
@@ -47,7 +48,7 @@ func TestTenantPagesShowsAndSetsHostedPages(t *testing.T) {
 
 func TestTenantBrandShowsAndSetsTheLook(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	env := environmentID.FindString(c.ok("tenant", "create", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example"))
+	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Example Bank", "--rp-id", "bank.example", "--origin", "https://bank.example"))
 	require.Equal(t, "pages show the name Example Bank, no logo\nthe accent colour is the service's own\nthe default language is en\n",
 		c.ok("tenant", "brand", "--environment", env))
 	require.Contains(t, c.ok("tenant", "brand", "--environment", env, "--name", "Alder", "--accent", "#6b2fb3"), "the name Alder, no logo\nthe accent colour is #6b2fb3")
@@ -58,7 +59,7 @@ func TestTenantBrandShowsAndSetsTheLook(t *testing.T) {
 
 func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
-	created := c.ok("tenant", "create", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	created := c.ok("tenant", "create", "--background", "prior", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	require.Contains(t, created, "changes need no second approver", "the choice not made is printed")
 	require.NotContains(t, created, "second admin key")
 	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
@@ -70,7 +71,7 @@ func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "is allowed", "other settings wait too")
 	c.fails("--change-life is 1m0s: it must be between 5m0s and 720h0m0s", "tenant", "approvals", "--environment", live, "--change-life", "1m")
 
-	careful := c.ok("tenant", "create", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--second-approver")
+	careful := c.ok("tenant", "create", "--background", "prior", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--second-approver")
 	require.Regexp(t, `(?m)^live\s+env_\S+  second admin key, shown this once: sk_live_`, careful)
 	require.Regexp(t, `(?m)^live\s+changes wait for a second approver, 24h0m0s at most$`, careful)
 	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(careful)[1]

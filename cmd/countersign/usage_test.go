@@ -50,7 +50,7 @@ func TestTheOneEnvironmentIsTheDefault(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
 	c.fails("there is no environment: countersign tenant create", "key", "rotate")
-	made := c.ok("tenant", "create", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
+	made := c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")
 	envs := environmentID.FindAllString(made, -1)
 	c.fails("--environment is not set: give "+envs[0]+" (sandbox) or "+envs[1]+" (live)", "credential", "list")
 	c.fails(`there is no environment "env_nobody": give `, "credential", "list", "--environment", "env_nobody")
@@ -72,7 +72,7 @@ func TestTenantsAreDeletedWhole(t *testing.T) {
 	c := newCLI(t, url)
 	empty := content(t, url)
 	create := func(name string) (tenant string, made string) {
-		made = c.ok("tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+		made = c.ok("tenant", "create", "--background", "prior", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
 		return regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made), made
 	}
 	tenant, made := create("Old Bank")

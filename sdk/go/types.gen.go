@@ -519,6 +519,19 @@ type Background struct {
 	Version string `json:"version"`
 }
 
+// BackgroundChoice: What the environment compares people with. `prior`: the deployment's background, and nothing is
+// learned from people who enroll. `own`: a background learned from the people who enroll in this environment.
+// `shared`: one learned from the people of all environments of its kind in this deployment that share. A new sandbox
+// has `own`.
+type BackgroundChoice string
+
+// The values of BackgroundChoice.
+const (
+	BackgroundChoicePrior  BackgroundChoice = "prior"
+	BackgroundChoiceOwn    BackgroundChoice = "own"
+	BackgroundChoiceShared BackgroundChoice = "shared"
+)
+
 // Brand: The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
 // signs.
 type Brand struct {
@@ -1017,6 +1030,10 @@ const (
 
 // Environment: The caller's environment and its settings.
 type Environment struct {
+	// What the environment compares people with. `prior`: the deployment's background, and nothing is learned from people
+	// who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from
+	// the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
+	Background BackgroundChoice `json:"background"`
 	// Whether requesters are barred from reviewing their own holds, with any credential and under any policy.
 	BarSelfReview bool `json:"bar_self_review"`
 	// The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
@@ -1059,6 +1076,8 @@ type Environment struct {
 
 // EnvironmentUpdate: Settings to change. Omitted settings keep their value. Changes apply to new challenges and holds.
 type EnvironmentUpdate struct {
+	// Whether the environment learns its background from the people who enroll. `prior` deletes what it has learned.
+	Background string `json:"background,omitzero"`
 	// Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again.
 	BarSelfReview *bool `json:"bar_self_review,omitzero"`
 	// Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting.

@@ -43,6 +43,7 @@ type services struct {
 	enrollments    *enrollment.Service
 	templates      *template.Service
 	activation     *population.Service
+	backgrounds    *learned.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -68,6 +69,7 @@ func newServices(p *Process) services {
 	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
 	s.activation = population.New(p.Store, s.assessor, p.Log)
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
+	s.backgrounds = learned.New(learned.Deps{Store: p.Store, Assessor: s.assessor, Load: s.activation.Load, Carry: s.templates.RetrainOutdated})
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
 	s.legacy = legacy.New(legacy.Deps{

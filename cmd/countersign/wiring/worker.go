@@ -22,7 +22,7 @@ func (p *Process) workerDeps() worker.Deps {
 	return worker.Deps{
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
 		Services: worker.Services{
-			Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Log: p.Log,
+			Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Backgrounds: s.backgrounds, Log: p.Log,
 			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
 			Endpoints: webhook.NewDeliverer(s.webhooks(p), webhook.DeliverOptions{Observer: figures}),
 			Upkeep:    p.upkeep,
@@ -39,7 +39,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Keys: p.Signing,
 		}),
 		upkeep.SubjectTasks(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
-		upkeep.TemplateTasks(s.templates),
+		upkeep.TemplateTasks(s.templates, s.backgrounds),
 		upkeep.RetentionTasks(upkeep.RetentionDeps{Store: p.Store, Research: s.research, Retention: p.options.retention()}),
 	)...)
 }
@@ -51,6 +51,7 @@ func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.
 	maps.Copy(runs, worker.ChangeTopics(p.Flows, s.changes))
 	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
 	maps.Copy(runs, worker.AdaptationTopics(p.Flows, s.templates))
+	maps.Copy(runs, worker.BackgroundTopics(p.Flows, s.backgrounds))
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,

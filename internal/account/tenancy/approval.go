@@ -56,6 +56,7 @@ func (in Settings) Current(env models.Environment) Settings {
 		EnrollmentGrantRequired: current(in.EnrollmentGrantRequired, env.EnrollmentGrantRequired),
 		SecondApproverRequired:  current(in.SecondApproverRequired, env.SecondApproverRequired),
 		ChangeTTLSeconds:        current(in.ChangeTTLSeconds, env.ChangeTTLSeconds),
+		Background:              current(in.Background, env.Background),
 	}
 	if in.Origins != nil {
 		out.Origins = env.RPOrigins

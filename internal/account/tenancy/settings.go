@@ -31,6 +31,9 @@ type Settings struct {
 	// second principal (package change). Once it is on, switching it off waits too.
 	SecondApproverRequired *bool `json:"second_approver_required"`
 	ChangeTTLSeconds       *int  `json:"change_ttl_seconds"` // 300..2592000, for changes requested from now on
+	// Background says whether the environment learns from the people who enroll: prior, own or shared. With prior, what was
+	// learned is deleted.
+	Background *models.BackgroundChoice `json:"background"`
 	Pages
 }
 
@@ -98,6 +101,7 @@ func updateIn(ctx context.Context, q *store.Q, c change, by events.Entry) (model
 	if err != nil {
 		return env, err
 	}
+	learned := env.Background
 	if err := c.apply(&env); err != nil {
 		return env, err
 	}
@@ -105,7 +109,13 @@ func updateIn(ctx context.Context, q *store.Q, c change, by events.Entry) (model
 		return env, err
 	}
 	by.Data = c.recorded(env)
-	return env, events.Append(ctx, q, by)
+	if err := events.Append(ctx, q, by); err != nil {
+		return env, err
+	}
+	if env.Background == models.BackgroundPrior && learned != env.Background {
+		return env, forgetLearned(ctx, q, by)
+	}
+	return env, nil
 }
 
 // assign sets a setting if the change gives it.
@@ -122,6 +132,12 @@ func (in Settings) apply(env *models.Environment) error {
 	assign(&env.BarSelfReview, in.BarSelfReview)
 	assign(&env.SecondApproverRequired, in.SecondApproverRequired)
 	assign(&env.ChangeTTLSeconds, in.ChangeTTLSeconds)
+	if in.Background != nil {
+		if err := checkBackground(*in.Background); err != nil {
+			return err
+		}
+		env.Background = *in.Background
+	}
 	if in.RPName != nil {
 		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
 			return err
@@ -174,7 +190,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
-		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds,
+		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds, Background: string(env.Background),
 	}
 }
 

@@ -4,6 +4,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -63,6 +64,9 @@ type Spec struct {
 	// RequireSecondApprover makes policy activations, changes of an action's mode and changes of settings of the live
 	// environment wait for a second principal.
 	RequireSecondApprover bool
+	// Background says whether the live environment learns from the people who enroll; empty is prior. The sandbox learns from its
+	// own.
+	Background models.BackgroundChoice
 }
 
 // Made is a new tenant with its environments.
@@ -88,6 +92,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
+	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Tenants().Create(ctx, out.Tenant); err != nil {
 			return err

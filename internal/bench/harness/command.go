@@ -43,7 +43,7 @@ const unlimited = "1000000000"
 // refuses webhooks to this machine, so the tenant's live environment is
 // turned into a second sandbox.
 func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
-	out, err := r.Run(ctx, "tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+	out, err := r.Run(ctx, "tenant", "create", "--background", "prior", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
 	if err != nil {
 		return Tenant{}, err
 	}

@@ -20,6 +20,7 @@ type EnvironmentSettingsChangedData struct {
 	FrameAncestors          []string `json:"frame_ancestors" schema:"null"`
 	SecondApproverRequired  bool     `json:"second_approver_required"`
 	ChangeTTLSeconds        int      `json:"change_ttl_seconds"`
+	Background              string   `json:"background"`
 	// The brand of the hosted pages, if it is set; of the logo only its SHA-256 in hex.
 	BrandName     string `json:"brand_name,omitempty"`
 	BrandAccent   string `json:"brand_accent,omitempty"`

@@ -27,6 +27,7 @@ const (
 	TopicRecoveryStart    = "recovery.start"   // recovery id
 	TopicErasureStart     = "erasure.start"    // erasure id
 	TopicAdaptationStart  = "adaptation.start" // session id
+	TopicBackgroundStart  = "background.start" // environment id, a slash and the day
 	// Event id: fan out to webhook endpoints.
 	TopicEvent = "event"
 )

@@ -2981,7 +2981,13 @@ export interface components {
             /** @description Life of a change request (seconds). */
             change_ttl_seconds: number;
             brand: components["schemas"]["Brand"];
+            background: components["schemas"]["BackgroundChoice"];
         };
+        /**
+         * @description What the environment compares people with. `prior`: the deployment's background, and nothing is learned from people who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
+         * @enum {string}
+         */
+        BackgroundChoice: "prior" | "own" | "shared";
         /** @description The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey signs. */
         Brand: {
             /** @description The name above the pages; without it `rp_name`. */
@@ -3046,6 +3052,11 @@ export interface components {
             second_approver_required?: boolean;
             /** @description Life of a change request (seconds). */
             change_ttl_seconds?: number;
+            /**
+             * @description Whether the environment learns its background from the people who enroll. `prior` deletes what it has learned.
+             * @enum {string}
+             */
+            background?: "prior" | "own" | "shared";
         };
         /**
          * @description Scope of a credential.
