@@ -2,7 +2,7 @@ package models
 
 import "time"
 
-// BackgroundChoice is what an environment compares people with.
+// BackgroundChoice names the background that an environment compares people with.
 type BackgroundChoice string
 
 // The choices.

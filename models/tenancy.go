@@ -31,7 +31,7 @@ type Environment struct {
 	// SecondApproverRequired makes activations, changes of mode and changes of these settings wait for a second principal.
 	SecondApproverRequired bool
 	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds;default:86400"` // how long they wait
-	// Background is what people are compared with, and whether the environment learns from its own.
+	// Background names what people are compared with, and so whether the environment learns from its own.
 	Background BackgroundChoice `gorm:"default:prior"`
 	CreatedAt              time.Time
 }

@@ -20,6 +20,7 @@ func (a *Assessor) UseOwn(own map[string]Own) {
 	deployment := a.models.Load()
 	next := make(map[string]*inForce, len(own))
 	for environment, o := range own {
+		// The deployment's backgrounds stay known: templates of before were trained with them.
 		active := map[features.Modality]*scoring.Background{}
 		f := &inForce{known: map[string]*scoring.Background{}}
 		for version, b := range deployment.known {
@@ -69,6 +70,7 @@ type Outdated struct {
 // Outdated returns the background versions of a modality whose templates must be trained again, by environment.
 func (a *Assessor) Outdated(m features.Modality) []Outdated {
 	rest := Outdated{Except: []string{}, Versions: a.Earlier(m)}
+	// An environment with backgrounds of its own has others in force, so that its templates are outdated by other versions.
 	var out []Outdated
 	if own := a.own.Load(); own != nil {
 		for environment, f := range *own {

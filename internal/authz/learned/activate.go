@@ -73,9 +73,10 @@ func (s *Service) withdraw(ctx context.Context, f *forming) error {
 type retirement struct {
 	modality, reason, next string
 	at                     time.Time
-	by                     string
+	by                     string // actor of the event
 }
 
+// retire takes a background out of force and records it. It returns store.ErrNotFound if none is in force.
 func (s *Service) retire(ctx context.Context, q *store.Q, scope store.Scope, r retirement) error {
 	version, err := q.Learned().Retire(ctx, scope, r.modality, r.at)
 	if err != nil {
@@ -102,6 +103,7 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 		return err
 	}
 	err = s.Store.Write(ctx, func(q *store.Q) error {
+		// The setting is locked below: it cannot be switched off between this check and the activation.
 		row, err := s.find(ctx, q, scope, version)
 		if err != nil || row.Status == models.BackgroundActive {
 			return err
@@ -176,6 +178,7 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 		if err != nil {
 			return err
 		}
+		// The one rolled back stays retired and is the newest, so that Form makes no other from the same people.
 		previous := beforeActive(rows, string(m))
 		if previous != "" {
 			next = previous

@@ -83,6 +83,7 @@ func (c Counter) activeTemplates(ctx context.Context, q *store.Q, scope store.Sc
 		return nil, err
 	}
 	rows, err := q.Templates().Active(ctx, scope, uid)
+	// Touch keyboards and other classes of device have a timing of their own, for which no background is learned.
 	for i := range rows {
 		if rows[i].DeviceClass == string(scoring.Desktop) {
 			out[features.Modality(rows[i].Modality)] = &rows[i]
@@ -100,6 +101,8 @@ type change struct {
 	at     time.Time
 }
 
+// recount changes the share of one modality. A subject whose template has too few sessions to count is stored without a digest, so that it
+// is not looked at each day.
 func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
 	var now part
 	if ch.active != nil {
@@ -108,6 +111,7 @@ func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
 			return err
 		}
 	}
+	// Equal digests are equal shares: the template was adapted, rolled back or trained anew from the same sessions.
 	var before []byte
 	if ch.had != nil {
 		before = ch.had.Digest
@@ -167,10 +171,10 @@ func unreadable(err error) bool {
 	return errors.Is(err, errLost) || errors.Is(err, moments.ErrReference) || errors.Is(err, moments.ErrCodec) || errors.Is(err, moments.ErrMissing)
 }
 
-// part is what a template adds to the sums. Without a digest it adds nothing.
+// part is the share that a template adds to the sums. Without a digest it adds nothing.
 type part struct {
-	share  moments.Sums
-	digest []byte
+	share  moments.Sums // with one person in it
+	digest []byte       // of the share
 }
 
 // part computes what a template adds: the sessions of its enrollment that adaptation never replaces.
@@ -231,6 +235,7 @@ func (c Counter) sums(ref *scoring.Background, row models.BackgroundSums) (momen
 	return moments.Parse(ref, raw)
 }
 
+// save seals and stores the sums. The number of people is stored in the clear: operators watch it, and it is no one's secret.
 func (c Counter) save(ctx context.Context, q *store.Q, row models.BackgroundSums, sums moments.Sums, at time.Time) error {
 	raw, err := sums.MarshalBinary()
 	if err != nil {

@@ -100,19 +100,20 @@ func (s *Service) Count(ctx context.Context, environment string, at time.Time) (
 
 // Result is the outcome of Form.
 type Result struct {
-	Outcome    string
+	Outcome    string // one of the constants
 	Version    string // empty if no background was formed
-	People     int
+	People     int    // in the sums
 	Comparison moments.Comparison
 }
 
 // forming is a background being formed.
 type forming struct {
-	scope   store.Scope
-	ref     *scoring.Background // the stated prior
-	choice  models.BackgroundChoice
+	scope  store.Scope
+	ref    *scoring.Background // the stated prior
+	choice models.BackgroundChoice
+	// Of the environment or, if it shares, of all that do.
 	sums    moments.Sums
-	changes int64
+	changes int64 // to these sums, ever
 	// Of the environment and modality, newest first.
 	earlier []models.EnvironmentBackground
 	at      time.Time
@@ -136,6 +137,7 @@ func (s *Service) Form(ctx context.Context, environment string, m features.Modal
 	if early, err := s.read(ctx, f); err != nil || early != "" {
 		return Result{Outcome: early, People: f.sums.People}, err
 	}
+	// People may have left since a background was formed: one of fewer than MinPeople must not stay in force.
 	if f.sums.People < moments.MinPeople {
 		return Result{Outcome: TooFew, People: f.sums.People}, s.withdraw(ctx, f)
 	}
@@ -235,6 +237,7 @@ func (s *Service) form(ctx context.Context, f *forming) (Result, error) {
 		return Result{}, err
 	}
 	describe(bg, f, comparison)
+	// The number is unique in the database: of two concurrent calls one stores its background, the other is refused.
 	row := models.EnvironmentBackground{
 		Version: version, EnvironmentID: f.scope.Environment, TenantID: f.scope.Tenant, Modality: string(f.ref.Modality), Number: number,
 		Status: models.BackgroundCandidate, Source: f.choice, People: f.sums.People, Changes: f.changes, MadeAt: f.at,
@@ -263,6 +266,7 @@ func (s *Service) held(ctx context.Context, f *forming, seed string) ([][]featur
 // sample returns the counted sessions of people of the environment.
 func (s *Service) sample(ctx context.Context, f *forming, by store.Sampling) ([][]features.Vector, error) {
 	by.Modality, by.Limit = string(f.ref.Modality), sampled
+	// The seed is the version: each background is compared on a different sample, and a repeated step on the same.
 	uids, err := s.Store.Learned().Sample(ctx, f.scope, by)
 	if err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func (b *bundle) number(query string, args ...any) (n int) {
 	return n
 }
 
+// environment inserts a live environment with the setting.
 func (b *bundle) environment(choice models.BackgroundChoice) models.Environment {
 	b.t.Helper()
 	env := storetest.Environment(b.t, b.store, models.Live)
@@ -98,6 +99,7 @@ func (b *bundle) trained(env models.Environment, uid string, all []scoring.Sessi
 	}))
 }
 
+// enroll enrolls simulated people, one for each seed.
 func (b *bundle) enroll(env models.Environment, seeds ...uint64) {
 	b.t.Helper()
 	for _, seed := range seeds {
@@ -127,6 +129,7 @@ func (b *bundle) sums(env models.Environment) moments.Sums {
 	return out
 }
 
+// recount repeats what a change of templates does in its transaction.
 func (b *bundle) recount(env models.Environment, uid string) {
 	b.t.Helper()
 	require.NoError(b.t, b.store.Write(b.t.Context(), func(q *store.Q) error {
@@ -134,6 +137,7 @@ func (b *bundle) recount(env models.Environment, uid string) {
 	}))
 }
 
+// Enrolled twice, recovered and revoked: the sums are always those of the people who remain, bit by bit.
 func TestRecountKeepsOneShareOfAPerson(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -187,6 +191,7 @@ func TestRecountStoresNothingUnlessTheEnvironmentLearns(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// A share that no version of the template gives cannot be subtracted. Sums with an unknown rest would never be right again.
 func TestSumsAreFormedAnewIfAShareIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -202,6 +207,7 @@ func TestSumsAreFormedAnewIfAShareIsLost(t *testing.T) {
 	require.Equal(t, 3, b.sums(env).People)
 }
 
+// form is the second step of the workflow.
 func (b *bundle) form(env models.Environment) learned.Result {
 	b.t.Helper()
 	out, err := b.service.Form(b.t.Context(), env.ID, features.Keystroke, b.at, "workflow:test")
@@ -209,10 +215,12 @@ func (b *bundle) form(env models.Environment) learned.Result {
 	return out
 }
 
+// inForce returns the version that people of the environment are compared with.
 func (b *bundle) inForce(env models.Environment) string {
 	return b.assessor.ModelOf(env.ID).Background(features.Keystroke).Version
 }
 
+// From the first person to a second background and back: what is in force changes only for this environment, and each change is recorded.
 func TestAnEnvironmentLearnsItsBackground(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -259,6 +267,7 @@ func TestAnEnvironmentLearnsItsBackground(t *testing.T) {
 	require.Error(t, b.service.Activate(t.Context(), env.ID, got.Version, b.at, "workflow:test"))
 }
 
+// After erasures a background may rest on fewer people than it may be formed of.
 func TestABackgroundIsWithdrawnWhenTooFewPeopleRemain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -279,6 +288,7 @@ func TestABackgroundIsWithdrawnWhenTooFewPeopleRemain(t *testing.T) {
 	require.Equal(t, 1, b.number("select count(*) from events where type = 'background.own_retired' and environment_id = $1", env.ID))
 }
 
+// Sums add up across environments; templates are read in one's own only.
 func TestEnvironmentsThatShareLearnFromEachOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,6 +21,7 @@ func (s *Service) ScheduleAll(ctx context.Context, at time.Time, _ string) (done
 	if err != nil {
 		return 0, false, err
 	}
+	// The day is part of the workflow id: a task that is repeated on the same day starts nothing.
 	day := at.UTC().Format(time.DateOnly)
 	for _, env := range rows {
 		err := s.Store.Write(ctx, func(q *store.Q) error {

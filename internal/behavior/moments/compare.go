@@ -25,7 +25,7 @@ const (
 	confirmedSlack = .005
 )
 
-// Rates are what a background does on people it was not learned from.
+// Rates are the errors of a background on people it was not learned from.
 type Rates struct {
 	// Equal error rate, with one threshold for all people.
 	EER float64 `json:"eer"`
@@ -47,7 +47,7 @@ func (c Comparison) Worse() bool {
 	return c.After.EER > c.Before.EER+errorSlack || c.After.FalseConfirmed > math.Max(c.Before.FalseConfirmed, confirmedSlack)
 }
 
-// Compare measures the background of the sums and the one before it on people whose shares are in the sums. A person is tested with a
+// Compare measures the background of the sums and a given one, before, on people whose shares are in the sums. A person is tested with a
 // background without a fifth of the people, the person among them: their shares are subtracted. Before must not have been learned from any
 // of them. It returns ErrTooFew for fewer than ten people.
 func (s *Sums) Compare(ref, before *scoring.Background, people [][]features.Vector) (Comparison, error) {
