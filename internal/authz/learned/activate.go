@@ -21,7 +21,8 @@ const (
 	ReasonRolledBack = "rolled_back"
 )
 
-// store stores a compared background, and the event of a refusal. A background of the same number was stored by a concurrent call.
+// store stores a compared background, and the event of a refusal. The rates in the event are of the sample of people, of whom nothing else is
+// recorded. A background of the same number was stored by a concurrent call.
 func (s *Service) store(ctx context.Context, row models.EnvironmentBackground, bg *scoring.Background, before string, out Result, f *forming) error {
 	var err error
 	if row.Body, err = bg.Marshal(); err != nil {
@@ -105,6 +106,7 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 	err = s.Store.Write(ctx, func(q *store.Q) error {
 		// The setting is locked below: it cannot be switched off between this check and the activation.
 		row, err := s.find(ctx, q, scope, version)
+		// In force already: an earlier call was repeated because its result was lost.
 		if err != nil || row.Status == models.BackgroundActive {
 			return err
 		}
@@ -172,6 +174,7 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 	if err != nil {
 		return "", err
 	}
+	// Templates need no rollback of their own: they are trained anew from the sessions that they contain.
 	next := s.deployment(m)
 	err = s.Store.Write(ctx, func(q *store.Q) error {
 		rows, err := q.Learned().Backgrounds(ctx, scope)
@@ -199,6 +202,7 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 
 // beforeActive returns the newest background that was in force before the active one; empty if there is none. Rows are newest first.
 func beforeActive(rows []models.EnvironmentBackground, modality string) string {
+	// A candidate or a refused background was never in force and is skipped.
 	passed := false
 	for _, row := range rows {
 		switch {

@@ -54,6 +54,7 @@ func (c Counter) Recount(ctx context.Context, q *store.Q, scope store.Scope, uid
 	if err != nil {
 		return err
 	}
+	// In the order of the schema, as every other transaction does: two that lock the sums of both modalities must not wait for each other.
 	for _, m := range features.Modalities() {
 		ref := scoring.Default().Background(m)
 		if ref == nil {
@@ -135,6 +136,7 @@ func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
 // exchange subtracts the share with the digest before from the sums and adds the present one. If the sums or the earlier share cannot be
 // read, it deletes the sums and returns false: everyone is counted anew.
 func (c Counter) exchange(ctx context.Context, q *store.Q, ch change, before []byte, now part) (bool, error) {
+	// All shares of an environment are in one row, so that concurrent enrollments wait here for each other, for some milliseconds each.
 	row, err := q.Learned().LockSums(ctx, ch.Scope, string(ch.ref.Modality))
 	if err != nil {
 		return false, err
@@ -202,6 +204,7 @@ func (c Counter) sessions(row models.Template) ([]features.Vector, error) {
 			out = append(out, s.Cells)
 		}
 	}
+	// Oldest first: those of the enrollment that remain when adaptation takes places over.
 	return out[max(0, len(out)-anchors):], nil
 }
 
@@ -225,6 +228,7 @@ func (c Counter) earlier(ctx context.Context, q *store.Q, ch change, digest []by
 
 // sums returns the sums of a row; a row without any has no people.
 func (c Counter) sums(ref *scoring.Background, row models.BackgroundSums) (moments.Sums, error) {
+	// The first person of the environment, or the first after its sums were deleted.
 	if row.Sums == nil {
 		return moments.Empty(ref), nil
 	}

@@ -46,7 +46,8 @@ type Deps struct {
 	Carry func(ctx context.Context, at time.Time, by string) (done int, more bool, err error)
 }
 
-// Service forms the backgrounds of environments.
+// Service forms the backgrounds of environments. Every method is safe to repeat, because a workflow repeats a step whose result was lost, and
+// takes the time as an argument, so that a repetition writes the same times. It is safe for concurrent use.
 type Service struct {
 	Deps
 	counter Counter
@@ -79,6 +80,7 @@ func (s *Service) Count(ctx context.Context, environment string, at time.Time) (
 		if scoring.Default().Background(m) == nil {
 			continue
 		}
+		// Recount checks the setting again, in its transaction: it may be switched off meanwhile.
 		choice, err := s.Store.Learned().Choice(ctx, scope)
 		if err != nil || choice == models.BackgroundPrior {
 			return done, false, err
@@ -100,7 +102,8 @@ func (s *Service) Count(ctx context.Context, environment string, at time.Time) (
 
 // Result is the outcome of Form.
 type Result struct {
-	Outcome    string // one of the constants
+	// One of the constants.
+	Outcome    string
 	Version    string // empty if no background was formed
 	People     int    // in the sums
 	Comparison moments.Comparison
@@ -164,6 +167,7 @@ func (s *Service) read(ctx context.Context, f *forming) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Sums of different environments add up, because all are relative to the same stated prior.
 	f.sums = moments.Empty(f.ref)
 	for _, row := range rows {
 		sums, err := s.counter.sums(f.ref, row)
@@ -229,6 +233,7 @@ func (s *Service) form(ctx context.Context, f *forming) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	// Seconds of work, outside of any transaction.
 	comparison, err := f.sums.Compare(f.ref, before, people)
 	if errors.Is(err, moments.ErrTooFew) {
 		return Result{Outcome: Unmatched, People: f.sums.People}, nil
@@ -253,6 +258,7 @@ func (s *Service) form(ctx context.Context, f *forming) (Result, error) {
 // those who came since it was formed or, if these are too few, the deployment's and any.
 func (s *Service) held(ctx context.Context, f *forming, seed string) ([][]features.Vector, *scoring.Background, error) {
 	deployment := s.Assessor.Model().Background(f.ref.Modality)
+	// The background in force was learned from those who were counted before: on them it would do better than on others.
 	if last := f.active(); last != nil {
 		people, err := s.sample(ctx, f, store.Sampling{Since: last.MadeAt, Seed: seed})
 		if err != nil || len(people) >= moments.ComparePeople {
