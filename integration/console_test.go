@@ -20,7 +20,7 @@ import (
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint, change string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()
@@ -30,6 +30,10 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": challenging}).is(201)
 	out.evaluation = w.Server.post(t, "/api/v1/evaluations", object{"name": "Pilot", "action_keys": []string{key}}).is(201).string("id")
 	out.endpoint = w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id")
+	out.key = w.Admin.get(t, "/api/v1/credentials").is(200).list()[0]["id"].(string)
+	in, err := shared.People.Create(t.Context(), w.scope(), "Invited Member", []models.Role{models.RoleReviewer}, "cli:test")
+	require.NoError(t, err)
+	out.person = in.Person.ID
 	return out
 }
 
@@ -41,6 +45,10 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.evaluation
 	case strings.Contains(r.Path, "/webhooks/"):
 		id = x.endpoint
+	case strings.Contains(r.Path, "/keys/"):
+		id = x.key
+	case strings.Contains(r.Path, "/people/"):
+		id = x.person
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
 	}

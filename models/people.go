@@ -1,6 +1,9 @@
 package models
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Role is a set of permissions of a person in one environment.
 type Role string
@@ -28,6 +31,23 @@ func (r Role) Permissions() Permissions {
 	default:
 		return Permissions{}
 	}
+}
+
+// Issuable returns the permissions that a person with these roles may give a key: those that no role has, because they are for
+// programs, and those of their own roles. A person cannot approve with a key what they may not approve themselves.
+func Issuable(own []Role) Permissions {
+	out := Permissions{}
+	for _, x := range AllPermissions {
+		staff, mine := false, false
+		for _, r := range []Role{RoleReviewer, RoleOperator, RoleAuditor} {
+			staff = staff || r.Permissions().Has(x)
+			mine = mine || slices.Contains(own, r) && r.Permissions().Has(x)
+		}
+		if mine || !staff {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // Person uses the console for one tenant. JoinedAt is when they registered their first passkey.

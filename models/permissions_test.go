@@ -63,3 +63,25 @@ func TestRolesHaveNoPermissionByMistake(t *testing.T) {
 		require.False(t, r.Permissions().Has(PermissionDecide), "decisions are for programs")
 	}
 }
+
+func TestIssuablePermissionsAreThoseOfProgramsAndOfOneself(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		roles    []Role
+		has, not Permissions
+	}{
+		"an operator":              {[]Role{RoleOperator}, Permissions{PermissionDecide, PermissionVerify, PermissionPolicyWrite}, Permissions{PermissionReview, PermissionAudit, PermissionDecisionsRead}},
+		"an operator and reviewer": {[]Role{RoleOperator, RoleReviewer}, Permissions{PermissionReview, PermissionDecisionsRead}, Permissions{PermissionAudit}},
+		"no role":                  {nil, Permissions{PermissionDecide}, Permissions{PermissionConfig, PermissionCredentials}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Issuable(c.roles)
+			require.True(t, got.Covers(c.has))
+			for _, x := range c.not {
+				require.False(t, got.Has(x), x)
+			}
+			require.False(t, got.Covers(nil), "a key without a list could do everything")
+		})
+	}
+}

@@ -51,6 +51,8 @@ type field struct {
 	Required    bool
 	Sent        bool // an empty value is sent, and clears the setting; otherwise it is left out
 	Faults      []string
+	was         string // value before the user's form was read
+	had         []string
 }
 
 // Control returns the id of the control.
@@ -98,7 +100,10 @@ type form struct {
 	Confirmed bool   // asks for the passkey
 	Second    bool   // the change waits for a second approver
 	Multipart bool
+	Locked    bool // the user may read the values and not change them
+	Partial   bool // only changed values are sent
 	Fields    []field
+	Asks      []ask    // further changes, below the form
 	Faults    []string // of the whole form
 }
 

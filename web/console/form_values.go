@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ func (f *form) read(v *visit) {
 	for i := range f.Fields {
 		one := &f.Fields[i]
 		name := one.input()
+		one.was, one.had = one.Value, one.Chosen
 		switch one.Kind {
 		case someOf:
 			one.Chosen = v.all(name)
@@ -91,7 +93,7 @@ func (f *form) body() (any, error) {
 		if one.Name == "" {
 			return value, nil
 		}
-		if given {
+		if given && !(f.Partial && one.same()) {
 			put(out, strings.Split(one.Name, "."), value)
 		}
 	}
@@ -99,6 +101,11 @@ func (f *form) body() (any, error) {
 		return nil, problem.InvalidFields(faults)
 	}
 	return out, nil
+}
+
+// same reports whether the user left the value as it was. A picture that is not uploaded again stays.
+func (f field) same() bool {
+	return f.Value == f.was && slices.Equal(f.Chosen, f.had) || f.Kind == picture && f.Value == ""
 }
 
 func loc(name string) []any {

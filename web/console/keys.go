@@ -16,14 +16,16 @@ type keyRow struct {
 	Created  stamp
 	LastUsed *stamp
 	Expires  *stamp
+	Asks     []ask // empty without the right, and for a revoked key
 }
 
 type keysView struct {
 	Rows []keyRow
 	Next string
+	New  string // URL; empty without the right
 }
 
-// keys lists the API keys of the environment. They are issued with an admin key or at the command line, not here.
+// keys lists the API keys of the environment.
 func (c *console) keys(v *visit) error {
 	rows, next, err := c.Credentials.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
@@ -39,7 +41,14 @@ func (c *console) keys(v *visit) error {
 	}
 	var view keysView
 	for _, r := range rows {
-		view.Rows = append(view.Rows, c.keyRow(r, names))
+		row := c.keyRow(r, names)
+		if v.may(ChangeKeys) && r.RevokedAt == nil {
+			row.Asks = v.keyAsks(r)
+		}
+		view.Rows = append(view.Rows, row)
+	}
+	if v.may(ChangeKeys) {
+		view.New = v.at("keys", "new")
 	}
 	if next != "" {
 		view.Next = v.at("keys") + "?cursor=" + url.QueryEscape(next)

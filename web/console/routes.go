@@ -140,6 +140,21 @@ func (c *console) table() []line {
 		change("/:environment/webhooks/:id/disable", "webhook_disable", ChangeWebhooks, true, c.disableWebhook),
 
 		see("/:environment/keys", "keys", SeeKeys, c.keys),
+		see("/:environment/keys/new", "key_new", ChangeKeys, c.newKey),
+		change("/:environment/keys/new", "key_issue", ChangeKeys, true, c.issueKey),
+		change("/:environment/keys/:id/rotate", "key_rotate", ChangeKeys, true, c.rotateKey),
+		change("/:environment/keys/:id/revoke", "key_revoke", ChangeKeys, true, c.revokeKey),
+
+		see("/:environment/people", "people", SeePeople, c.people),
+		see("/:environment/people/new", "person_new", ChangePeople, c.newPerson),
+		change("/:environment/people/new", "person_invite", ChangePeople, true, c.invitePerson),
+		see("/:environment/people/:id", "person", ChangePeople, c.person),
+		change("/:environment/people/:id", "person_roles", ChangePeople, true, c.changePerson),
+		change("/:environment/people/:id/invite", "person_invite_again", ChangePeople, true, c.invitePersonAgain),
+		change("/:environment/people/:id/remove", "person_remove", ChangePeople, true, c.removePerson),
+
+		see("/:environment/settings", "settings", SeeSettings, c.settings),
+		change("/:environment/settings", "settings_update", ChangeSettings, true, c.updateSettings),
 		see("/:environment/health", "health", SeeHealth, c.health),
 		see("/:environment/audit", "audit", SeeAudit, c.audit),
 	}

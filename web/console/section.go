@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -47,6 +48,8 @@ type Deps struct {
 	Changes        *change.Service
 	Decider        *change.Decider
 	Evaluations    *evaluation.Service
+	Closer         *evaluation.Closer
+	Tenancy        *tenancy.Service
 	Endpoints      *webhook.Endpoints
 	Hub            *stream.Hub
 	Signing        *signing.Service

@@ -223,6 +223,8 @@ var sections = []struct {
 	{"Evaluations", "evaluations", "e", SeeEvaluations},
 	{"Webhooks", "webhooks", "w", SeeWebhooks},
 	{"Keys", "keys", "k", SeeKeys},
+	{"People", "people", "o", SeePeople},
+	{"Settings", "settings", "s", SeeSettings},
 	{"Health", "health", "h", SeeHealth},
 	{"Audit log", "audit", "l", SeeAudit},
 }

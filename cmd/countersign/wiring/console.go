@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/web"
@@ -26,7 +27,7 @@ func (p *Process) console() web.Section {
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
-		Signing: p.Signing,
+		Signing: p.Signing, Tenancy: p.Tenancy, Closer: evaluation.NewCloser(s.evaluations, p.Flows),
 		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})
 }

@@ -7,6 +7,7 @@ package identity
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -79,6 +80,13 @@ func (p Principal) Require(x models.Permission) error {
 	return problem.Newf(problem.InsufficientScope, "This operation requires the permission %s.", x)
 }
 
+// Issuer returns the person as the issuer of keys: of any scope, with the permissions that only programs have and those of the
+// person's own roles.
+func (p Principal) Issuer(roles []models.Role) Principal {
+	p.Scope, p.Permissions = models.ScopeAdmin, models.Issuable(roles)
+	return p
+}
+
 // mayIssue returns a problem if a credential of the scope with the permissions could do more than the caller itself.
 func (p Principal) mayIssue(scope models.Scope, permissions models.Permissions) error {
 	if scope == models.ScopeClient {
@@ -86,6 +94,10 @@ func (p Principal) mayIssue(scope models.Scope, permissions models.Permissions) 
 	}
 	if p.Scope != models.ScopeAdmin && p.Scope != scope {
 		return problem.New(problem.InsufficientScope, "A key cannot issue or rotate a key of a wider scope. Use an admin key.")
+	}
+	if p.Person != "" && !p.Permissions.Covers(permissions) {
+		return problem.Invalid([]any{"body", "permissions"}, "Your roles do not allow you to give all of these permissions. Choose some of "+
+			strings.Join(p.Permissions.Strings(), ", ")+", or use an admin key.", "value_error")
 	}
 	for _, x := range permissions {
 		if err := p.Require(x); err != nil {

@@ -37,35 +37,42 @@ func errInvitation() error {
 // Create adds a person with roles in one environment of the tenant and invites them. It returns a bad_request problem for a
 // name that is empty, longer than 120 characters or not printable, and for an unknown role.
 func (s *Service) Create(ctx context.Context, scope store.Scope, name string, roles []models.Role, actor string) (Invited, error) {
-	name = strings.TrimSpace(name)
-	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
-		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must have 1 to 120 characters; it has %d.", n)
-	}
-	if fault := displaytext.Fault(name); fault != "" {
-		return Invited{}, problem.Newf(problem.BadRequest, "The name of a person must not contain control characters or line breaks; found %s.", fault)
-	}
-	if err := checkRoles(roles); err != nil {
+	p, err := s.newPerson(scope, name, roles, actor)
+	if err != nil {
 		return Invited{}, err
 	}
-	now := s.clock.Now()
-	p := models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: now, CreatedBy: actor}
 	var out Invited
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		if _, err := q.Environments().Get(ctx, scope); err != nil {
-			return err
-		}
-		if err := q.Staff().Create(ctx, p); err != nil {
-			return err
-		}
-		op := operation{q: q, actor: actor, at: now}
-		if err := op.grant(ctx, p, scope, roles); err != nil {
-			return err
-		}
-		var err error
-		out, err = s.invite(ctx, op, p)
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		out, err = s.create(ctx, operation{q: q, actor: actor, at: p.CreatedAt}, p, scope, roles)
 		return err
 	})
 	return out, err
+}
+
+// newPerson validates the name and the roles of a new person.
+func (s *Service) newPerson(scope store.Scope, name string, roles []models.Role, actor string) (models.Person, error) {
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
+		return models.Person{}, badValue("name", "The name of a person must have 1 to 120 characters; it has %d.", n)
+	}
+	if fault := displaytext.Fault(name); fault != "" {
+		return models.Person{}, badValue("name", "The name of a person must not contain control characters or line breaks; found %s.", fault)
+	}
+	return models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: s.clock.Now(), CreatedBy: actor}, checkRoles(roles)
+}
+
+// create adds a person with roles and invites them, in the caller's transaction.
+func (s *Service) create(ctx context.Context, op operation, p models.Person, scope store.Scope, roles []models.Role) (Invited, error) {
+	if _, err := op.q.Environments().Get(ctx, scope); err != nil {
+		return Invited{}, err
+	}
+	if err := op.q.Staff().Create(ctx, p); err != nil {
+		return Invited{}, err
+	}
+	if err := op.grant(ctx, p, scope, roles); err != nil {
+		return Invited{}, err
+	}
+	return s.invite(ctx, op, p)
 }
 
 // Invite invites an existing person to register one more passkey, for example after the loss of the only one. It voids the
@@ -263,12 +270,19 @@ func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string
 // checkRoles rejects an empty list and roles that do not exist.
 func checkRoles(roles []models.Role) error {
 	if len(roles) == 0 {
-		return problem.New(problem.BadRequest, "A person needs at least one role: reviewer, operator or auditor.")
+		return badValue("roles", "A person needs at least one role: reviewer, operator or auditor.")
 	}
 	for _, r := range roles {
 		if !slices.Contains([]models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, r) {
-			return problem.Newf(problem.BadRequest, "Unknown role %q. The roles are reviewer, operator and auditor.", r)
+			return badValue("roles", "Unknown role %q. The roles are reviewer, operator and auditor.", r)
 		}
 	}
 	return nil
+}
+
+// badValue refuses a value. The console shows it at the field.
+func badValue(field, format string, args ...any) error {
+	p := problem.Newf(problem.BadRequest, format, args...)
+	p.Fields = []problem.Field{{Loc: []any{"body", field}, Msg: p.Detail, Type: "value_error"}}
+	return p
 }

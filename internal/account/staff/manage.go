@@ -81,18 +81,23 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 		if err != nil {
 			return err
 		}
-		revoked, err := q.Staff().Revoke(ctx, tenant, id, actor, now)
-		if err != nil || !revoked {
-			return err
-		}
-		if err := q.Invitations().Void(ctx, id, now); err != nil {
-			return err
-		}
-		if err := s.endSessions(ctx, q, id, now); err != nil {
-			return err
-		}
-		return operation{q: q, actor: actor, at: now}.append(ctx, p, events.PersonRevokedData{Person: p.ID})
+		return s.revoke(ctx, operation{q: q, actor: actor, at: now}, p)
 	})
+}
+
+// revoke ends the access of a locked person.
+func (s *Service) revoke(ctx context.Context, op operation, p models.Person) error {
+	revoked, err := op.q.Staff().Revoke(ctx, p.TenantID, p.ID, op.actor, op.at)
+	if err != nil || !revoked {
+		return err
+	}
+	if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
+		return err
+	}
+	if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
+		return err
+	}
+	return op.append(ctx, p, events.PersonRevokedData{Person: p.ID})
 }
 
 // endSessions ends all sessions of a person and notifies every process, which then closes the sessions' event streams.

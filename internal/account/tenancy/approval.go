@@ -48,6 +48,9 @@ func (in byOne) apply(env *models.Environment) error {
 // Check returns a validation problem for a value that the environment may not have.
 func (in Settings) Check(env models.Environment) error { return in.apply(&env) }
 
+// Empty reports whether in gives no setting.
+func (in Settings) Empty() bool { return reflect.DeepEqual(in, Settings{}) }
+
 // Current returns the environment's values of the settings that in gives.
 func (in Settings) Current(env models.Environment) Settings {
 	out := Settings{

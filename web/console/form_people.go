@@ -1,0 +1,203 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/transport/request"
+	"github.com/countersign-dev/countersign/models"
+)
+
+type personRow struct {
+	staff.Listed
+	URL    string // empty without the right, and for the user's own line
+	Status tag
+	Roles  []models.Role // in this environment
+	Joined *stamp
+	Own    bool
+}
+
+type peopleView struct {
+	Rows   []personRow
+	Next   string
+	New    string // URL; empty without the right
+	Second bool   // no one gives roles here alone
+}
+
+// people lists the staff with a role in the environment. The service lists those of the tenant, so that a page may be short.
+func (c *console) people(v *visit) error {
+	rows, next, err := c.People.List(v.ctx, v.grant.Environment.TenantID, store.Page{Limit: listPage, After: v.query("cursor")})
+	if err != nil {
+		return cursorFault(err)
+	}
+	view := peopleView{Second: v.grant.Environment.SecondApproverRequired}
+	if v.may(ChangePeople) && !view.Second {
+		view.New = v.at("people", "new")
+	}
+	for _, p := range rows {
+		if row := c.personRow(v, p); len(row.Roles) > 0 {
+			view.Rows = append(view.Rows, row)
+		}
+	}
+	if next != "" {
+		view.Next = v.at("people") + "?cursor=" + next
+	}
+	return v.page(fiber.StatusOK, "people.html", "People", "people", view)
+}
+
+func (c *console) personRow(v *visit, p staff.Listed) personRow {
+	row := personRow{Listed: p, Status: tagOf(p.State), Joined: stamps{c.Clock.Now()}.maybe(p.JoinedAt), Own: p.ID == v.session.Person.ID}
+	for _, g := range p.Grants {
+		if g.Environment.ID == v.grant.Environment.ID {
+			row.Roles = g.Roles
+		}
+	}
+	if v.may(ChangePeople) && !row.Own && p.State != staff.StateRevoked {
+		row.URL = v.at("people", p.ID)
+	}
+	return row
+}
+
+// roleOptions are the roles with what they allow.
+var roleOptions = []option{
+	{string(models.RoleReviewer), "reviewer: reads decisions, resolves holds"},
+	{string(models.RoleOperator), "operator: makes and edits everything here"},
+	{string(models.RoleAuditor), "auditor: reads everything"},
+}
+
+// personBody is the form of a person; the API has no operation for it.
+type personBody struct {
+	Name  string        `json:"name"`
+	Roles []models.Role `json:"roles"`
+}
+
+func (v *visit) invitationForm() form {
+	return form{
+		Section: "people", Heading: "Invite a person", To: v.at("people", "new"), Submit: "Invite", Confirmed: true, Back: item{Label: "People", URL: v.at("people")},
+		Intro: "The next page shows a link that works once, within 24 hours. Send it through a channel that only this person reads.",
+		Fields: []field{
+			{Name: "name", Label: "Name", Kind: oneLine, Required: true, Hint: "1 to 120 characters, shown in the audit log."},
+			{Name: "roles", Label: "Roles in this environment", Kind: someOf, Options: roleOptions, Sent: true},
+		},
+	}
+}
+
+func (c *console) newPerson(v *visit) error { return v.showForm(fiber.StatusOK, v.invitationForm()) }
+
+// by is the user as one who manages staff.
+func (v *visit) by() staff.By {
+	return staff.By{Person: v.session.Person.ID, RequestID: request.ID(v.Ctx)}
+}
+
+func (c *console) invitePerson(v *visit) error {
+	return submitted(v, v.invitationForm(), func(in personBody) error {
+		invited, err := c.People.InviteAs(v.ctx, v.scope(), in.Name, in.Roles, v.by())
+		if err != nil {
+			return err
+		}
+		return c.showInvitation(v, invited)
+	})
+}
+
+func (c *console) showInvitation(v *visit, invited staff.Invited) error {
+	until := stamp{invited.ExpiresAt, c.Clock.Now()}
+	return v.showSecret("people", secretView{
+		Heading: invited.Person.Name + " is invited", Label: "Invitation", Secret: invited.URL, Until: &until,
+		Onward:  item{Label: "People", URL: v.at("people")},
+		Warning: "The link is shown this once. It registers a passkey with the roles that you chose: send it to this person only.",
+	})
+}
+
+// named returns a person with a role in the environment; others are not found.
+func (c *console) named(v *visit) (personRow, error) {
+	page := store.Page{Limit: listPage}
+	for {
+		rows, next, err := c.People.List(v.ctx, v.grant.Environment.TenantID, page)
+		if err != nil {
+			return personRow{}, err
+		}
+		i := slices.IndexFunc(rows, func(p staff.Listed) bool { return p.ID == v.param("id") })
+		if i >= 0 {
+			if row := c.personRow(v, rows[i]); len(row.Roles) > 0 {
+				return row, nil
+			}
+			return personRow{}, problem.NewNotFound()
+		}
+		if next == "" {
+			return personRow{}, problem.NewNotFound()
+		}
+		page.After = next
+	}
+}
+
+func (v *visit) rolesForm(p personRow) form {
+	roles := make([]string, len(p.Roles))
+	for i, r := range p.Roles {
+		roles[i] = string(r)
+	}
+	return form{
+		Section: "people", Heading: p.Name, To: v.at("people", p.ID), Submit: "Save the roles", Confirmed: true, Back: item{Label: "People", URL: v.at("people")},
+		Intro: "Withdrawing a role ends the person's sessions.", Locked: p.Own,
+		Fields: []field{{Name: "roles", Label: "Roles in this environment", Kind: someOf, Options: roleOptions, Chosen: roles, Sent: true}},
+		Asks:   v.personAsks(p),
+	}
+}
+
+func (v *visit) personAsks(p personRow) []ask {
+	if p.Own {
+		return nil
+	}
+	remove := ask{ID: "remove", Label: "Remove", To: v.at("people", p.ID, "remove"), Verb: "remove them", Danger: true,
+		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever."}
+	if p.Passkeys > 0 {
+		return []ask{remove}
+	}
+	return []ask{{ID: "again", Label: "Invite again", To: v.at("people", p.ID, "invite"), Verb: "invite them again",
+		Text: "Earlier invitations become invalid, and a new link is shown once."}, remove}
+}
+
+func (c *console) person(v *visit) error {
+	p, err := c.named(v)
+	if err != nil {
+		return err
+	}
+	return v.showForm(fiber.StatusOK, v.rolesForm(p))
+}
+
+func (c *console) changePerson(v *visit) error {
+	p, err := c.named(v)
+	if err != nil {
+		return err
+	}
+	return submitted(v, v.rolesForm(p), func(in personBody) error {
+		if err := c.People.ChangeRolesAs(v.ctx, v.scope(), p.ID, in.Roles, v.by()); err != nil {
+			return err
+		}
+		return v.back("people")
+	})
+}
+
+func (c *console) invitePersonAgain(v *visit) error {
+	if err := v.sure(); err != nil {
+		return err
+	}
+	invited, err := c.People.InviteAgainAs(v.ctx, v.scope(), v.param("id"), v.by())
+	if err != nil {
+		return err
+	}
+	return c.showInvitation(v, invited)
+}
+
+func (c *console) removePerson(v *visit) error {
+	if err := v.sure(); err != nil {
+		return err
+	}
+	if err := c.People.RemoveAs(v.ctx, v.scope(), v.param("id"), v.by()); err != nil {
+		return err
+	}
+	return v.back("people")
+}
