@@ -1,6 +1,7 @@
 package canonical
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (w *writer) array() error {
 
 // member is one member of an object as it stands in out, from its key's quote to the end of its value.
 type member struct {
-	key        string
+	key        []byte
 	start, end int
 }
 
@@ -116,7 +117,7 @@ func (w *writer) sort(first int, all []member) error {
 	ordered := make([]byte, 0, len(w.out)-first)
 	for i, m := range all {
 		if i > 0 {
-			if all[i-1].key == m.key {
+			if bytes.Equal(all[i-1].key, m.key) {
 				return fmt.Errorf("duplicate key %.40q", m.key)
 			}
 			ordered = append(ordered, ',')
@@ -129,10 +130,10 @@ func (w *writer) sort(first int, all []member) error {
 
 // byUnits compares strings by their UTF-16 code units (RFC 8785 section 3.2.3), which differs from the order of the code points
 // above U+FFFF.
-func byUnits(a, b string) int {
-	for a != "" && b != "" {
-		r, n := utf8.DecodeRuneInString(a)
-		s, m := utf8.DecodeRuneInString(b)
+func byUnits(a, b []byte) int {
+	for len(a) > 0 && len(b) > 0 {
+		r, n := utf8.DecodeRune(a)
+		s, m := utf8.DecodeRune(b)
 		if r != s {
 			if u, v := firstUnit(r), firstUnit(s); u != v {
 				return cmp.Compare(u, v)
@@ -152,8 +153,8 @@ func firstUnit(r rune) rune {
 	return r
 }
 
-// text writes a string and returns its value.
-func (w *writer) text() (string, error) {
+// text writes a string and returns its value, which is a part of in unless the string has escapes.
+func (w *writer) text() ([]byte, error) {
 	start := w.at + 1
 	end := start
 	for w.in[end] != '"' && w.in[end] != '\\' {
@@ -161,7 +162,7 @@ func (w *writer) text() (string, error) {
 	}
 	if w.in[end] == '"' { // the string has no escapes and needs none
 		w.copy(end + 1 - w.at)
-		return string(w.in[start:end]), nil
+		return w.in[start:end], nil
 	}
 	said := append([]byte(nil), w.in[start:end]...)
 	var err error
@@ -170,12 +171,12 @@ func (w *writer) text() (string, error) {
 			said = append(said, w.in[w.at])
 			w.at++
 		} else if said, err = w.unescape(said); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	w.at++
 	w.out = appendText(w.out, said)
-	return string(said), nil
+	return said, nil
 }
 
 var shortEscapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

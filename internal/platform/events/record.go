@@ -1,12 +1,10 @@
 package events
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"hash"
 	"strconv"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,7 +26,7 @@ const recordDomain = "countersign/decision/1"
 // The order of the fields is part of the recipe: a new field requires a new recordDomain.
 func (r Record) Digest() string {
 	a := r.Authorization
-	f := recordFields{sha256.New()}
+	f := make(recordFields, 0, 2048) // a record has about 1 kB
 	f.add(recordDomain, a.ID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.Actor, a.ResourceType,
 		a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.TraceID, string(a.Mode), a.Decision, a.PolicyHash, a.Coverage)
 	f.optional(a.SessionID, a.ParentID, a.ChallengeCompleted)
@@ -42,22 +40,19 @@ func (r Record) Digest() string {
 		f.add(p.JTI, p.KID, p.Audience)
 		f.number(p.IssuedAt.UnixMicro(), p.ExpiresAt.UnixMicro())
 	}
-	return "sha256:" + hex.EncodeToString(f.Sum(nil))
+	return canonical.DigestBytes(f)
 }
 
-// recordFields hashes values with their lengths, so that no two lists of fields produce the same bytes.
-type recordFields struct{ hash.Hash }
+// recordFields is values with their lengths, so that no two lists of fields have the same bytes.
+type recordFields []byte
 
-func (f recordFields) add(texts ...string) {
+func (f *recordFields) add(texts ...string) {
 	for _, s := range texts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		_, _ = f.Write(n[:]) // Write of a hash.Hash never returns an error
-		_, _ = f.Write([]byte(s))
+		*f = append(binary.BigEndian.AppendUint64(*f, uint64(len(s))), s...)
 	}
 }
 
-func (f recordFields) optional(texts ...*string) {
+func (f *recordFields) optional(texts ...*string) {
 	for _, s := range texts {
 		if s == nil {
 			f.add("-")
@@ -67,13 +62,13 @@ func (f recordFields) optional(texts ...*string) {
 	}
 }
 
-func (f recordFields) number(values ...int64) {
+func (f *recordFields) number(values ...int64) {
 	for _, v := range values {
 		f.add(strconv.FormatInt(v, 10))
 	}
 }
 
-func (f recordFields) flag(values ...bool) {
+func (f *recordFields) flag(values ...bool) {
 	for _, v := range values {
 		f.add(strconv.FormatBool(v))
 	}
