@@ -86,6 +86,11 @@ measured: the recordings do not say who the people are. The profile's limitation
 The collector reports times relative to one typical hold and one typical interval, the same for every key (` + "`internal/behavior/features/tables.json`" + `).
 Both are stated. No shipped file derives from recordings whose terms exclude commercial use; a test of ` + "`internal/behavior`" + ` checks that.
 
+## Learned by an environment
+
+An environment with the setting ` + "`background` `own` or `shared`" + ` learns its background from the people who enroll, without recordings and without
+research vectors: [own-background.md](own-background.md). Its card says how many people it rests on, how it was compared and what is rounded.
+
 ## Learning your own
 
     countersign background learn --modality keystroke --version-name acme-1 --out acme-1.json --about "..." --licence "..." FILE...

@@ -28,6 +28,7 @@ import (
 type bundle struct {
 	store       *store.Store
 	clock       *clock.Fake
+	keys        *keyring.Keyring
 	assessor    *assurance.Assessor
 	sessions    *session.Service
 	enrollments *enrollment.Service
@@ -41,7 +42,7 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	b := &bundle{store: storetest.New(t), clock: clock.NewFake(storetest.Epoch)}
+	b := &bundle{store: storetest.New(t), clock: clock.NewFake(storetest.Epoch), keys: keys}
 	env := storetest.Environment(t, b.store, models.Sandbox)
 	b.subject = storetest.Subject(t, b.store, env, "ada")
 	b.principal = identity.Principal{CredentialID: "crd_1", TenantID: env.TenantID, EnvironmentID: env.ID, Kind: models.Sandbox}
