@@ -33,7 +33,7 @@ type Environment struct {
 	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds;default:86400"` // how long they wait
 	// Background names what people are compared with, and so whether the environment learns from its own.
 	Background BackgroundChoice `gorm:"default:prior"`
-	CreatedAt              time.Time
+	CreatedAt  time.Time
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.

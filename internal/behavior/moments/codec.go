@@ -49,10 +49,10 @@ func (s *Sums) Digest() []byte {
 func (s *Sums) encode() []byte {
 	raw := []byte{codecVersion}
 	for _, text := range []string{s.Reference, string(s.Modality)} {
-		raw = append(binary.AppendUvarint(raw, uint64(len(text))), text...)
+		raw = append(binary.AppendVarint(raw, int64(len(text))), text...)
 	}
 	raw = binary.AppendVarint(raw, int64(s.People))
-	raw = binary.AppendUvarint(raw, uint64(len(s.weight)))
+	raw = binary.AppendVarint(raw, int64(len(s.weight)))
 	s.each(func(v *int64) { raw = binary.AppendVarint(raw, *v) })
 	return raw
 }
@@ -70,11 +70,11 @@ func Parse(ref *scoring.Background, data []byte) (Sums, error) {
 	if err != nil {
 		return Sums{}, fmt.Errorf("%w: %w", ErrCodec, err)
 	}
-	cells, err := binary.ReadUvarint(in)
+	cells, err := binary.ReadVarint(in)
 	if err != nil {
 		return Sums{}, fmt.Errorf("%w: %w", ErrCodec, err)
 	}
-	if reference != ref.Version || features.Modality(modality) != ref.Modality || cells != uint64(ref.Dim()) {
+	if reference != ref.Version || features.Modality(modality) != ref.Modality || cells != int64(ref.Dim()) {
 		return Sums{}, fmt.Errorf("%w: stored %s, in the service %s", ErrReference, reference, ref.Version)
 	}
 	out := newSums(ref)
@@ -93,8 +93,8 @@ func Parse(ref *scoring.Background, data []byte) (Sums, error) {
 
 // readText reads a text with its length; it is empty if the bytes end early.
 func readText(in *bytes.Reader) string {
-	n, err := binary.ReadUvarint(in)
-	if err != nil || n > uint64(in.Len()) {
+	n, err := binary.ReadVarint(in)
+	if err != nil || n < 0 || n > int64(in.Len()) {
 		return ""
 	}
 	out := make([]byte, n)

@@ -19,7 +19,7 @@ const (
 	// The most people of a comparison and the most strangers that each is tested against; both bound the cost.
 	comparedMost      = 60
 	comparedStrangers = 15
-	// By how much the equal error rate may be higher, since it is measured on few people.
+	// By how much the equal error rate may be higher, or by one session of those compared if that is more: less cannot be measured.
 	errorSlack = .005
 	// The rate of confirmed strangers that is accepted of any background: one that confirms no one cannot be matched.
 	confirmedSlack = .005
@@ -44,7 +44,8 @@ type Comparison struct {
 
 // Worse reports whether the new background must not replace the one in force.
 func (c Comparison) Worse() bool {
-	return c.After.EER > c.Before.EER+errorSlack || c.After.FalseConfirmed > math.Max(c.Before.FalseConfirmed, confirmedSlack)
+	slack := math.Max(errorSlack, 1/float64(max(c.Genuine, 1)))
+	return c.After.EER > c.Before.EER+slack || c.After.FalseConfirmed > math.Max(c.Before.FalseConfirmed, confirmedSlack)
 }
 
 // Compare measures the background of the sums and a given one, before, on people whose shares are in the sums. A person is tested with a

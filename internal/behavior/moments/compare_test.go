@@ -65,18 +65,20 @@ func TestWorse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before, after moments.Rates
+		genuine       int
 		worse         bool
 	}{
-		"fewer errors":                    {moments.Rates{EER: .05}, moments.Rates{EER: .03}, false},
-		"half a point more errors":        {moments.Rates{EER: .03}, moments.Rates{EER: .0349}, false},
-		"more errors":                     {moments.Rates{EER: .03}, moments.Rates{EER: .036}, true},
-		"confirms strangers":              {moments.Rates{EER: .05}, moments.Rates{EER: .03, FalseConfirmed: .006}, true},
-		"confirms no more than before":    {moments.Rates{EER: .05, FalseConfirmed: .01}, moments.Rates{EER: .03, FalseConfirmed: .01}, false},
-		"confirms few, and no one before": {moments.Rates{EER: .05}, moments.Rates{EER: .03, FalseConfirmed: .004}, false},
+		"fewer errors":                    {moments.Rates{EER: .05}, moments.Rates{EER: .03}, 240, false},
+		"half a point more errors":        {moments.Rates{EER: .03}, moments.Rates{EER: .0349}, 240, false},
+		"more errors":                     {moments.Rates{EER: .03}, moments.Rates{EER: .036}, 240, true},
+		"one session of few":              {moments.Rates{EER: .03}, moments.Rates{EER: .06}, 24, false},
+		"confirms strangers":              {moments.Rates{EER: .05}, moments.Rates{EER: .03, FalseConfirmed: .006}, 240, true},
+		"confirms no more than before":    {moments.Rates{EER: .05, FalseConfirmed: .01}, moments.Rates{EER: .03, FalseConfirmed: .01}, 240, false},
+		"confirms few, and no one before": {moments.Rates{EER: .05}, moments.Rates{EER: .03, FalseConfirmed: .004}, 240, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.worse, moments.Comparison{Before: c.before, After: c.after}.Worse())
+			require.Equal(t, c.worse, moments.Comparison{Genuine: c.genuine, Before: c.before, After: c.after}.Worse())
 		})
 	}
 }
