@@ -32,7 +32,11 @@ func (c *console) evaluations(v *visit) error {
 	view := struct {
 		Rows []evaluationRow
 		Next string
+		New  string // URL; empty without the right
 	}{}
+	if v.may(RunEvaluations) {
+		view.New = v.at("evaluations", "new")
+	}
 	for _, e := range rows {
 		view.Rows = append(view.Rows, c.evaluationRow(v, e))
 	}
@@ -125,6 +129,8 @@ type reportView struct {
 	Result     tag
 	Checks     []checkRow
 	Charts     []chart
+	Power      powerView
+	Asks       []ask
 }
 
 func (c *console) evaluation(v *visit) error {
@@ -139,6 +145,11 @@ func (c *console) evaluation(v *visit) error {
 		{"Decisions with an outcome", "at least " + percent(&want.MinOutcomeCoverage), percent(&m.OutcomeCoverage), report.Checks["min_outcome_coverage"]},
 		{"Decisions on too little evidence", "at most " + percent(&want.MaxAbstentionRate), percent(m.AbstentionRate), report.Checks["max_abstention_rate"]},
 	}
+	power, err := c.Evaluations.Power(v.ctx, v.scope(), report.ID)
+	if err != nil {
+		return err
+	}
+	view.Power, view.Asks = newPower(power, view.Evaluation.Starts.Time, c.Clock.Now()), v.evaluationAsks(report.View)
 	none := "No decisions yet."
 	view.Charts = []chart{
 		newChart("Decisions", none, m.ByDecision, "allow", "challenge", "hold", "deny"),

@@ -124,7 +124,10 @@ func (c *console) table() []line {
 		change("/:environment/changes/:id", "change_decide", DecideChanges, true, c.decideChange),
 
 		see("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
+		see("/:environment/evaluations/new", "evaluation_new", RunEvaluations, c.newEvaluation),
+		change("/:environment/evaluations/new", "evaluation_create", RunEvaluations, false, c.createEvaluation),
 		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
+		change("/:environment/evaluations/:id/close", "evaluation_close", RunEvaluations, false, c.closeEvaluation),
 
 		see("/:environment/webhooks", "webhooks", SeeWebhooks, c.webhooks),
 		see("/:environment/webhooks/new", "webhook_new", ChangeWebhooks, c.newWebhook),

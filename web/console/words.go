@@ -22,6 +22,9 @@ func (s stamp) ISO() string { return apitime.Time(s.Time) }
 // Exact returns the full time in UTC.
 func (s stamp) Exact() string { return s.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// Day returns the date in UTC.
+func (s stamp) Day() string { return s.UTC().Format("2006-01-02") }
+
 // Words returns the time relative to the time of rendering. The page's script keeps it up to date in the same format.
 func (s stamp) Words() string {
 	d := s.Sub(s.now)

@@ -10,7 +10,7 @@ import (
 
 // CloseRequest asks the workflow of an evaluation to close it. Workflow histories contain it: fields are added, never renamed.
 type CloseRequest struct {
-	Actor     string `json:"Actor"` // credential:<id>; never names a person
+	Actor     string `json:"Actor"` // credential:<id>, or person:<id> of a member of staff; never a name
 	RequestID string `json:"RequestID"`
 }
 
@@ -38,7 +38,7 @@ func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v 
 		return View{}, false, err
 	}
 	finished = true
-	_, err = c.workflow.CloseEvaluation(ctx, in, CloseRequest{Actor: credentialActor(p), RequestID: p.RequestID})
+	_, err = c.workflow.CloseEvaluation(ctx, in, CloseRequest{Actor: p.Actor(), RequestID: p.RequestID})
 	switch {
 	case errors.Is(err, durable.ErrAccepted):
 		finished = false
@@ -47,10 +47,4 @@ func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v 
 	}
 	v, err = c.evaluations.Get(ctx, p.Store(), id)
 	return v, finished, err
-}
-
-// credentialActor names the caller's credential and not the person behind it: workflow payloads name no person.
-func credentialActor(p identity.Principal) string {
-	p.Person = ""
-	return p.Actor()
 }

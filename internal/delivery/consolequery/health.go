@@ -25,9 +25,9 @@ func (r *Reader) EndpointBacklogs(ctx context.Context, scope store.Scope) (map[s
 	return r.store.Console().EndpointBacklogs(ctx, scope)
 }
 
-// AuditEntries returns a page of the sealed log, newest first, the extent of its chain and the cursor of the next page.
+// AuditEntries returns a page of the sealed log in the order of its numbers, newest first, the extent of its chain and the cursor of the next page.
 func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.AuditFilter, p store.Page) (links []store.AuditLink, reach store.AuditChainStatus, next string, err error) {
-	if links, next, err = r.store.Audit().Entries(ctx, scope, f, p); err != nil {
+	if links, next, err = r.store.Audit().Numbered(ctx, scope, f, p); err != nil {
 		return nil, reach, "", err
 	}
 	reach, err = r.store.Console().AuditChain(ctx, scope)

@@ -1,4 +1,4 @@
-// Keeps relative times up to date, in the format of the server (words.go).
+// Keeps relative times up to date, in the format of the server (words.go), and adds the reader's own time beside UTC.
 
 const minute = 60;
 const hour = 60 * minute;
@@ -24,7 +24,30 @@ function update(): void {
   }
 }
 
+const local = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+});
+
+/** Adds the local time with its zone to each exact time in UTC, once. */
+function addLocal(): void {
+  for (const element of document.querySelectorAll<HTMLElement>("[data-exact], time[data-time]:not([data-local])")) {
+    const at = Date.parse(element.dataset.exact ?? element.getAttribute("datetime") ?? "");
+    if (!Number.isFinite(at)) continue;
+    if (element.dataset.exact === undefined) {
+      element.dataset.local = "";
+      element.title = `${element.title} = ${local.format(at)}`;
+    } else {
+      delete element.dataset.exact;
+      element.append(document.createElement("br"), local.format(at));
+    }
+  }
+}
+
 /** Updates the page's relative times every ten seconds. */
 export function keepTimes(): void {
-  setInterval(update, 10_000);
+  addLocal();
+  setInterval(() => {
+    update();
+    addLocal();
+  }, 10_000);
 }
