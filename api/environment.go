@@ -39,7 +39,9 @@ type environmentView struct {
 	SecondApproverRequired  bool `json:"second_approver_required"`
 	ChangeTTLSeconds        int  `json:"change_ttl_seconds"`
 
-	Background models.BackgroundChoice `json:"background"`
+	Background  models.BackgroundChoice `json:"background"`
+	ReviewNotes bool                    `json:"review_notes"`
+	CaseLink    string                  `json:"case_link"`
 
 	Brand brandView `json:"brand"`
 }
@@ -58,7 +60,8 @@ func viewEnvironment(e models.Environment) environmentView {
 		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
 		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
-		Background: e.Background,
+		Background:  e.Background,
+		ReviewNotes: e.ReviewNotes, CaseLink: e.CaseLink,
 		Brand: brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }

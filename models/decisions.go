@@ -137,6 +137,18 @@ type Hold struct {
 	AssignedAt           *time.Time
 }
 
+// ReviewNote is the note of a reviewer's review, sealed (internal/authz/reviewnote).
+type ReviewNote struct {
+	AuthorizationID string
+	Reviewer        string
+	TenantID        string
+	EnvironmentID   string
+	SubjectUID      string `gorm:"column:subject_uid"`
+	NoteDigest      string
+	Note            []byte
+	WrittenAt       time.Time
+}
+
 // Review is the resolution of one hold by one reviewer. Receipt is the response to the review that settled the hold.
 type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`

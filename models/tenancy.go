@@ -33,7 +33,10 @@ type Environment struct {
 	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds;default:86400"` // how long they wait
 	// Background names what people are compared with, and so whether the environment learns from its own.
 	Background BackgroundChoice `gorm:"default:prior"`
-	CreatedAt  time.Time
+	// ReviewNotes stores the notes of reviews, sealed; otherwise only their digests are stored.
+	ReviewNotes bool
+	CaseLink    string // https URL of a decision in the customer's case system, with placeholders; empty for none
+	CreatedAt   time.Time
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.

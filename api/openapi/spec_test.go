@@ -202,6 +202,8 @@ func specRules() map[string][]rule {
 			is("second_approver_required", "boolean"),
 			is("change_ttl_seconds", "integer", between(300, 2592000)),
 			is("background", "string", oneOf("prior", "own", "shared")),
+			is("review_notes", "boolean"),
+			is("case_link", "string", upTo(2048)),
 		},
 		"rotateCredential":    {overlap},
 		"rotateWebhookSecret": {overlap},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -26,11 +27,12 @@ type exporter struct {
 	open       Opener
 	details    display.Vault
 	kept       kept.Vault
+	notes      reviewnote.Vault
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
-	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys)}
+	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
 		return e, err
@@ -87,7 +89,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
-	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details, kept: e.kept}
+	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details, kept: e.kept, notes: e.notes}
 	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
@@ -100,6 +102,7 @@ type exportSections struct {
 	open    Opener
 	details display.Vault
 	kept    kept.Vault
+	notes   reviewnote.Vault
 	uid     string
 	subject json.RawMessage
 	current string
@@ -171,6 +174,15 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 		return replaceOf(row, "details", s.details.Open)
 	case "kept_values":
 		return replaceOf(row, "kept", s.kept.Open)
+	case "review_notes":
+		var by struct {
+			Authorization string `json:"authorization_id"`
+			Reviewer      string `json:"reviewer"`
+		}
+		if err := json.Unmarshal(row, &by); err != nil {
+			return nil, err
+		}
+		return replace(row, "note", func(_ string, sealed []byte) (any, error) { return s.notes.Open(by.Authorization, by.Reviewer, sealed) })
 	case "frames", "research_vectors":
 		return replace(row, "vector", func(_ string, packed []byte) (any, error) {
 			var f features.Frame

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
@@ -112,6 +113,10 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
 	b.exec(t, `insert into reviews (authorization_id, reviewer, resolution, at) values ($1, 'person:ada', 'approve', $2)`, out.held, now)
+	note, err := reviewnote.NewVault(b.keys).Seal(out.held, "person:ada", "called back")
+	require.NoError(t, err)
+	b.exec(t, `insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
+		values ($1, 'person:ada', $2, $3, $4, 'sha256:6', $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, note, now)
 	b.exec(t, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, requested_at)
 		values ($1, '\x0b', $2, 'cancel', 'credential:x', 'req_1', $3)`, out.challenge, out.authorization, now)
 	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact, issued_at, expires_at)

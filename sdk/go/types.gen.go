@@ -1039,6 +1039,8 @@ type Environment struct {
 	// The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
 	// signs.
 	Brand Brand `json:"brand"`
+	// URL of a decision in the case system of the relying party, with placeholders; empty for none.
+	CaseLink string `json:"case_link"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
 	// Life of a change request (seconds).
@@ -1063,6 +1065,8 @@ type Environment struct {
 	ResearchEnabled bool `json:"research_enabled"`
 	// Origins that hosted pages may link back to, in addition to `origins`.
 	ReturnOrigins []string `json:"return_origins"`
+	// Whether the notes of reviews are stored, sealed; otherwise only their digests are.
+	ReviewNotes bool `json:"review_notes"`
 	// The host name that passkeys are bound to; set when the tenant is created.
 	RPID string `json:"rp_id"`
 	// The name shown to users.
@@ -1082,6 +1086,9 @@ type EnvironmentUpdate struct {
 	BarSelfReview *bool `json:"bar_self_review,omitzero"`
 	// Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting.
 	Brand *BrandUpdate `json:"brand,omitzero"`
+	// URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in
+	// its path or query. The console shows it. Empty for none.
+	CaseLink *string `json:"case_link,omitzero"`
 	// Life of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
 	// Life of a change request (seconds).
@@ -1100,6 +1107,9 @@ type EnvironmentUpdate struct {
 	PageOrigin *string `json:"page_origin,omitzero"`
 	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
 	ReturnOrigins []string `json:"return_origins,omitzero"`
+	// Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased
+	// with the subject.
+	ReviewNotes *bool `json:"review_notes,omitzero"`
 	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`
 	// Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second

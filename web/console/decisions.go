@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
@@ -39,6 +40,7 @@ type caseView struct {
 	SubjectURL string
 	Self       string // URL of the decision page; empty without the right to see it
 	PolicyURL  string
+	CaseURL    string // of the customer's case system; empty if the environment sets none
 	Workflows  []link
 	Claims     []claimRow
 }
@@ -57,6 +59,7 @@ type reviewLine struct {
 	Tone       string
 	At         *stamp
 	NoteDigest *string
+	Note       string // empty if the environment did not store it
 }
 
 type chainRow struct {
@@ -115,6 +118,16 @@ func (c *console) caseOf(v *visit, id string) (caseView, error) {
 	for _, k := range seen.Account.Evidence.Claims {
 		view.Claims = append(view.Claims, claimRow{Name: k.Name, Coverage: k.Coverage, Status: tagOf(k.Status), ReasonCodes: k.ReasonCodes})
 	}
+	if len(view.Reviews) > 0 {
+		notes, err := c.Holds.Notes(v.ctx, v.scope(), id)
+		if err != nil {
+			return caseView{}, err
+		}
+		for i := range view.Reviews {
+			view.Reviews[i].Note = notes[view.Reviews[i].Who.Raw]
+		}
+	}
+	view.CaseURL = tenancy.CaseLink(v.grant.Environment.CaseLink, map[string]string{"decision_id": id, "subject": t.Subject, "action": t.Action})
 	view.addConsequences(now)
 	c.links(v, &view)
 	return view, nil

@@ -37,6 +37,7 @@ type reviewForm struct {
 	Action          string
 	Note            string
 	MaxNote         int
+	StoresNotes     bool // the environment's setting
 	Given, Required int
 	Own             string
 	LastOne         bool // one more approval settles the hold
@@ -75,7 +76,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 func (c *console) ask(v *visit, view *reviewView, note string) {
 	h := view.Case.Hold
 	form := &reviewForm{
-		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, Given: view.given(), Required: h.ApprovalsRequired,
+		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, StoresNotes: v.grant.Environment.ReviewNotes, Given: view.given(), Required: h.ApprovalsRequired,
 	}
 	for _, r := range view.Reviews {
 		if r.Who.Raw == v.principal().Actor() {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
@@ -80,7 +81,7 @@ func newServices(p *Process) services {
 		LinkBase: p.BaseURL + challenge.LinkPath,
 	})
 	s.holds = hold.New(hold.Deps{
-		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Proofs: p.Signing, Vault: display.NewVault(p.Keys),
+		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Proofs: p.Signing, Vault: display.NewVault(p.Keys), Notes: reviewnote.NewVault(p.Keys),
 	})
 	s.changes = change.New(change.Deps{Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Simulate: s.authorizations})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))

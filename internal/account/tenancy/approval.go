@@ -60,6 +60,8 @@ func (in Settings) Current(env models.Environment) Settings {
 		SecondApproverRequired:  current(in.SecondApproverRequired, env.SecondApproverRequired),
 		ChangeTTLSeconds:        current(in.ChangeTTLSeconds, env.ChangeTTLSeconds),
 		Background:              current(in.Background, env.Background),
+		ReviewNotes:             current(in.ReviewNotes, env.ReviewNotes),
+		CaseLink:                current(in.CaseLink, env.CaseLink),
 	}
 	if in.Origins != nil {
 		out.Origins = env.RPOrigins

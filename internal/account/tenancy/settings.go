@@ -34,6 +34,10 @@ type Settings struct {
 	// Background says whether the environment learns from the people who enroll: prior, own or shared. With prior, what was
 	// learned is deleted.
 	Background *models.BackgroundChoice `json:"background"`
+	// ReviewNotes stores the notes of reviews from now on. Notes that are stored stay until their retention.
+	ReviewNotes *bool `json:"review_notes"`
+	// CaseLink is the URL of a decision in the customer's case system (checkCaseLink); empty for none.
+	CaseLink *string `json:"case_link"`
 	Pages
 }
 
@@ -138,6 +142,13 @@ func (in Settings) apply(env *models.Environment) error {
 		}
 		env.Background = *in.Background
 	}
+	assign(&env.ReviewNotes, in.ReviewNotes)
+	if in.CaseLink != nil {
+		if err := checkCaseLink(*in.CaseLink); err != nil {
+			return err
+		}
+		env.CaseLink = *in.CaseLink
+	}
 	if in.RPName != nil {
 		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
 			return err
@@ -191,6 +202,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
 		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds, Background: string(env.Background),
+		ReviewNotes: env.ReviewNotes, CaseLink: env.CaseLink,
 	}
 }
 

@@ -2,7 +2,8 @@
 // moves of the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the
 // moves is in package workflows.
 //
-// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only. A hold is never approved by
+// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only, unless
+// the environment stores notes. A hold is never approved by
 // anything but reviewers; time in particular only expires it.
 package hold
 
@@ -18,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -44,6 +46,7 @@ type Service struct {
 	decide followup.Decider
 	proofs Proofs
 	vault  display.Vault
+	notes  reviewnote.Vault
 }
 
 // Deps are the dependencies of a Service.
@@ -53,11 +56,12 @@ type Deps struct {
 	Decide followup.Decider // makes the decision that follows an approval
 	Proofs Proofs           // nil if no receipt has a proof
 	Vault  display.Vault    // opens the details of a request
+	Notes  reviewnote.Vault // seals the notes of reviews
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, proofs: d.Proofs, vault: d.Vault}
+	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, proofs: d.Proofs, vault: d.Vault, notes: d.Notes}
 }
 
 // Effective returns the status of a hold at a time: a pending hold that is due is expired, however late its timer.
@@ -237,9 +241,14 @@ func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h model
 		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
-	err = s.store.Moves().Insert(ctx, models.MoveRequest{
-		Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
-		RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		if err := s.saveNote(ctx, q, p, h, in.note, noteDigest); err != nil {
+			return err
+		}
+		return q.Moves().Insert(ctx, models.MoveRequest{
+			Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
+			RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
+		})
 	})
 	return Prepared{Workflow: workflowInput(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }

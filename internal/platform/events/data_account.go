@@ -21,6 +21,8 @@ type EnvironmentSettingsChangedData struct {
 	SecondApproverRequired  bool     `json:"second_approver_required"`
 	ChangeTTLSeconds        int      `json:"change_ttl_seconds"`
 	Background              string   `json:"background"`
+	ReviewNotes             bool     `json:"review_notes,omitempty"`
+	CaseLink                string   `json:"case_link,omitempty"`
 	// The brand of the hosted pages, if it is set; of the logo only its SHA-256 in hex.
 	BrandName     string `json:"brand_name,omitempty"`
 	BrandAccent   string `json:"brand_accent,omitempty"`

@@ -76,9 +76,10 @@ func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins [
 // SetSettings stores the settings of e that its relying party may change.
 func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
-		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10, background = $11
+		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10, background = $11,
+		review_notes = $12, case_link = $13
 		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds,
-		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background)
+		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background, e.ReviewNotes, e.CaseLink)
 	return q.notifyChange(ctx, e.ID, err)
 }
 

@@ -58,7 +58,7 @@ func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, er
 // deleted with the challenge, hold or authorization that they belong to. A test compares the list with the schema.
 var subjectTables = []string{
 	"frame_digests", "typed_passages", "frames", "background_shares", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
-	"research_consents", "proofs", "challenges", "holds", "shown_details", "kept_values", "authorizations",
+	"research_consents", "proofs", "challenges", "review_notes", "holds", "shown_details", "kept_values", "authorizations",
 }
 
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and

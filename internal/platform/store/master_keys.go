@@ -52,6 +52,7 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"typed_passages", "passages", "true"},
 	{"shown_details", "details", "true"},
 	{"kept_values", "kept", "true"},
+	{"review_notes", "note", "true"},
 	{"proofs", "sealed", "true"}, // expired ones too: a repeated request returns its stored response
 	{"sessions", "state", "status = 'active'"},
 	{"research_periods", "salt", "true"},

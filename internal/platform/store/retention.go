@@ -24,6 +24,7 @@ const (
 	ExpiringAuthorizations Expiring = "authorizations"
 	ExpiringDetails        Expiring = "details"
 	ExpiringKept           Expiring = "kept"
+	ExpiringNotes          Expiring = "notes"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"
 )
@@ -54,6 +55,10 @@ var expiring = map[Expiring]string{
 		and not exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending') limit $2)
 		returning environment_id`,
 	ExpiringKept: `delete from kept_values where authorization_id in (select authorization_id from kept_values where decided_at < $1 limit $2)
+		returning environment_id`,
+	// The notes on a hold stay while it is pending.
+	ExpiringNotes: `delete from review_notes where ctid = any (array(select n.ctid from review_notes n where n.written_at < $1
+		and not exists (select from holds h where h.authorization_id = n.authorization_id and h.status = 'pending') limit $2))
 		returning environment_id`,
 	// The event stays, so that the audit chain can be verified; its personal part is removed.
 	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3

@@ -40,7 +40,7 @@ var exportSections = []exportSection{
 	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector keys",
 		"frames where subject_uid = $1 order by received_at, session_id, frame_id"},
 	{"holds", "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
-		"resolved_by self_review_barred child_authorization_id",
+		"resolved_by self_review_barred child_authorization_id assigned_to @assigned_at",
 		"holds where subject_uid = $1 order by opened_at, authorization_id"},
 	{"kept_values", "authorization_id #kept @decided_at",
 		"kept_values where subject_uid = $1 order by decided_at, authorization_id"},
@@ -58,6 +58,8 @@ var exportSections = []exportSection{
 	{"research_consents", "id consented @recorded_at",
 		"research_consents where subject_uid = $1 order by recorded_at, id"},
 	{researchSection, "id device_class #vector @created_at", "research_vectors where pseudonym = any($1) order by created_at, id"},
+	{"review_notes", "authorization_id reviewer note_digest #note @written_at",
+		"review_notes where subject_uid = $1 order by written_at, authorization_id, reviewer"},
 	{"reviews", "authorization_id reviewer principal resolution note_digest @at",
 		"reviews where authorization_id in (select authorization_id from holds where subject_uid = $1) order by at, authorization_id, reviewer"},
 	{"sessions", "id device_class status legacy @started_at @ended_at @last_activity_at @last_evidence_at coverage evidence_windows " +

@@ -31,6 +31,7 @@ type Retention struct {
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
 	Details        time.Duration // what was shown of requests that are settled
 	Kept           time.Duration // values of requests that are kept for simulations
+	Notes          time.Duration // notes on settled holds
 	Events         time.Duration // the personal part of the event log
 	Research       time.Duration // research vectors
 	ResearchSalts  time.Duration // how long a pseudonym is used before its salt is destroyed
@@ -42,7 +43,7 @@ type Retention struct {
 // DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
-		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
 		Deliveries: 30 * day, Idempotency: day, Spent: day,
 	}
 }
@@ -64,6 +65,7 @@ var classes = []class{
 	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
 	{"details", func(r *Retention) *time.Duration { return &r.Details }, day, true},
 	{"kept", func(r *Retention) *time.Duration { return &r.Kept }, day, false},
+	{"notes", func(r *Retention) *time.Duration { return &r.Notes }, day, false},
 	{"events", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
 	{"research", func(r *Retention) *time.Duration { return &r.Research }, day, false},
 	{"research_salts", func(r *Retention) *time.Duration { return &r.ResearchSalts }, day, false},
@@ -141,6 +143,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{store.ExpiringAuthorizations, d.Retention.Authorizations},
 		{store.ExpiringDetails, d.Retention.Details},
 		{store.ExpiringKept, d.Retention.Kept},
+		{store.ExpiringNotes, d.Retention.Notes},
 		{store.ExpiringEvents, d.Retention.Events},
 		{store.ExpiringResearch, d.Retention.Research},
 	} {

@@ -64,6 +64,12 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 			b.Write(store.Decision{Authorization: a, Kept: &models.KeptValues{AuthorizationID: a.ID, TenantID: a.TenantID,
 				EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Kept: []byte{1}, DecidedAt: at}})
 		}, "select count(*) from kept_values", "retention.executed"},
+		"notes": {kept.Notes, func(b *bundle, at time.Time) {
+			h := b.Hold(time.Hour, 1)
+			b.Exec("update holds set status = 'rejected' where authorization_id = $1", h.AuthorizationID)
+			b.Exec(`insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
+				values ($1, 'person:ada', $2, $3, $4, 'sha256:1', '\x01', $5)`, h.AuthorizationID, b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, at)
+		}, "select count(*) from review_notes", "retention.executed"},
 		"events": {kept.Events, func(b *bundle, at time.Time) {
 			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectCreatedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)

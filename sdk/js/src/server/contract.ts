@@ -2980,6 +2980,10 @@ export interface components {
             second_approver_required: boolean;
             /** @description Life of a change request (seconds). */
             change_ttl_seconds: number;
+            /** @description Whether the notes of reviews are stored, sealed; otherwise only their digests are. */
+            review_notes: boolean;
+            /** @description URL of a decision in the case system of the relying party, with placeholders; empty for none. */
+            case_link: string;
             brand: components["schemas"]["Brand"];
             background: components["schemas"]["BackgroundChoice"];
         };
@@ -3052,6 +3056,10 @@ export interface components {
             second_approver_required?: boolean;
             /** @description Life of a change request (seconds). */
             change_ttl_seconds?: number;
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
+            review_notes?: boolean;
+            /** @description URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in its path or query. The console shows it. Empty for none. */
+            case_link?: string;
             /**
              * @description Whether the environment learns its background from the people who enroll. `prior` deletes what it has learned.
              * @enum {string}

@@ -1,0 +1,68 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// A note is stored only if the environment's setting says so. A colleague reads it, it is sealed, exported and erased with the
+// subject, and neither events nor responses have it.
+func TestReviewNotesAreStoredIfTheEnvironmentSaysSo(t *testing.T) {
+	t.Parallel()
+	const note = "called back on the known number"
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	ann, bob := w.signedIn(t, models.RoleReviewer), w.signedIn(t, models.RoleReviewer)
+	reviewed := func(v *visitor) (subject, held, page string) {
+		subject = w.subject(t)
+		held = w.authorize(t, subject, action, "hold").string("id")
+		page = "/console/" + w.ID + "/reviews/" + held
+		done := v.submit(page, url.Values{"resolution": {"reject"}, "note": {note}})
+		require.Equal(t, 303, done.status, done.body)
+		return subject, held, page
+	}
+	stored := func(held string) (n int) {
+		require.NoError(t, shared.Store.Pool().QueryRow(context.Background(), "select count(*) from review_notes where authorization_id = $1", held).Scan(&n))
+		return n
+	}
+	_, held, page := reviewed(ann)
+	require.Zero(t, stored(held))
+	require.NotContains(t, bob.get(page).body, note)
+
+	require.Equal(t, true, w.Admin.patch(t, environmentPath, object{"review_notes": true}).is(200).value("review_notes"))
+	subject, held, page := reviewed(ann)
+	require.Contains(t, bob.get(page).body, note)
+	require.Contains(t, bob.get("/console/"+w.ID+"/decisions/"+held).body, note)
+	var sealed []byte
+	require.NoError(t, shared.Store.Pool().QueryRow(t.Context(), "select note from review_notes where authorization_id = $1", held).Scan(&sealed))
+	require.NotContains(t, string(sealed), "called back")
+	require.NotContains(t, fmt.Sprint(w.events(t, "hold.rejected", held)), note)
+	require.NotContains(t, string(w.Server.get(t, "/api/v1/authorizations/"+held).is(200).body), note)
+
+	export := w.Server.post(t, "/api/v1/subjects/"+subject+"/export", nil).is(200)
+	require.Equal(t, note, export.value("data.review_notes").([]any)[0].(map[string]any)["note"])
+	w.Server.delete(t, "/api/v1/subjects/"+subject).is(202)
+	eventually(t, func() bool { return stored(held) == 0 }, "the note is erased with its subject")
+}
+
+// The pages of a hold and of its decision link to the customer's case system.
+func TestConsoleLinksToTheCaseSystem(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	ann := w.signedIn(t, models.RoleReviewer)
+	require.NotContains(t, ann.get("/console/"+w.ID+"/reviews/"+held).body, "case system")
+	refused := w.Admin.patch(t, environmentPath, object{"case_link": "http://cases.example/{decision_id}"}).is(422)
+	require.Contains(t, string(refused.body), "case_link must be an https URL")
+	w.Admin.patch(t, environmentPath, object{"case_link": "https://cases.example/find?q={decision_id}"}).is(200)
+	for _, page := range []string{"reviews", "decisions"} {
+		require.Contains(t, ann.get("/console/"+w.ID+"/"+page+"/"+held).body, `href="https://cases.example/find?q=`+held+`"`)
+	}
+}

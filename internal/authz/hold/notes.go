@@ -1,0 +1,44 @@
+package hold
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// saveNote stores the note of a review if the environment stores notes. The review itself has the note's digest only, and so have
+// the workflow and its history.
+func (s *Service) saveNote(ctx context.Context, q *store.Q, p identity.Principal, h models.Hold, note, digest *string) error {
+	if note == nil {
+		return nil
+	}
+	env, err := q.Environments().Get(ctx, p.Store())
+	if err != nil || !env.ReviewNotes {
+		return err
+	}
+	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), *note)
+	if err != nil {
+		return err
+	}
+	return q.Holds().PutNote(ctx, models.ReviewNote{
+		AuthorizationID: h.AuthorizationID, Reviewer: p.Actor(), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, SubjectUID: h.SubjectUID,
+		NoteDigest: *digest, Note: sealed, WrittenAt: s.clock.Now(),
+	})
+}
+
+// Notes returns the stored notes of the reviews of a hold, by reviewer.
+func (s *Service) Notes(ctx context.Context, scope store.Scope, id string) (map[string]string, error) {
+	rows, err := s.store.Holds().Notes(ctx, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(rows))
+	for _, row := range rows {
+		if out[row.Reviewer], err = s.notes.Open(id, row.Reviewer, row.Note); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
