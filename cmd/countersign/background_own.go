@@ -48,7 +48,7 @@ func backgroundShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return table(cmd.OutOrStdout(), "\nVERSION\tSTATUS\tFROM\tPEOPLE\tERROR BEFORE\tERROR\tMADE", func(w io.Writer) error {
+			err = table(cmd.OutOrStdout(), "\nVERSION\tSTATUS\tFROM\tPEOPLE\tERROR BEFORE\tERROR\tMADE", func(w io.Writer) error {
 				for _, r := range rows {
 					var m moments.Comparison
 					if err := json.Unmarshal(r.Comparison, &m); err != nil {
@@ -61,7 +61,25 @@ func backgroundShowCommand() *cobra.Command {
 				}
 				return nil
 			})
+			if err != nil {
+				return err
+			}
+			return showCards(cmd, assessor, env.ID)
 		})
+}
+
+// showCards prints the model cards of the environment's own backgrounds in force.
+func showCards(cmd *cobra.Command, assessor *assurance.Assessor, environment string) error {
+	for _, m := range features.Modalities() {
+		own := assessor.ModelOf(environment).Background(m)
+		if own == nil || own == assessor.Model().Background(m) {
+			continue
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s", own.Markdown()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showSums prints how many people are counted.

@@ -78,6 +78,9 @@ func TestBackgroundOfAnEnvironment(t *testing.T) {
 	shown := c.ok("background", "show", "--environment", env)
 	require.Contains(t, shown, "in force: "+version+"+cs-bg-0-pointer")
 	require.Regexp(t, `keystroke +24 +20 +24`, shown)
+	require.Contains(t, shown, "## "+version+"\n", "the model card")
+	require.Contains(t, shown, "- people, frames: 24, 0")
+	require.Contains(t, shown, "formed of at least 20 people")
 	require.Contains(t, c.ok("background", "update", "--environment", env), "too few people came or went")
 
 	require.Contains(t, c.ok("background", "rollback", "--environment", env, "keystroke"), "cs-bg-0-keystroke is in force")
