@@ -22,7 +22,7 @@ func TestAuthorizeDistinguishesTypists(t *testing.T) {
 	require.NotEmpty(t, allowed.string("proof_id"))
 	require.Equal(t, own, allowed.string("assurance.session"))
 
-	w.session(t, subject, "score", typist("mallory at her desk"), 5)
+	w.session(t, subject, "score", typist("mallory"), 5)
 	other := w.Server.post(t, "/api/v1/authorize", request(subject, action)).is(200)
 	require.NotEqual(t, "allow", other.string("decision"), "response: %s", other.body)
 	require.Nil(t, other.value("proof"))

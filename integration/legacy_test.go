@@ -101,7 +101,7 @@ func TestLegacyTrustFollowsTheTypist(t *testing.T) {
 func TestLegacyTrustBreaksOnAutomation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	ada := typist("ada before it is run")
+	ada := typist("ada")
 	user := w.enrolledByLegacy(t, ada)
 	session := w.startLegacy(t, user)
 	frames := legacyFrames(ada, "score", 6)

@@ -216,7 +216,7 @@ func TestProofAMRListsBehaviourOnlyForMetClaims(t *testing.T) {
 	require.Equal(t, []string{"sandbox_confirm"}, confirmed(stranger, coverage), "not enrolled, and a program typed")
 	require.Equal(t, []string{"sandbox_confirm"}, confirmed(stranger, continuity))
 
-	ada := typist("ada of the methods")
+	ada := typist("ada")
 	subject := w.enrolled(t, ada)
 	w.session(t, subject, "score", ada, 5)
 	require.Equal(t, []string{"behaviour"}, w.proofMethods(t, w.authorize(t, subject, continuity, "allow").string("proof")))

@@ -18,9 +18,9 @@ func TestForgeriesAreConfirmedNoOftenerThanStated(t *testing.T) {
 	t.Parallel()
 	m := synthetic.Population()
 	const victims, framesEach = 30, 3
-	// Simulated people vary with the class of keys alone, so a program with their class means is nearly the person; recorded people are
-	// confirmed so in a third of the sessions. 0 for all others.
-	stated := map[string]float64{"victim's class means": .95}
+	// Recorded people are confirmed so in a third of the sessions. Simulated people have no rhythm beyond their classes of keys, so a
+	// program with their class means comes closer to them. 0 for all others.
+	stated := map[string]float64{"victim's class means": .8}
 	templates := make([]scoring.Templates, victims)
 	people := make([]*synthetic.Typist, victims)
 	for i := range people {

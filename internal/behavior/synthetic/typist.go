@@ -10,44 +10,34 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
-// Typist is a generated person who types.
+// Typist is a generated person who types, drawn from all families of cells of the stated prior.
 type Typist struct {
 	rng *rand.Rand
 	// How the person differs from the population, by keystroke cell.
 	offset []float64
-	// How today differs from the person's usual.
-	today []float64
-	// Share of words with a correction.
-	errors float64
+	today  habits
 	at     float64 // ms
 }
 
-// NewTypist draws a person from the embedded background.
+// NewTypist draws a person from the stated prior.
 func NewTypist(seed uint64) *Typist {
 	t := &Typist{rng: rand.New(rand.NewPCG(seed, 0x7e57))}
 	bg := scoring.Default().Background(features.Keystroke)
-	t.offset = draw(t.rng, bg.Between, bg.Dim(), 1)
-	t.errors = .02 + .1*t.rng.Float64()
+	t.offset = draw(t.rng, bg.Between, bg.Dim())
 	t.NewDay()
 	return t
 }
 
 // NewDay changes how the person types today, like a session on another day.
 func (t *Typist) NewDay() {
-	bg := scoring.Default().Background(features.Keystroke)
-	within := draw(t.rng, bg.Within, bg.Dim(), 1)
-	drift := draw(t.rng, bg.Between, bg.Dim(), bg.Drift)
-	t.today = make([]float64, bg.Dim())
-	for i := range t.today {
-		t.today[i] = within[i] + drift[i]
-	}
+	t.today = newHabits(t.rng, t.offset)
 	t.at = 1000
 }
 
 // Towards returns the person after drifting by share (0 to 1) towards another's typing: a slow attack on a template that adapts.
-// The days and errors of the result are its own.
+// The days of the result are its own.
 func (t *Typist) Towards(other *Typist, share float64) *Typist {
-	out := &Typist{rng: t.rng, offset: make([]float64, len(t.offset)), errors: t.errors + share*(other.errors-t.errors)}
+	out := &Typist{rng: t.rng, offset: make([]float64, len(t.offset))}
 	for i := range out.offset {
 		out.offset[i] = t.offset[i] + share*(other.offset[i]-t.offset[i])
 	}
@@ -55,13 +45,13 @@ func (t *Typist) Towards(other *Typist, share float64) *Typist {
 	return out
 }
 
-// draw samples N(0, scale * S) for a covariance S given as lower triangle.
-func draw(rng *rand.Rand, triangle []float64, n int, scale float64) []float64 {
+// draw samples N(0, S) for a covariance S given as lower triangle.
+func draw(rng *rand.Rand, triangle []float64, n int) []float64 {
 	sym := mat.NewSymDense(n, nil)
 	at := 0
 	for i := range n {
 		for j := 0; j <= i; j++ {
-			sym.SetSym(i, j, scale*triangle[at])
+			sym.SetSym(i, j, triangle[at])
 			at++
 		}
 	}
@@ -94,16 +84,19 @@ func (t *Typist) Type(n int) []features.KeyEvent {
 	return t.Keys(names)
 }
 
-// word returns the keys of a random word, now and then with a corrected error.
+// word returns the keys of a random word, now and then with a capital, a corrected error or a mark.
 func (t *Typist) word() []string {
 	var out []string
 	word := words[t.rng.IntN(len(words))]
+	// A word has some six keys, and an error starts a run of corrections.
+	capital, run := 6*t.today.rate("sh:all", .008), min(t.today.rate("bsrun:c", 0), .8)
+	mistake := t.today.rate("bs:all", .004) * (1 - run)
 	for i, c := range word {
-		if i == 0 && t.rng.Float64() < .12 {
-			out = append(out, "shift")
+		if i == 0 && t.rng.Float64() < capital {
+			out = append(out, t.shift())
 		}
-		if t.rng.Float64() < t.errors/5 {
-			out = append(out, string('a'+rune(t.rng.IntN(26))), "backspace") // #nosec G115 -- below 26
+		if t.rng.Float64() < mistake {
+			out = append(out, t.mistake(run)...)
 		}
 		out = append(out, string(c))
 	}
@@ -113,43 +106,52 @@ func (t *Typist) word() []string {
 	return append(out, "space")
 }
 
-// Keys types the named keys and returns the presses.
-func (t *Typist) Keys(names []string) []features.KeyEvent {
-	out := make([]features.KeyEvent, len(names))
-	for i, name := range names {
-		hold := t.hold(name)
-		out[i] = features.KeyEvent{Key: name, Press: math.Round(t.at), Release: math.Round(t.at + hold)}
-		if i+1 < len(names) {
-			t.at += t.interval(name, names[i+1])
-		} else {
-			t.at += 180
-		}
+// shift returns the key that the person uses for a capital: people use one of the two.
+func (t *Typist) shift() string {
+	if t.today.rate("caps:c", 0) > .5 {
+		return "capslock"
+	}
+	return "shift"
+}
+
+// mistake returns wrong letters and as many corrections.
+func (t *Typist) mistake(run float64) []string {
+	wrong := 1
+	for wrong < 6 && t.rng.Float64() < run {
+		wrong++
+	}
+	var out []string
+	for range wrong {
+		out = append(out, string('a'+rune(t.rng.IntN(26)))) // #nosec G115 -- below 26
+	}
+	for range wrong {
+		out = append(out, "backspace")
 	}
 	return out
 }
 
-// cell returns the person's offset of today in one keystroke cell.
-func (t *Typist) cell(i int) float64 {
-	if i < 0 {
-		return 0
+// Keys types the named keys and returns the presses.
+func (t *Typist) Keys(names []string) []features.KeyEvent {
+	out := make([]features.KeyEvent, len(names))
+	for i, name := range names {
+		next := 180.0
+		mean, sd := t.today.holdOf(name)
+		if i+1 < len(names) {
+			next = t.interval(name, names[i+1])
+			mean += t.today.tiltOf(name, names[i+1])
+		}
+		hold := math.Exp(mean + sd*t.rng.NormFloat64())
+		out[i] = features.KeyEvent{Key: name, Press: math.Round(t.at), Release: math.Round(t.at + hold)}
+		t.at += next
 	}
-	bg := scoring.Default().Background(features.Keystroke)
-	return bg.Mu[i] + t.offset[i] + t.today[i]
-}
-
-// hold draws the time in ms for which a key is held.
-func (t *Typist) hold(name string) float64 {
-	mean, _, _ := features.Typical()
-	return math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "h:"+features.KeyGroup(name))) + .2*t.rng.NormFloat64())
+	return out
 }
 
 // interval draws a press-press time in ms: log-normal with a tail to the right, as people's are, with occasional pauses.
 func (t *Typist) interval(a, b string) float64 {
-	_, mean, _ := features.Typical()
-	class := features.TransitionClass(a, b)
-	z := .24*t.rng.NormFloat64() + .22*(t.rng.ExpFloat64()-1)
-	ms := math.Exp(mean + t.cell(features.CellIndex(features.Keystroke, "p:"+class)) + z)
-	if t.rng.Float64() < .015 {
+	mean, sd := t.today.pressOf(a, b)
+	ms := math.Exp(mean + sd*(.74*t.rng.NormFloat64()+skew*(t.rng.ExpFloat64()-1)))
+	if t.rng.Float64() < .3*t.today.rate("pause10:all", .002) {
 		ms += 400 + 1500*t.rng.ExpFloat64()
 	}
 	return math.Max(ms, 15)
