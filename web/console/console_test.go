@@ -158,7 +158,7 @@ func TestNewChart(t *testing.T) {
 func TestPlotStaysWithinItsDimensions(t *testing.T) {
 	t.Parallel()
 	v := &visit{grant: staff.Grant{Environment: models.Environment{ID: "env_1"}}}
-	require.Nil(t, plotOf(v, reads.Subject{}, stamps{noon}))
+	require.Nil(t, plotOf(v, reads.Subject{}, stamps{noon}, widePlot))
 	rapid.Check(t, func(t *rapid.T) {
 		var s reads.Subject
 		ages := rapid.SliceOfN(rapid.IntRange(0, 1_000_000), 1, 30).Draw(t, "ages")
@@ -174,18 +174,23 @@ func TestPlotStaysWithinItsDimensions(t *testing.T) {
 				StartedAt: noon.Add(-time.Duration(age+600) * time.Second), LastActivityAt: noon.Add(-time.Duration(age) * time.Second),
 			})
 		}
-		p := plotOf(v, s, stamps{noon})
-		require.Len(t, p.Points, len(ages))
-		for _, point := range p.Points {
-			require.GreaterOrEqual(t, point.X, plotLeft)
-			require.LessOrEqual(t, point.X, plotRight)
-			require.GreaterOrEqual(t, point.Y, plotTop)
-			require.LessOrEqual(t, point.Y, plotBottom)
-			require.GreaterOrEqual(t, point.CoverageY, coverTop)
-		}
-		for _, span := range p.Sessions {
-			require.GreaterOrEqual(t, span.X, plotLeft)
-			require.LessOrEqual(t, span.X+span.Width, plotRight+2)
+		for _, size := range []plotSize{widePlot, narrowPlot} {
+			p := plotOf(v, s, stamps{noon}, size)
+			require.Len(t, p.Points, min(len(ages), size.decisions))
+			for _, point := range p.Points {
+				require.GreaterOrEqual(t, point.X, size.Left)
+				require.LessOrEqual(t, point.X, size.Right)
+				require.GreaterOrEqual(t, point.Y, plotTop)
+				require.LessOrEqual(t, point.Y, plotBottom)
+				require.GreaterOrEqual(t, point.CoverageY, coverTop)
+			}
+			for _, span := range p.Sessions {
+				require.GreaterOrEqual(t, span.X, size.Left)
+				require.LessOrEqual(t, span.X+span.Width, size.Right+2)
+			}
+			for i, tick := range p.Ticks[1:] {
+				require.NotEqual(t, p.Ticks[i].Label, tick.Label, "a tick is doubled")
+			}
 		}
 	})
 }

@@ -62,7 +62,7 @@ type bar struct {
 }
 
 // barStep is the height of a bar with its gap, barSpace the width of the longest bar, in SVG units.
-const barStep, barSpace = 30, 300
+const barStep, barSpace = 44, 270
 
 func newChart(title, empty string, counts map[string]int64, order ...string) chart {
 	c := chart{Title: title, Empty: empty}
@@ -89,7 +89,7 @@ func newChart(title, empty string, counts map[string]int64, order ...string) cha
 		}
 		width := int(barSpace * n / most)
 		c.Bars = append(c.Bars, bar{
-			Label: plain(k), Tone: tone(k), Value: strconv.FormatInt(n, 10), Share: share, Y: i * barStep, Width: max(width, 1), LabelX: 170 + width,
+			Label: plain(k), Tone: tone(k), Value: strconv.FormatInt(n, 10), Share: share, Y: i * barStep, Width: max(width, 1), LabelX: 10 + width,
 		})
 		if i > 0 {
 			c.Summary += ", "

@@ -2,14 +2,12 @@ package console
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,7 +18,7 @@ type subjectView struct {
 	Enrolled tag
 	Passkeys int
 	Created  stamp
-	Plot     *plot // nil without decisions
+	Plots    []*plot // for wide and narrow windows; none without decisions
 	Rows     []decisionRow
 	Sessions []sessionRow
 	Entries  []entryRow
@@ -54,8 +52,13 @@ func (c *console) subject(v *visit) error {
 	now := stamps{c.Clock.Now()}
 	view := subjectView{
 		Subject: seen.Subject, Status: tagOf(string(seen.Status)), Enrolled: tag{string(seen.Enrollment), enrollmentTone(seen.Enrollment)},
-		Passkeys: seen.Passkeys, Created: now.at(seen.CreatedAt), Plot: plotOf(v, seen, now),
+		Passkeys: seen.Passkeys, Created: now.at(seen.CreatedAt),
 		More: v.at("decisions") + "?" + searchForm{Q: seen.ExternalID}.values(""),
+	}
+	for _, size := range []plotSize{widePlot, narrowPlot} {
+		if drawn := plotOf(v, seen, now, size); drawn != nil {
+			view.Plots = append(view.Plots, drawn)
+		}
 	}
 	for _, t := range seen.Decisions[:min(len(seen.Decisions), 25)] {
 		view.Rows = append(view.Rows, c.decisionRow(v, t))
@@ -137,149 +140,3 @@ var (
 	continuityLevels = []string{"insufficient_evidence", "not_confirmed", "uncertain", "likely", "confirmed"}
 	coverageLevels   = []string{"none", "sparse", "partial", "sufficient"}
 )
-
-// plot is a subject's continuity and coverage over time, in SVG coordinates.
-type plot struct {
-	Levels   []plotLevel
-	Points   []plotPoint
-	Trust    string // points of the trust score's polyline; empty for none
-	Sessions []plotSpan
-	Ticks    []plotTick
-	Summary  string // text alternative
-	From, To stamp
-}
-
-type plotLevel struct {
-	Label string
-	Y     int
-}
-
-type plotPoint struct {
-	X, Y, CoverageHeight, CoverageY int
-	Decision, Label, URL            string
-}
-
-type plotSpan struct{ X, Width int }
-
-type plotTick struct {
-	X             int
-	Label, Anchor string
-}
-
-// The dimensions of the plot, in SVG units.
-const (
-	plotLeft, plotRight  = 150, 985
-	plotTop, plotBottom  = 20, 170
-	coverTop, coverFloor = 195, 235
-)
-
-// plotOf draws the plot of a subject; nil without decisions.
-func plotOf(v *visit, s reads.Subject, now stamps) *plot {
-	if len(s.Decisions) == 0 {
-		return nil
-	}
-	from, to := extent(s, now)
-	p := &plot{From: now.at(from), To: now.at(to)}
-	x := func(t time.Time) int {
-		return plotLeft + int(float64(plotRight-plotLeft)*float64(t.Sub(from))/float64(to.Sub(from)))
-	}
-	y := func(level int) int { return plotBottom - level*(plotBottom-plotTop)/(len(continuityLevels)-1) }
-	for i, l := range continuityLevels {
-		p.Levels = append(p.Levels, plotLevel{plain(l), y(i)})
-	}
-	seen := map[string]int{}
-	for _, t := range slices.Backward(s.Decisions) {
-		at := now.text(t.DecidedAt)
-		if at == nil {
-			continue
-		}
-		prof := profileOf(t)
-		level := max(slices.Index(continuityLevels, prof.continuity()), 0)
-		height := slices.Index(coverageLevels, prof.Coverage) * (coverFloor - coverTop) / (len(coverageLevels) - 1)
-		seen[string(t.Decision)]++
-		p.Points = append(p.Points, plotPoint{
-			X: x(at.Time), Y: y(level), CoverageHeight: max(height, 1), CoverageY: coverFloor - max(height, 1), Decision: string(t.Decision),
-			Label: at.Exact() + ": " + string(t.Decision) + ", continuity " + plain(prof.continuity()) + ", coverage " + prof.Coverage,
-			URL:   v.at("decisions", t.ID),
-		})
-	}
-	for _, session := range s.Sessions {
-		end := session.LastActivityAt
-		if session.EndedAt != nil {
-			end = *session.EndedAt
-		}
-		if start := session.StartedAt; !end.Before(from) && !start.After(to) {
-			left := x(later(start, from))
-			p.Sessions = append(p.Sessions, plotSpan{left, max(x(earlier(end, to))-left, 2)})
-		}
-	}
-	p.trust(s.Trust, x, from, to)
-	p.ticks(from, to, x)
-	p.Summary = summary(seen, len(p.Points))
-	return p
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// extent returns the time range of the plot: from the first to the last decision, with a margin.
-func extent(s reads.Subject, now stamps) (from, to time.Time) {
-	from, to = now.now, time.Time{}
-	for _, t := range s.Decisions {
-		if at := now.text(t.DecidedAt); at != nil {
-			from, to = earlier(from, at.Time), later(to, at.Time)
-		}
-	}
-	margin := max(to.Sub(from)/20, time.Second)
-	return from.Add(-margin), to.Add(margin)
-}
-
-// trust adds the line of the trust score for the sessions that have one.
-func (p *plot) trust(points []reads.TrustPoint, x func(time.Time) int, from, to time.Time) {
-	var line []string
-	for _, t := range points {
-		if t.Score != nil && !t.At.Before(from) && !t.At.After(to) {
-			line = append(line, itoa(x(t.At))+","+itoa(plotBottom-int(*t.Score*float64(plotBottom-plotTop))))
-		}
-	}
-	if len(line) > 1 {
-		p.Trust = strings.Join(line, " ")
-	}
-}
-
-func (p *plot) ticks(from, to time.Time, x func(time.Time) int) {
-	layout := "2 Jan 15:04"
-	if to.Sub(from) < 20*time.Hour {
-		layout = "15:04:05"
-	}
-	const n = 5
-	for i := range n {
-		at := from.Add(to.Sub(from) * time.Duration(i) / (n - 1))
-		anchor := "middle"
-		if i == n-1 {
-			anchor = "end"
-		}
-		p.Ticks = append(p.Ticks, plotTick{x(at), at.UTC().Format(layout), anchor})
-	}
-}
-
-func summary(seen map[string]int, n int) string {
-	said := itoa(n) + " decisions"
-	for _, d := range []string{"allow", "challenge", "hold", "deny"} {
-		if seen[d] > 0 {
-			said += ", " + itoa(seen[d]) + " " + d
-		}
-	}
-	return said
-}

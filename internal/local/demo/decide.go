@@ -48,7 +48,7 @@ func (s *show) authorize(ctx context.Context, p person, scenario, subject, sessi
 		return err
 	}
 	s.rows = append(s.rows, row{person: p.name, scenario: scenario, decision: decision})
-	return nil
+	return s.shadow(ctx, scenario, subject, session)
 }
 
 // table prints every decision with its reasons.

@@ -37,6 +37,7 @@ type show struct {
 	held   int      // holds seen so far
 	notes  []string // outcomes of challenges and holds, printed after the table
 	proof  issued
+	pilot  string // key of the action in shadow mode
 }
 
 // requestTimeout bounds one request. An enrollment trains a template within its request.
@@ -55,6 +56,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if err := s.beginPilot(ctx); err != nil {
 		return err
 	}
 	for i := range o.People.people {

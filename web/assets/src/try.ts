@@ -1,10 +1,10 @@
 // The page for trying the service: enroll, be recognised, hand over the keyboard, pay.
-import { createCollector, type Ack, type Collector, type Frame } from "../../../sdk/js/src/collector/index";
+import { createCollector, type Ack, type Collector, type Frame, type TypingSeen } from "../../../sdk/js/src/collector/index";
 import { data, find } from "./lib/dom";
 import { get, post, Problem } from "./lib/http";
 import { Comments } from "./try/comments";
 import { Frames } from "./try/frames";
-import { Keyboard, type Trouble } from "./try/keyboard";
+import { Regularity, troubleOf, type Trouble } from "./try/keyboard";
 import { forgetVisit, recall, remember, type Visit } from "./try/memory";
 import { Payment } from "./try/payment";
 import { Strip } from "./try/strip";
@@ -30,6 +30,7 @@ const troubles: Record<string, string> = {
 
 const explained: Record<Trouble, string> = {
   hidden: "This keyboard hides when its keys are pressed, as keyboards on touch screens do, so there is nothing to measure. Use a device with a keyboard of its own, or watch a simulated typist.",
+  inserted: "Text that appears at once, such as a suggestion or dictation, has no timing, so it counts for nothing. Type it instead.",
   pasted: "Pasted text has no timing, so it counts for nothing. Type it instead.",
   program: "This looks like a program: the keys are more regular than a person's. A program is not enrolled, and the service says so of it below.",
 };
@@ -57,6 +58,7 @@ class Try {
   private readonly comments = new Comments((text) => this.status(text));
   private readonly payment: Payment;
   private simulated: Visit["simulated"] = null;
+  private seen: TypingSeen | undefined; // how text arrived so far
 
   constructor() {
     this.on("#agree", () => this.begin());
@@ -67,7 +69,7 @@ class Try {
     this.on("#simulate", () => this.simulate());
     this.payment = new Payment(find<HTMLButtonElement>("#pay-button"), find("#decision"), () => this.session, async () => this.collector?.flush());
     for (const field of [this.enrollText, this.freeText]) {
-      new Keyboard(field, (trouble) => this.explain(trouble));
+      new Regularity(field, () => this.onScreen || this.explain("program"));
       field.addEventListener("keydown", (e) => this.pressed(e));
       field.addEventListener("keyup", (e) => this.strip.up(e.code, e.timeStamp));
     }
@@ -113,6 +115,17 @@ class Try {
       this.progress();
     }
     if (visit.simulated && visit.simulated.n < recognisedFrames) await this.simulate();
+  }
+
+  /** Whether the text comes from a keyboard that does not report its keys. */
+  private get onScreen(): boolean {
+    return this.seen?.keyboard === "touch" || this.seen?.keyboard === "hidden";
+  }
+
+  private typed(seen: TypingSeen): void {
+    const trouble = troubleOf(seen, this.seen);
+    this.seen = seen;
+    if (trouble) this.explain(trouble);
   }
 
   /** Says why the keyboard or the clipboard gives nothing to measure. */
@@ -175,7 +188,7 @@ class Try {
   /** Ends the current session and starts a new one, or continues one, with a collector unless the typist is simulated. */
   private async observe(purpose: "enroll" | "score", same = ""): Promise<void> {
     await this.collector?.stop();
-    this.collector = undefined;
+    this.collector = this.seen = undefined;
     const device = matchMedia("(pointer: coarse)").matches && !this.simulated ? "mobile" : "desktop";
     this.session = same || (await post<{ session: string }>("/try/session", { previous: this.session, device })).session;
     this.save();
@@ -187,6 +200,7 @@ class Try {
       consent: true, // given by the button that began this
       token: (ask) => post<{ client_token: string; expires_at: number }>("/try/token", ask),
       onFrame: (frame) => this.frame(frame),
+      onTyping: (seen) => this.typed(seen),
       onAck: (ack, frame) => void this.acked(ack, frame),
       onState: (state, reason) => {
         if (state === "ended" && reason !== "stopped" && reason !== "consent_withdrawn") this.status("This session has ended. Reload the page to start a new one.", true);
@@ -196,7 +210,7 @@ class Try {
   }
 
   private pressed(e: KeyboardEvent): void {
-    if (e.repeat || !e.code) return;
+    if (e.repeat || !e.code || this.onScreen) return;
     this.strip.down(e.code, e.timeStamp);
     this.keys++;
     this.progress();
@@ -291,6 +305,7 @@ class Try {
     showGlance(find("#glance"), state.assessment);
     const claim = state.assessment.claims.find((c) => c.claim === "operator_continuity");
     if (!claim) return;
+    if (this.onScreen && !handed) return; // nothing that could be judged was typed
     if (counts) this.timeline.add({ status: claim.status, handed });
     this.handOver.disabled = this.handed;
     this.strangerButton.disabled = this.handed;

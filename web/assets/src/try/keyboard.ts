@@ -1,31 +1,37 @@
-// Recognises from the events of a text field why nothing can be measured, within a few characters.
+// Recognises within a few characters why typing gives nothing to measure.
+import type { TypingSeen } from "../../../../sdk/js/src/collector/index";
 
-/** hidden: the keyboard does not say when keys are pressed; program: the keys are as regular as those of a program. */
-export type Trouble = "hidden" | "pasted" | "program";
+/** hidden: the keyboard does not report its keys; inserted: text appears at once; program: keys are as regular as a program's. */
+export type Trouble = "hidden" | "inserted" | "pasted" | "program";
 
 const hiddenCharacters = 5;
+const insertedWord = 3; // characters that an inserted text counts for
 const regularKeys = 10;
 const shortestHold = 8; // ms; people hold a key for 50 ms and more
 const smallestSpread = 1.5; // ms, of the times between keys; people's differ by tens of milliseconds
 
-export class Keyboard {
-  private coded = false; // a key with a position was pressed since the last inserted character
-  private measured = 0;
-  private hidden = 0;
+/** Returns what the collector has seen that cannot be measured, or undefined. */
+export function troubleOf(seen: TypingSeen, before: TypingSeen | undefined): Trouble | undefined {
+  if (seen.pasted > (before?.pasted ?? 0)) return "pasted";
+  const elsewhere = seen.keyboard === "touch" || seen.keyboard === "hidden";
+  if (elsewhere && seen.taps + insertedWord * seen.inserted >= hiddenCharacters && seen.taps + seen.inserted > seen.keys) return "hidden";
+  return seen.inserted > (before?.inserted ?? 0) ? "inserted" : undefined;
+}
+
+/** Watches a field for keys that no person presses. */
+export class Regularity {
   private downs: number[] = [];
   private holds: number[] = [];
   private readonly held = new Map<string, number>();
 
-  constructor(field: HTMLTextAreaElement, private readonly report: (trouble: Trouble) => void) {
+  constructor(field: HTMLTextAreaElement, private readonly program: () => void) {
     field.addEventListener("keydown", (e) => this.down(e));
     field.addEventListener("keyup", (e) => this.up(e));
-    field.addEventListener("input", (e) => this.input(e as InputEvent));
   }
 
   private down(e: KeyboardEvent): void {
-    if (!e.isTrusted) this.report("program");
+    if (!e.isTrusted) this.program();
     if (!e.code || e.repeat) return;
-    this.coded = true;
     this.held.set(e.code, e.timeStamp);
     this.downs = [...this.downs.slice(1 - regularKeys), e.timeStamp];
   }
@@ -35,17 +41,7 @@ export class Keyboard {
     if (pressed === undefined) return;
     this.held.delete(e.code);
     this.holds = [...this.holds.slice(1 - regularKeys), e.timeStamp - pressed];
-    if (regular(this.downs, this.holds)) this.report("program");
-  }
-
-  private input(e: InputEvent): void {
-    if (/^insertFrom(Paste|Drop|Yank)/.test(e.inputType)) return this.report("pasted");
-    if (!e.isTrusted) return this.report("program");
-    if (!e.inputType.startsWith("insert")) return;
-    if (this.coded) this.measured++;
-    else this.hidden += Math.max(1, e.data?.length ?? 1);
-    this.coded = false;
-    if (this.hidden >= hiddenCharacters && this.hidden > this.measured) this.report("hidden");
+    if (regular(this.downs, this.holds)) this.program();
   }
 }
 
