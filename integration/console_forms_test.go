@@ -31,12 +31,11 @@ func fault(t testing.TB, page visit, field string) string {
 }
 
 // sure is the form of a change that cannot be undone.
-func sure(more ...string) url.Values {
-	out := url.Values{"sure": {"yes"}}
-	for i := 0; i < len(more); i += 2 {
-		out.Set(more[i], more[i+1])
-	}
-	return out
+func sure() url.Values { return url.Values{"sure": {"yes"}} }
+
+// overlapping is the form of a rotation.
+func overlapping(hours string) url.Values {
+	return url.Values{"sure": {"yes"}, "overlap_hours": {hours}}
 }
 
 // recorded waits until the audit log has an entry of the type by the person.
@@ -84,9 +83,9 @@ func TestConsoleMakesAndEditsWebhookEndpoints(t *testing.T) {
 	require.Nil(t, endpoint["description"])
 	require.Equal(t, true, endpoint["include_details"])
 
-	require.Equal(t, http.StatusBadRequest, v.submit(page+"/rotate", sure("overlap_hours", "169")).status)
-	require.NotEqual(t, secret, secretOf(t, v.submit(page+"/rotate", sure("overlap_hours", "24"))))
-	require.Equal(t, http.StatusConflict, v.submit(page+"/rotate", sure("overlap_hours", "24")).status)
+	require.Equal(t, http.StatusBadRequest, v.submit(page+"/rotate", overlapping("169")).status)
+	require.NotEqual(t, secret, secretOf(t, v.submit(page+"/rotate", overlapping("24"))))
+	require.Equal(t, http.StatusConflict, v.submit(page+"/rotate", overlapping("24")).status)
 	require.Equal(t, http.StatusBadRequest, v.submit(page+"/delete", nil).status)
 	require.Equal(t, http.StatusSeeOther, v.submit(page+"/delete", sure()).status)
 	require.Equal(t, http.StatusNotFound, v.get(page).status)

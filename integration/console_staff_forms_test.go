@@ -46,7 +46,7 @@ func TestConsoleIssuesAndRevokesKeys(t *testing.T) {
 	both := w.signedIn(t, models.RoleOperator, models.RoleReviewer)
 	secretOf(t, both.submit(at+"/new", url.Values{"name": {"Desk"}, "scope": {"server"}, "permissions": {"review"}}))
 
-	rotated := secretOf(t, v.submit(at+"/"+id+"/rotate", sure("overlap_hours", "0")))
+	rotated := secretOf(t, v.submit(at+"/"+id+"/rotate", overlapping("0")))
 	require.NotEqual(t, key, rotated)
 	require.Equal(t, http.StatusBadRequest, v.submit(at+"/"+id+"/revoke", nil).status)
 	require.Equal(t, http.StatusSeeOther, v.submit(at+"/"+id+"/revoke", sure()).status)
@@ -54,7 +54,7 @@ func TestConsoleIssuesAndRevokesKeys(t *testing.T) {
 		return caller{base: shared.baseURL, key: rotated}.get(t, "/api/v1/credential").status == http.StatusUnauthorized
 	}, "a revoked key is refused")
 	full := w.Admin.get(t, "/api/v1/credential").is(200).string("credential")
-	require.Equal(t, http.StatusUnprocessableEntity, v.submit(at+"/"+full+"/rotate", sure("overlap_hours", "0")).status, "the user would receive a key that does more than they may")
+	require.Equal(t, http.StatusUnprocessableEntity, v.submit(at+"/"+full+"/rotate", overlapping("0")).status, "the user would receive a key that does more than they may")
 	for _, kind := range []string{"credential.created", "credential.rotated", "credential.revoked"} {
 		w.recorded(t, v, kind)
 	}

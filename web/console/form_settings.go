@@ -46,10 +46,19 @@ func timeFields(e models.Environment) []field {
 	}
 }
 
+// backgrounds are the choices of the background with their effect.
+var backgrounds = []option{
+	{string(models.BackgroundPrior), "prior: the stated model; nothing is learned"},
+	{string(models.BackgroundOwn), "own: learned from people who enroll here"},
+	{string(models.BackgroundShared), "shared: learned with every environment that shares; it contains sums over your people"},
+}
+
 func guardFields(e models.Environment) []field {
 	return []field{
 		{Name: "bar_self_review", Label: "No one reviews a hold that they requested", Kind: yesNo, Value: strconv.FormatBool(e.BarSelfReview)},
 		{Name: "second_approver_required", Label: "Activations, modes and these settings wait for a second approver", Kind: yesNo, Value: strconv.FormatBool(e.SecondApproverRequired)},
+		{Name: "background", Label: "What people are compared with", Kind: choice, Value: string(e.Background), Options: backgrounds,
+			Hint: "A change to prior deletes what the environment has learned."},
 		{Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll", Kind: yesNo, Value: strconv.FormatBool(e.EnrollmentGrantRequired)},
 	}
 }

@@ -93,7 +93,7 @@ func (f *form) body() (any, error) {
 		if one.Name == "" {
 			return value, nil
 		}
-		if given && !(f.Partial && one.same()) {
+		if given && (!f.Partial || !one.same()) {
 			put(out, strings.Split(one.Name, "."), value)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *Service) InviteAs(ctx context.Context, scope store.Scope, name string, 
 // roles in other environments: the invitation registers a passkey that has all of them.
 func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id string, by By) (Invited, error) {
 	var out Invited
-	err := s.managed(ctx, scope, id, by, func(op operation, p models.Person, here, elsewhere []models.Role) error {
+	err := s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, elsewhere []models.Role) error {
 		keys, err := op.q.Staff().Passkeys(ctx, p.ID)
 		if err != nil {
 			return err
