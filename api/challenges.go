@@ -41,7 +41,13 @@ func (h *challengeHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
-	options, err := h.Challenges.Options(request.Context(c), principal(c).Store(), param(c, "challenge_id"))
+	body, err := bind[struct {
+		RPID string `json:"rp_id"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	options, err := h.Challenges.Options(request.Context(c), principal(c).Store(), param(c, "challenge_id"), body.RPID)
 	if err != nil {
 		return err
 	}

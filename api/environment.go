@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 
 	"github.com/gofiber/fiber/v2"
@@ -43,7 +44,17 @@ type environmentView struct {
 	ReviewNotes bool                    `json:"review_notes"`
 	CaseLink    string                  `json:"case_link"`
 
-	Brand brandView `json:"brand"`
+	Brand    brandView    `json:"brand"`
+	Passkeys passkeyRules `json:"passkeys"`
+}
+
+// passkeyRules are the rules of passkeys beside the RP ID and the origins.
+type passkeyRules struct {
+	RPIDs            []string `json:"rp_ids"`
+	RelatedOrigins   []string `json:"related_origins"`
+	Attestation      string   `json:"attestation"`
+	AttestationRoots []string `json:"attestation_roots"`
+	AAGUIDs          []string `json:"aaguids"`
 }
 
 // brandView is the look of the hosted pages. Settings that are not set are empty.
@@ -62,6 +73,10 @@ func viewEnvironment(e models.Environment) environmentView {
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
 		Background:  e.Background,
 		ReviewNotes: e.ReviewNotes, CaseLink: e.CaseLink,
+		Passkeys: passkeyRules{
+			RPIDs: nonNil(e.Passkeys.RPIDs), RelatedOrigins: nonNil(e.Passkeys.RelatedOrigins), Attestation: cmp.Or(e.Passkeys.Attestation, models.AttestationNone),
+			AttestationRoots: nonNil(e.Passkeys.AttestationRoots), AAGUIDs: nonNil(e.Passkeys.AAGUIDs),
+		},
 		Brand: brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/transport/request"
 
@@ -23,13 +24,14 @@ type passkeyView struct {
 	BackupEligible bool           `json:"backup_eligible"`
 	BackedUp       bool           `json:"backed_up"`
 	Transports     models.Strings `json:"transports"`
+	RPID           *string        `json:"rp_id"`
 	RevokedAt      *string        `json:"revoked_at"`
 }
 
 func viewPasskey(p models.Passkey) passkeyView {
 	v := passkeyView{
 		passkeySummary: summarisePasskey(p), AAGUID: passkey.AAGUID(p), BackupEligible: p.BackupEligible, BackedUp: p.BackupState,
-		Transports: p.Transports, RevokedAt: apitime.OptionalTime(p.RevokedAt),
+		Transports: p.Transports, RPID: p.RPID, RevokedAt: apitime.OptionalTime(p.RevokedAt),
 	}
 	if v.Transports == nil {
 		v.Transports = models.Strings{}
@@ -50,6 +52,7 @@ func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
 
 type registrationBody struct {
 	Grant      string          `json:"registration_grant"`
+	RPID       string          `json:"rp_id"`
 	Credential json.RawMessage `json:"credential"`
 }
 
@@ -58,7 +61,7 @@ func (h *passkeyHandlers) options(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	options, err := h.Passkeys.Options(request.Context(c), principal(c), param(c, "subject_id"), body.Grant)
+	options, err := h.Passkeys.Options(request.Context(c), principal(c), param(c, "subject_id"), body.Grant, body.RPID)
 	if err != nil {
 		return err
 	}
@@ -71,6 +74,32 @@ func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
 		return err
 	}
 	p, err := h.Passkeys.Complete(request.Context(c), principal(c), param(c, "subject_id"), body.Grant, body.Credential)
+	return sendRegistered(c, p, err)
+}
+
+// imported stores a passkey that a different server registered.
+func (h *passkeyHandlers) imported(c *fiber.Ctx) error {
+	body, err := bind[passkey.Import](c)
+	if err != nil {
+		return err
+	}
+	p, err := h.Passkeys.Import(request.Context(c), principal(c), param(c, "subject_id"), body)
+	return sendRegistered(c, p, err)
+}
+
+// related lists the sites that may use the passkeys of the host that the request names (WebAuthn Level 3, section 5.11).
+func (h *passkeyHandlers) related(c *fiber.Ctx) error {
+	host, _, _ := strings.Cut(c.Hostname(), ":")
+	found, err := h.Passkeys.RelatedOrigins(request.Context(c), host)
+	if err != nil {
+		return err
+	}
+	return send(c, fiber.StatusOK, struct {
+		Origins []string `json:"origins"`
+	}{found})
+}
+
+func sendRegistered(c *fiber.Ctx, p models.Passkey, err error) error {
 	if err != nil {
 		return err
 	}

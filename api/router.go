@@ -76,6 +76,7 @@ func (s *server) routes() []Route {
 
 		{Method: get, Path: "/api/v1/proofs/{jti}/status", Operation: "getProofStatus", Access: AccessServer, Permission: models.PermissionVerify, Handler: s.proofs.status},
 		{Method: post, Path: "/api/v1/verify", Operation: "verifyProof", Access: AccessServer, Permission: models.PermissionVerify, Handler: s.proofs.verify},
+		{Method: get, Path: "/.well-known/webauthn", Operation: "getRelatedOrigins", Access: AccessOpen, Handler: s.passkeys.related},
 		{Method: get, Path: "/.well-known/service-proof-keys.json", Operation: "getProofKeys", Access: AccessOpen, Handler: s.proofs.keys},
 
 		{Method: get, Path: "/api/v1/subjects", Operation: "listSubjects", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.list},
@@ -91,6 +92,7 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: AccessServer, Permission: models.PermissionEnroll, Handler: s.templates.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/templates/rollback", Operation: "rollbackTemplate", Access: AccessServer, Permission: models.PermissionEnroll, Handler: s.templates.rollback},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.list},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/import", Operation: "importPasskey", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.imported},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/registration-grants", Operation: "createPasskeyGrant", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.grant},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/options", Operation: "passkeyRegisterOptions", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.options},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/complete", Operation: "passkeyRegisterComplete", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.complete},

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -43,7 +44,7 @@ var audited = map[string][]events.Type{
 	"setResearchConsent": {events.SubjectConsentChanged}, "revokeSubject": {events.SubjectRevoked},
 	"completeEnrollment": {events.EnrollmentRequested}, "rollbackTemplate": {events.TemplateRolledBack},
 	"createPasskeyGrant": {events.PasskeyRegistrationGranted}, "passkeyRegisterComplete": {events.PasskeyRegistered},
-	"revokePasskey": {events.PasskeyRevoked}, "beginRecovery": {events.RecoveryStarted},
+	"revokePasskey": {events.PasskeyRevoked}, "importPasskey": {events.PasskeyRegistered}, "beginRecovery": {events.RecoveryStarted},
 	"createClientToken": {events.ClientTokenCreated}, "createSession": {events.SessionStarted}, "endSession": {events.SessionEnded},
 	"createEvaluation": {events.EvaluationCreated}, "closeEvaluation": {events.EvaluationClosed},
 	"createCredential": {events.CredentialCreated}, "rotateCredential": {events.CredentialRotated}, "revokeCredential": {events.CredentialRevoked},
@@ -228,6 +229,10 @@ func (a *auditor) passkeys(subject string) {
 	id := a.request(a.Server, "passkeyRegisterComplete", "POST", subject+"/passkeys/register/complete",
 		object{"registration_grant": grant, "credential": json.RawMessage(made)}).string("id")
 	a.request(a.Server, "revokePasskey", "DELETE", subject+"/passkeys/"+id, nil)
+	a.request(a.Server, "importPasskey", "POST", subject+"/passkeys/import", object{
+		"credential_id": "AAAA", "public_key": base64.RawURLEncoding.EncodeToString(newCredential().Key.AttestationData()), "counter": 0,
+		"flags": object{"backup_eligible": false, "backed_up": false},
+	})
 }
 
 func (a *auditor) administration() {

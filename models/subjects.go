@@ -108,6 +108,7 @@ type Passkey struct {
 	EnvironmentID   string
 	SubjectUID      string `gorm:"column:subject_uid"`
 	CredentialID    []byte
+	RPID            *string `gorm:"column:rp_id"` // nil is the environment's own
 	PublicKey       []byte
 	AttestationType string
 	AAGUID          []byte `gorm:"column:aaguid"`

@@ -28,6 +28,8 @@ type Environment struct {
 	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
 	EnrollmentGrantRequired bool
 	Brand                   Brand `gorm:"-"` // only where Environments().Branded read the environment
+	// Passkeys is read where Brand is, and by Environments().PasskeyRules.
+	Passkeys PasskeyRules `gorm:"-"`
 	// SecondApproverRequired makes activations, changes of mode and changes of these settings wait for a second principal.
 	SecondApproverRequired bool
 	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds;default:86400"` // how long they wait

@@ -24,6 +24,15 @@ func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*J
 	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
 }
 
+// GetRelatedOrigins: List the sites that may use the passkeys of this host. Browsers read it at
+// https://RP_ID/.well-known/webauthn (WebAuthn Level 3, section 5.11). The host of the request is the RP ID. 404 if
+// its environments have no `related_origins`, or if several tenants have the RP ID.
+//
+// GET /.well-known/webauthn
+func (c *Client) GetRelatedOrigins(ctx context.Context, options ...RequestOption) (*RelatedOrigins, error) {
+	return one[RelatedOrigins](ctx, c, request{operation: "getRelatedOrigins", method: http.MethodGet, path: path("/.well-known/webauthn")}, options)
+}
+
 // EvaluateAccess: Evaluate one access request. The decision of `authorize` in the form of the OpenID Authorization API
 // 1.0. `decision` is true only for `allow`. A decision that cannot be made, for example because the subject is
 // unknown, is false with `context.error`. A malformed request is 400. Permission: `decide`.
@@ -386,8 +395,8 @@ func (c *Client) CreateChallengeLink(ctx context.Context, challengeID string, bo
 // ChallengePasskeyOptions: Begin the passkey step-up. Permission: `challenges`.
 //
 // POST /api/v1/challenges/{challenge_id}/passkey/options
-func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string, options ...RequestOption) (*PasskeyAssertionOptions, error) {
-	return one[PasskeyAssertionOptions](ctx, c, request{operation: "challengePasskeyOptions", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true}, options)
+func (c *Client) ChallengePasskeyOptions(ctx context.Context, challengeID string, body *PasskeyAssertionOptionsRequest, options ...RequestOption) (*PasskeyAssertionOptions, error) {
+	return one[PasskeyAssertionOptions](ctx, c, request{operation: "challengePasskeyOptions", method: http.MethodPost, path: path("/api/v1/challenges/{challenge_id}/passkey/options", challengeID), keyed: true, body: optional(body)}, options)
 }
 
 // ListChangesParams is the query of ListChanges. Zero values are not sent.
@@ -958,6 +967,14 @@ func (c *Client) AllPasskeys(ctx context.Context, subjectID string, params ListP
 		params.Cursor = cursor
 		return c.ListPasskeys(ctx, subjectID, params, options...)
 	})
+}
+
+// ImportPasskey: Import a passkey of another server. The passkey works once the person makes an assertion with it. An
+// environment that requires attestation refuses it. Permission: `passkeys`.
+//
+// POST /api/v1/subjects/{subject_id}/passkeys/import
+func (c *Client) ImportPasskey(ctx context.Context, subjectID string, body PasskeyImport, options ...RequestOption) (*PasskeyRegistered, error) {
+	return one[PasskeyRegistered](ctx, c, request{operation: "importPasskey", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/passkeys/import", subjectID), keyed: true, body: body}, options)
 }
 
 // PasskeyRegisterComplete: Register the passkey. Permission: `passkeys`.

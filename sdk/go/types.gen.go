@@ -1061,6 +1061,8 @@ type Environment struct {
 	Origins []string `json:"origins"`
 	// Origin of links to hosted pages; null for the service's own.
 	PageOrigin string `json:"page_origin,omitzero"`
+	// The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`).
+	Passkeys PasskeyRules `json:"passkeys"`
 	// Vectors may be stored for research if subject and deployment agree.
 	ResearchEnabled bool `json:"research_enabled"`
 	// Origins that hosted pages may link back to, in addition to `origins`.
@@ -1101,10 +1103,14 @@ type EnvironmentUpdate struct {
 	// Life of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
 	// Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only.
+	// `android:apk-key-hash:` and the SHA-256 of its signing certificate in base64url for an Android app.
 	Origins []string `json:"origins,omitzero"`
 	// Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's
 	// own.
 	PageOrigin *string `json:"page_origin,omitzero"`
+	// Changes to the rules of passkeys. Omitted fields keep their value, an empty list removes the rule. Registered
+	// passkeys are kept; those of a removed RP ID cannot be used.
+	Passkeys *PasskeyRulesUpdate `json:"passkeys,omitzero"`
 	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
 	ReturnOrigins []string `json:"return_origins,omitzero"`
 	// Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased
@@ -1634,6 +1640,8 @@ type Passkey struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	RevokedAt *time.Time `json:"revoked_at,omitzero"`
+	// The RP ID that it is bound to; null for the environment's own.
+	RPID string `json:"rp_id,omitzero"`
 	// How the authenticator can be reached.
 	Transports []string `json:"transports,omitzero"`
 }
@@ -1644,6 +1652,41 @@ type PasskeyAssertionOptions struct {
 	Binding *ChallengeBinding `json:"binding,omitzero"`
 	// WebAuthn Level 3, PublicKeyCredentialRequestOptionsJSON.
 	PublicKey PublicKeyCredentialRequestOptionsJSON `json:"publicKey"`
+}
+
+// PasskeyAssertionOptionsRequest: Where the ceremony takes place.
+type PasskeyAssertionOptionsRequest struct {
+	// The RP ID of the page, one of the environment's. If omitted, its `rp_id` if the subject has a passkey of it, and
+	// that of the newest passkey if not.
+	RPID string `json:"rp_id,omitzero"`
+}
+
+// PasskeyImport: A passkey that another WebAuthn server registered under one of the environment's RP IDs.
+type PasskeyImport struct {
+	// Model of the authenticator.
+	AAGUID string `json:"aaguid,omitzero"`
+	// The signature counter last seen; 0 if the authenticator has none.
+	Counter int64 `json:"counter"`
+	// The credential's id, base64url.
+	CredentialID string `json:"credential_id"`
+	// Flags of the authenticator data at the registration, or of the newest assertion.
+	Flags PasskeyImportFlags `json:"flags"`
+	// Its public key as a COSE key, base64url.
+	PublicKey string `json:"public_key"`
+	// The RP ID that it is bound to, one of the environment's; its `rp_id` if omitted.
+	RPID string `json:"rp_id,omitzero"`
+	// How the authenticator can be reached.
+	Transports []string `json:"transports,omitzero"`
+}
+
+// PasskeyImportFlags: Flags of the authenticator data at the registration, or of the newest assertion.
+type PasskeyImportFlags struct {
+	// It is copied between devices (BS).
+	BackedUp bool `json:"backed_up"`
+	// It can be copied between devices (BE). It never changes.
+	BackupEligible bool `json:"backup_eligible"`
+	// The user was verified (UV).
+	UserVerified bool `json:"user_verified,omitzero"`
 }
 
 // PasskeyRegistered: The passkey is registered.
@@ -1680,6 +1723,38 @@ type PasskeyRegistrationOptions struct {
 type PasskeyRegistrationOptionsRequest struct {
 	// The grant's token.
 	RegistrationGrant string `json:"registration_grant"`
+	// Extension: the RP ID to bind the passkey to, one of the environment's; its `rp_id` if omitted.
+	RPID string `json:"rp_id,omitzero"`
+}
+
+// PasskeyRules: The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`).
+type PasskeyRules struct {
+	// Models of authenticators that may be registered; empty permits all.
+	Aaguids []string `json:"aaguids"`
+	// Whether an authenticator must prove its model.
+	Attestation string `json:"attestation"`
+	// Certificates in PEM that an attestation must lead to.
+	AttestationRoots []string `json:"attestation_roots"`
+	// Origins of other sites that may use the passkeys.
+	RelatedOrigins []string `json:"related_origins"`
+	// Further RP IDs, in addition to `rp_id`.
+	RPIDs []string `json:"rp_ids"`
+}
+
+// PasskeyRulesUpdate: Changes to the rules of passkeys. Omitted fields keep their value, an empty list removes the
+// rule. Registered passkeys are kept; those of a removed RP ID cannot be used.
+type PasskeyRulesUpdate struct {
+	// Models of authenticators that may be registered. Without attestation the authenticator's own word is taken for it.
+	Aaguids []string `json:"aaguids,omitzero"`
+	// Required: an attestation must lead to one of `attestation_roots`.
+	Attestation string `json:"attestation,omitzero"`
+	// Certificates that an attestation must lead to, one in PEM each; of a manufacturer or of one model.
+	AttestationRoots []string `json:"attestation_roots,omitzero"`
+	// Origins of other sites that may use the passkeys: https. Browsers read them from
+	// https://RP_ID/.well-known/webauthn.
+	RelatedOrigins []string `json:"related_origins,omitzero"`
+	// Further RP IDs: host names in lower case. `origins` may be at or below each.
+	RPIDs []string `json:"rp_ids,omitzero"`
 }
 
 // PasskeySummary: Summary of a passkey.
@@ -2119,6 +2194,12 @@ type RegistrationResponseJSON struct {
 	Response map[string]any `json:"response,omitzero"`
 	// public-key.
 	Type string `json:"type,omitzero"`
+}
+
+// RelatedOrigins: The sites that may use the passkeys of a host (WebAuthn Level 3, section 5.11).
+type RelatedOrigins struct {
+	// Their origins.
+	Origins []string `json:"origins"`
 }
 
 // ResearchConsentRecord: The recorded consent.

@@ -54,7 +54,7 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	options, err := p.Challenges.Options(request.Context(c), v.Scope(), v.ID)
+	options, err := p.Challenges.Options(request.Context(c), v.Scope(), v.ID, "")
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}

@@ -144,7 +144,7 @@ func (p *pages) options(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, err)
 	}
-	options, err := p.Passkeys.Options(request.Context(c), principal(c, v), v.Subject, in.Grant)
+	options, err := p.Passkeys.Options(request.Context(c), principal(c, v), v.Subject, in.Grant, "")
 	if err != nil {
 		return p.refuse(c, in, err)
 	}

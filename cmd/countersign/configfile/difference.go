@@ -40,7 +40,7 @@ func given(at string, was, is map[string]any) []Field {
 	var out []Field
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		path := at + key
-		if key == "brand" { // whose properties are settings of their own
+		if key == "brand" || key == "passkeys" { // whose properties are settings of their own
 			before, _ := was[key].(map[string]any)
 			after, _ := is[key].(map[string]any)
 			out = append(out, given(path+".", before, after)...)

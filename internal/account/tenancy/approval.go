@@ -76,6 +76,9 @@ func (in Settings) Current(env models.Environment) Settings {
 	if in.FrameAncestors != nil {
 		out.FrameAncestors = append([]string{}, env.FrameAncestors...)
 	}
+	if in.Passkeys != nil {
+		out.Passkeys = in.Passkeys.current(env.Passkeys)
+	}
 	if in.Brand != nil {
 		out.Brand = &Brand{
 			Name: current(in.Brand.Name, env.Brand.Name), Accent: current(in.Brand.Accent, env.Brand.Accent),

@@ -3,6 +3,7 @@ package tenancy
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -11,19 +12,24 @@ import (
 // rpOrigins are the rules for origins that browsers may use passkeys from.
 type rpOrigins struct {
 	rpID       string
-	allowLocal bool // localhost and names below it, over http too
+	others     []string // further RP IDs of the environment
+	allowLocal bool     // localhost and names below it, over http too
 }
 
 // check checks that browsers may use passkeys of the RP ID from the origin: its host is the RP ID or below it, and it is https
 // unless the host is local. WebAuthn permits plain http for localhost only.
 func (r rpOrigins) check(origin string) error {
+	if isApp(origin) {
+		return checkApp(origin)
+	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.Path != "" || u.RawQuery != "" || u.User != nil {
 		return fmt.Errorf("the origin %q is not a scheme and a host, such as https://%s", origin, r.rpID)
 	}
 	host := u.Hostname()
-	if host != r.rpID && !strings.HasSuffix(host, "."+r.rpID) {
-		return fmt.Errorf("the origin %q is not at the RP ID %s or below it", origin, r.rpID)
+	all := append([]string{r.rpID}, r.others...)
+	if !slices.ContainsFunc(all, func(id string) bool { return host == id || strings.HasSuffix(host, "."+id) }) {
+		return fmt.Errorf("the origin %q is not at the RP ID %s or below it", origin, strings.Join(all, ", "))
 	}
 	local := localName(host)
 	if local && !r.allowLocal {

@@ -27,6 +27,8 @@ type Settings struct {
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
 	// Brand is the look of the hosted pages, from the next page on.
 	Brand *Brand `json:"brand"`
+	// Passkeys are the rules of passkeys beside the RP ID and the origins, for ceremonies from now on.
+	Passkeys *Passkeys `json:"passkeys"`
 	// SecondApproverRequired makes policy activations, changes of an action's mode and changes of these settings wait for a
 	// second principal (package change). Once it is on, switching it off waits too.
 	SecondApproverRequired *bool `json:"second_approver_required"`
@@ -160,14 +162,8 @@ func (in Settings) apply(env *models.Environment) error {
 			return err
 		}
 	}
-	rules := rpOrigins{rpID: env.RPID, allowLocal: env.Kind == models.Sandbox}
-	for i, origin := range in.Origins {
-		if err := rules.check(origin); err != nil {
-			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
-		}
-	}
-	if in.Origins != nil {
-		env.RPOrigins = in.Origins
+	if err := in.applyPasskeys(env); err != nil {
+		return err
 	}
 	if err := in.Pages.apply(env); err != nil {
 		return err
@@ -184,6 +180,11 @@ func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment)
 			return err
 		}
 	}
+	if in.Passkeys != nil {
+		if err := q.Environments().SetPasskeyRules(ctx, env); err != nil {
+			return err
+		}
+	}
 	if err := q.Environments().SetSettings(ctx, env); err != nil {
 		return err
 	}
@@ -197,6 +198,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		logo = hex.EncodeToString(sum[:])
 	}
 	return events.EnvironmentSettingsChangedData{
+		RPIDs: env.Passkeys.RPIDs, RelatedOrigins: env.Passkeys.RelatedOrigins, Attestation: recordedAttestation(env.Passkeys), AAGUIDs: env.Passkeys.AAGUIDs,
 		BrandName: env.Brand.Name, BrandAccent: env.Brand.Accent, BrandLanguage: env.Brand.Language, BrandLogo: logo,
 		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
@@ -208,7 +210,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 
 func (in Pages) apply(env *models.Environment) error {
 	if in.Origin != nil {
-		if *in.Origin != "" && !slices.Contains(env.RPOrigins, *in.Origin) {
+		if *in.Origin != "" && (!slices.Contains(env.RPOrigins, *in.Origin) || isApp(*in.Origin)) {
 			return problem.Invalid([]any{"body", "page_origin"}, fmt.Sprintf(
 				"the origin of the pages %q is not one of %s; passkeys could not be used there", *in.Origin, strings.Join(env.RPOrigins, ", ")), "value_error")
 		}

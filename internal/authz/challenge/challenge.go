@@ -36,7 +36,7 @@ const (
 
 // Assertions makes and verifies passkey assertions over a challenge (internal/subject/passkey).
 type Assertions interface {
-	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error)
+	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge, rpID string) (any, error)
 	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
 	// have the codes assertion_*, or problem.ChallengeClosed if the assertion has settled the challenge meanwhile.
 	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
@@ -119,8 +119,8 @@ type Binding struct {
 	DisplayDigest string `json:"display_digest"`
 }
 
-// Options returns the options of the passkey ceremony.
-func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (Options, error) {
+// Options returns the options of the passkey ceremony. An empty rpID leaves the choice to the environment and the subject's passkeys.
+func (s *Service) Options(ctx context.Context, scope store.Scope, id, rpID string) (Options, error) {
 	c, err := s.open(ctx, scope, id)
 	if err != nil {
 		return Options{}, err
@@ -131,7 +131,7 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id string) (Op
 	if err := s.requireShown(ctx, c); err != nil {
 		return Options{}, err
 	}
-	publicKey, err := s.assertions.AssertionOptions(ctx, scope, c)
+	publicKey, err := s.assertions.AssertionOptions(ctx, scope, c, rpID)
 	random := base64.RawURLEncoding.EncodeToString(c.Random)
 	return Options{publicKey, Binding{random, c.ID, c.ActionHash, c.DisplayDigest}}, err
 }

@@ -38,7 +38,7 @@ type assertions struct {
 	before  func() // what a late assertion finds done
 }
 
-func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Challenge) (any, error) {
+func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Challenge, string) (any, error) {
 	return map[string]string{"challenge": "AAAA"}, nil
 }
 

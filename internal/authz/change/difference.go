@@ -70,7 +70,7 @@ func fields(document any) (map[string]json.RawMessage, error) {
 	return out, flatten(out, "", raw)
 }
 
-// flatten adds the fields of a JSON object to a map. It enters requirements and its objects, and brand; other values are compared
+// flatten adds the fields of a JSON object to a map. It enters requirements and its objects, brand and passkeys; other values are compared
 // whole.
 func flatten(to map[string]json.RawMessage, prefix string, raw json.RawMessage) error {
 	var object map[string]json.RawMessage
@@ -78,7 +78,7 @@ func flatten(to map[string]json.RawMessage, prefix string, raw json.RawMessage) 
 		return err
 	}
 	for name, value := range object {
-		enter := prefix == "" && (name == "requirements" || name == "brand") || prefix == "requirements." && value[0] == '{'
+		enter := prefix == "" && (name == "requirements" || name == "brand" || name == "passkeys") || prefix == "requirements." && value[0] == '{'
 		switch {
 		case string(value) == "null":
 		case enter:

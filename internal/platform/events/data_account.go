@@ -23,6 +23,11 @@ type EnvironmentSettingsChangedData struct {
 	Background              string   `json:"background"`
 	ReviewNotes             bool     `json:"review_notes,omitempty"`
 	CaseLink                string   `json:"case_link,omitempty"`
+	// The rules of passkeys, if they are set. Attestation has the digests of the trusted certificates.
+	RPIDs          []string `json:"rp_ids,omitempty"`
+	RelatedOrigins []string `json:"related_origins,omitempty"`
+	Attestation    []string `json:"attestation_roots,omitempty"`
+	AAGUIDs        []string `json:"aaguids,omitempty"`
 	// The brand of the hosted pages, if it is set; of the logo only its SHA-256 in hex.
 	BrandName     string `json:"brand_name,omitempty"`
 	BrandAccent   string `json:"brand_accent,omitempty"`

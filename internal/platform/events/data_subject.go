@@ -154,6 +154,7 @@ type PasskeyRegisteredData struct {
 	Passkey  string `json:"passkey"`
 	BackedUp *bool  `json:"backed_up,omitempty"`
 	AAGUID   string `json:"aaguid,omitempty"`
+	Imported *bool  `json:"imported,omitempty"` // from another relying party server, without a ceremony here
 }
 
 // PasskeyRevokedData counts the subject's remaining active passkeys.

@@ -35,7 +35,7 @@ func (q Environments) Get(ctx context.Context, s Scope) (models.Environment, err
 	return orNotFound(e, q.gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
 }
 
-// Branded returns the environment of the scope with its brand.
+// Branded returns the environment of the scope with its brand and the rules of its passkeys.
 func (q Environments) Branded(ctx context.Context, s Scope) (models.Environment, error) {
 	e, err := q.Get(ctx, s)
 	if err != nil {
@@ -43,9 +43,10 @@ func (q Environments) Branded(ctx context.Context, s Scope) (models.Environment,
 	}
 	e.Brand, err = orNotFound(e.Brand, q.gorm(ctx).Table("environment_brands").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
 		Take(&e.Brand).Error)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return e, err
 	}
+	e.Passkeys, err = q.PasskeyRules(ctx, s)
 	return e, err
 }
 

@@ -45,7 +45,7 @@ var exportSections = []exportSection{
 	{"kept_values", "authorization_id #kept @decided_at",
 		"kept_values where subject_uid = $1 order by decided_at, authorization_id"},
 	{"passkeys", "id #credential_id #public_key attestation_type #aaguid transports sign_count user_verified backup_eligible " +
-		"backup_state clone_warning @created_at @last_used_at @revoked_at",
+		"rp_id backup_state clone_warning @created_at @last_used_at @revoked_at",
 		"passkeys where subject_uid = $1 order by created_at, id"},
 	{"proofs", "jti authorization_id kid audience status @issued_at @expires_at @consumed_at consumed_by @revoked_at revoked_reason",
 		"proofs where subject_uid = $1 order by issued_at, jti"},

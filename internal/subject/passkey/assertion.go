@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -31,9 +32,10 @@ func ChallengeBytes(c models.Challenge) ([]byte, error) {
 }
 
 // AssertionOptions returns PublicKeyCredentialRequestOptions for the challenge. It returns the problem method_not_offered if the
-// subject has no active passkey.
-func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge) (any, error) {
-	env, err := s.store.Environments().Get(ctx, scope)
+// subject has no active passkey of the RP ID. An empty rpID is the environment's own if the subject has a passkey of it, and that of
+// the newest passkey if not.
+func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge, rpID string) (any, error) {
+	env, err := ruled(ctx, s.store.Q, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -41,22 +43,42 @@ func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c mod
 	if err != nil {
 		return nil, err
 	}
-	if len(passkeys) == 0 {
-		return nil, problem.New(problem.MethodNotOffered, "The subject has no passkey.")
+	if rpID, passkeys, err = usable(env, passkeys, rpID); err != nil {
+		return nil, err
 	}
 	challenge, err := ChallengeBytes(c)
 	if err != nil {
 		return nil, err
 	}
 	return protocol.PublicKeyCredentialRequestOptions{
-		Challenge: challenge, RelyingPartyID: env.RPID, AllowedCredentials: descriptors(passkeys),
+		Challenge: challenge, RelyingPartyID: rpID, AllowedCredentials: descriptors(passkeys),
 		UserVerification: protocol.VerificationRequired, Timeout: int(max(c.ExpiresAt.Sub(s.clock.Now()), 0).Milliseconds()),
 	}, nil
 }
 
+// usable returns the RP ID of a ceremony and the passkeys that are bound to it.
+func usable(env models.Environment, passkeys []models.Passkey, rpID string) (string, []models.Passkey, error) {
+	at := func(id string) []models.Passkey {
+		return slices.DeleteFunc(slices.Clone(passkeys), func(p models.Passkey) bool { return p.RPIDOf(env) != id })
+	}
+	named, err := bound(env, rpID)
+	if err != nil {
+		return "", nil, err
+	}
+	found := at(named)
+	if len(found) == 0 && len(passkeys) > 0 && rpID == "" {
+		named = passkeys[len(passkeys)-1].RPIDOf(env)
+		found = at(named)
+	}
+	if len(found) == 0 || !slices.Contains(env.Passkeys.RPIDsOf(env), named) {
+		return "", nil, problem.New(problem.MethodNotOffered, "The subject has no passkey.")
+	}
+	return named, found, nil
+}
+
 // ceremony is the expected relying party, user and challenge of an assertion.
 type ceremony struct {
-	rp        *webauthn.WebAuthn
+	env       models.Environment
 	user      user
 	challenge []byte
 }
@@ -101,7 +123,7 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	if out.challenge, err = ChallengeBytes(c); err != nil {
 		return ceremony{}, err
 	}
-	if out.rp, err = s.relyingPartyOf(ctx, s.store.Q, scope); err != nil {
+	if out.env, err = ruled(ctx, s.store.Q, scope); err != nil {
 		return ceremony{}, err
 	}
 	sub, err := s.store.Subjects().ByUID(ctx, scope, c.SubjectUID)
@@ -122,15 +144,24 @@ func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models
 	if !ok {
 		return row, refuse(problem.AssertionUnknownKey, "The subject does not have this passkey, or it is revoked.", nil)
 	}
+	env := c.env
+	var err error
+	if env.RPID, err = bound(c.env, row.RPIDOf(c.env)); err != nil {
+		return row, refuse(problem.AssertionRPID, "The RP ID of the passkey is not one of the environment's any more.", err)
+	}
+	rp, err := relyingParty(env)
+	if err != nil {
+		return row, err
+	}
 	session := webauthn.SessionData{
-		Challenge: encode(c.challenge), RelyingPartyID: c.rp.Config.RPID, UserID: c.user.WebAuthnID(),
+		Challenge: encode(c.challenge), RelyingPartyID: env.RPID, UserID: c.user.WebAuthnID(),
 		UserVerification: protocol.VerificationRequired,
 	}
 	for _, p := range c.user.passkeys {
 		session.AllowedCredentialIDs = append(session.AllowedCredentialIDs, p.CredentialID)
 	}
-	if _, err := c.rp.ValidateLogin(c.user, session, parsed); err != nil {
-		code, detail := c.classify(parsed, row, err)
+	if _, err := rp.ValidateLogin(c.user, session, parsed); err != nil {
+		code, detail := c.classify(parsed, row, rp.Config, err)
 		return row, refuse(code, detail, err)
 	}
 	return row, nil
@@ -148,12 +179,12 @@ func (c ceremony) passkey(credentialID []byte) (models.Passkey, bool) {
 
 // classify returns the code of the step of section 7.2 that failed. The library has no codes for most steps, so they are
 // checked again in order; a failure that matches none has the general code assertion_refused.
-func (c ceremony) classify(parsed *protocol.ParsedCredentialAssertionData, row models.Passkey, refusal error) (problem.Code, string) {
+func (c ceremony) classify(parsed *protocol.ParsedCredentialAssertionData, row models.Passkey, rp *webauthn.Config, refusal error) (problem.Code, string) {
 	if h := parsed.Response.UserHandle; len(h) > 0 && !bytes.Equal(h, c.user.WebAuthnID()) {
 		return problem.AssertionUserHandle, "The user handle is not the subject's."
 	}
 	auth := parsed.Response.AuthenticatorData
-	code, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.AssertCeremony, encode(c.challenge), auth, c.rp.Config)
+	code, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.AssertCeremony, encode(c.challenge), auth, rp)
 	switch {
 	case code != problem.AssertionRefused:
 		return code, detail
@@ -180,7 +211,7 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 		return problem.AssertionMalformed, "The client data belongs to a different ceremony."
 	case client.Challenge != challenge:
 		return problem.AssertionChallenge, "The signed challenge is a different one, or the display has changed."
-	case !protocol.IsOriginInHaystack(client.Origin, rp.RPOrigins):
+	case !protocol.IsOriginInHaystack(client.Origin, rp.RPOrigins) && !slices.Contains(rp.RPOpaqueOrigins, client.Origin):
 		return problem.AssertionOrigin, "The origin is not one of the environment's origins."
 	case client.CrossOrigin, client.TopOrigin != "":
 		return problem.AssertionOrigin, "The ceremony ran inside a frame of a different site."

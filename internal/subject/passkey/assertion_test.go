@@ -281,11 +281,11 @@ func TestAssertionOptions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.challenge(t)
-	_, err := b.service.AssertionOptions(context.Background(), b.scope, c)
+	_, err := b.service.AssertionOptions(context.Background(), b.scope, c, "")
 	requireCode(t, problem.MethodNotOffered, err)
 
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
-	options, err := b.service.AssertionOptions(context.Background(), b.scope, c)
+	options, err := b.service.AssertionOptions(context.Background(), b.scope, c, "")
 	require.NoError(t, err)
 	raw, err := json.Marshal(options)
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
 	c := s.open(t)
-	options, err := s.challenges.Options(context.Background(), s.scope, c.ID)
+	options, err := s.challenges.Options(context.Background(), s.scope, c.ID, "")
 	require.NoError(t, err)
 	raw, err := json.Marshal(options)
 	require.NoError(t, err)

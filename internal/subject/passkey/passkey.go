@@ -51,12 +51,13 @@ func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c}
 }
 
-// relyingParty returns the WebAuthn library configured for an environment's RP ID and origins. It always requires user
+// relyingParty returns the WebAuthn library configured for an environment's RP ID, origins and rules of passkeys. It always requires user
 // verification, which the library only prefers by default.
 func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
+	web, apps := origins(env)
 	rp, err := webauthn.New(&webauthn.Config{
-		RPID: env.RPID, RPDisplayName: env.RPName, RPOrigins: env.RPOrigins,
-		AttestationPreference: protocol.PreferNoAttestation,
+		RPID: env.RPID, RPDisplayName: env.RPName, RPOrigins: web, RPOpaqueOrigins: apps,
+		AttestationPreference: conveyance(env.Passkeys),
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementPreferred, RequireResidentKey: protocol.ResidentKeyNotRequired(),
 			UserVerification: protocol.VerificationRequired,

@@ -83,7 +83,7 @@ const coseKeySize = 77
 // options requests creation options as a browser gets them.
 func (b *bundle) options(t *testing.T, token string) virtualwebauthn.AttestationOptions {
 	t.Helper()
-	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, token)
+	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, token, "")
 	require.NoError(t, err)
 	raw, err := json.Marshal(map[string]any{"publicKey": options})
 	require.NoError(t, err)

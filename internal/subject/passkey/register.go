@@ -59,14 +59,23 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 
 // Options begins the registration ceremony of a grant and returns its PublicKeyCredentialCreationOptions. A second call begins
 // a new ceremony in place of the first. Only Complete spends the grant.
-func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
+//
+// The passkey is bound to rpID, one of the environment's; empty is its own.
+func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token, rpID string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := s.lockCandidate(ctx, q, p.Store(), subjectID, token)
 		if err != nil {
 			return err
 		}
-		rp, err := s.relyingPartyOf(ctx, q, p.Store())
+		env, err := ruled(ctx, q, p.Store())
+		if err != nil {
+			return err
+		}
+		if env.RPID, err = bound(env, rpID); err != nil {
+			return err
+		}
+		rp, err := relyingParty(env)
 		if err != nil {
 			return err
 		}
@@ -94,7 +103,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 		if err != nil {
 			return err
 		}
-		made, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
+		made, rpID, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
 			return q.RegistrationGrants().SetCeremony(ctx, c.grant.MAC, nil)
@@ -102,7 +111,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 		if err != nil {
 			return err
 		}
-		row, err = s.register(ctx, q, p, c, made)
+		row, err = s.register(ctx, q, p, c, newPasskey{made, rpID})
 		return err
 	})
 	if err == nil {
@@ -111,12 +120,18 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 	return row, err
 }
 
+// newPasskey is a verified credential and its RP ID; nil for the environment's own.
+type newPasskey struct {
+	*webauthn.Credential
+	rpID *string
+}
+
 // register spends the grant, stores the passkey and records passkey.registered, in the caller's transaction.
-func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal, c candidate, made *webauthn.Credential) (models.Passkey, error) {
+func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal, c candidate, made newPasskey) (models.Passkey, error) {
 	now := s.clock.Now()
 	row := models.Passkey{
 		ID: ids.New(ids.Passkey), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: c.subject.UID,
-		CredentialID: made.ID, PublicKey: made.PublicKey, AttestationType: made.AttestationType, AAGUID: made.Authenticator.AAGUID,
+		CredentialID: made.ID, RPID: made.rpID, PublicKey: made.PublicKey, AttestationType: made.AttestationType, AAGUID: made.Authenticator.AAGUID,
 		Transports: transportNames(made.Transport), SignCount: int64(made.Authenticator.SignCount),
 		UserVerified: made.Flags.UserVerified, BackupEligible: made.Flags.BackupEligible, BackupState: made.Flags.BackupState,
 		CreatedAt: now,
@@ -129,18 +144,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 	if !used {
 		return row, errGrantInvalid()
 	}
-	created, err := q.Passkeys().Create(ctx, row)
-	if err != nil {
-		return row, err
-	}
-	if !created {
-		return row, problem.New(problem.PasskeyExists, "This passkey is already registered in the environment.")
-	}
-	data := events.PasskeyRegisteredData{Passkey: row.ID, BackedUp: &row.BackupState}
-	if model := AAGUID(row); model != nil {
-		data.AAGUID = *model
-	}
-	return row, events.Append(ctx, q, entry(p, c.subject, now, data))
+	return row, create(ctx, q, row, entry(p, c.subject, now, registered(row, false)))
 }
 
 // candidate is a usable grant with its subject and the subject's active passkeys.
@@ -170,40 +174,42 @@ func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Sco
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
 }
 
-// relyingPartyOf returns the WebAuthn library configured for the environment of the scope.
-func (s *Service) relyingPartyOf(ctx context.Context, q *store.Q, scope store.Scope) (*webauthn.WebAuthn, error) {
-	env, err := q.Environments().Get(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	return relyingParty(env)
-}
-
 // verifyRegistration verifies a registration response as WebAuthn Level 3, section 7.1, specifies. Every rejection is the
-// problem registration_refused.
-func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope store.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, error) {
+// problem registration_refused. It returns the RP ID of the ceremony as well, as passkeys have it.
+func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope store.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, *string, error) {
 	if c.grant.Ceremony == nil {
-		return nil, refuseRegistration("No registration is in progress. Request options first.", nil)
+		return nil, nil, refuseRegistration("No registration is in progress. Request options first.", nil)
 	}
 	var session webauthn.SessionData
 	if err := json.Unmarshal(c.grant.Ceremony, &session); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	rp, err := s.relyingPartyOf(ctx, q, scope)
+	env, err := ruled(ctx, q, scope)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	rpID := stored(env, session.RelyingPartyID)
+	if rpID != nil {
+		// The RP ID may have been removed from the environment since the options.
+		if env.RPID, err = bound(env, *rpID); err != nil {
+			return nil, nil, err
+		}
+	}
+	rp, err := relyingParty(env)
+	if err != nil {
+		return nil, nil, err
 	}
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
 	if err != nil {
-		return nil, refuseRegistration("The credential cannot be read.", err)
+		return nil, nil, refuseRegistration("The credential cannot be read.", err)
 	}
 	made, err := rp.CreateCredential(user{c.subject, c.passkeys}, session, parsed)
 	if err != nil {
 		auth := parsed.Response.AttestationObject.AuthData
 		_, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.CreateCeremony, session.Challenge, auth, rp.Config)
-		return nil, refuseRegistration(detail, err)
+		return nil, nil, refuseRegistration(detail, err)
 	}
-	return made, nil
+	return made, rpID, checkModel(env.Passkeys, made, parsed.Response.AttestationObject, s.clock.Now())
 }
 
 // refuseRegistration returns the problem registration_refused with the library's error as its cause, which is only logged.

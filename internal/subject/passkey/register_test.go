@@ -43,7 +43,7 @@ func TestOptionsExcludeRegisteredPasskeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
-	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, b.grant(t))
+	options, err := b.service.Options(context.Background(), b.principal, b.subject.ExternalID, b.grant(t), "")
 	require.NoError(t, err)
 	raw, err := json.Marshal(options)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestGrantIsRejected(t *testing.T) {
 	other := storetest.Subject(t, b.store, b.env, "other-user")
 	abroad := b.in(t, models.Sandbox)
 	use := func(p identity.Principal, subject, token string) error {
-		_, err := b.service.Options(ctx, p, subject, token)
+		_, err := b.service.Options(ctx, p, subject, token, "")
 		if err != nil {
 			_, second := b.service.Complete(ctx, p, subject, token, json.RawMessage(`{}`))
 			requireCode(t, problem.GrantInvalid, second)
@@ -233,7 +233,7 @@ func TestRevokedSubjectCannotRegister(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.service.Grant(ctx, b.principal, b.subject.ExternalID)
 	requireCode(t, problem.SubjectRevoked, err)
-	_, err = b.service.Options(ctx, b.principal, b.subject.ExternalID, token)
+	_, err = b.service.Options(ctx, b.principal, b.subject.ExternalID, token, "")
 	requireCode(t, problem.SubjectRevoked, err)
 }
 

@@ -570,6 +570,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/subjects/{subject_id}/passkeys/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import a passkey of another server
+         * @description The passkey works once the person makes an assertion with it. An environment that requires attestation refuses it.
+         *
+         *     Permission: `passkeys`.
+         */
+        post: operations["importPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/subjects/{subject_id}/passkeys/registration-grants": {
         parameters: {
             query?: never;
@@ -1164,6 +1186,26 @@ export interface paths {
          *     Permission: `verify`.
          */
         post: operations["verifyProof"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/webauthn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sites that may use the passkeys of this host
+         * @description Browsers read it at https://RP_ID/.well-known/webauthn (WebAuthn Level 3, section 5.11). The host of the request is the RP ID. 404 if its environments have no `related_origins`, or if several tenants have the RP ID.
+         */
+        get: operations["getRelatedOrigins"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2986,6 +3028,7 @@ export interface components {
             case_link: string;
             brand: components["schemas"]["Brand"];
             background: components["schemas"]["BackgroundChoice"];
+            passkeys: components["schemas"]["PasskeyRules"];
         };
         /**
          * @description What the environment compares people with. `prior`: the deployment's background, and nothing is learned from people who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
@@ -3002,6 +3045,43 @@ export interface components {
             language: string;
             /** @description A PNG, base64. */
             logo: string;
+        };
+        /** @description The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`). */
+        PasskeyRules: {
+            /** @description Further RP IDs, in addition to `rp_id`. */
+            rp_ids: string[];
+            /** @description Origins of other sites that may use the passkeys. */
+            related_origins: string[];
+            /**
+             * @description Whether an authenticator must prove its model.
+             * @enum {string}
+             */
+            attestation: "none" | "required";
+            /** @description Certificates in PEM that an attestation must lead to. */
+            attestation_roots: string[];
+            /** @description Models of authenticators that may be registered; empty permits all. */
+            aaguids: string[];
+        };
+        /** @description Changes to the rules of passkeys. Omitted fields keep their value, an empty list removes the rule. Registered passkeys are kept; those of a removed RP ID cannot be used. */
+        PasskeyRulesUpdate: {
+            /** @description Further RP IDs: host names in lower case. `origins` may be at or below each. */
+            rp_ids?: string[];
+            /** @description Origins of other sites that may use the passkeys: https. Browsers read them from https://RP_ID/.well-known/webauthn. */
+            related_origins?: string[];
+            /**
+             * @description Required: an attestation must lead to one of `attestation_roots`.
+             * @enum {string}
+             */
+            attestation?: "none" | "required";
+            /** @description Certificates that an attestation must lead to, one in PEM each; of a manufacturer or of one model. */
+            attestation_roots?: string[];
+            /** @description Models of authenticators that may be registered. Without attestation the authenticator's own word is taken for it. */
+            aaguids?: string[];
+        };
+        /** @description The sites that may use the passkeys of a host (WebAuthn Level 3, section 5.11). */
+        RelatedOrigins: {
+            /** @description Their origins. */
+            origins: string[];
         };
         /** @description Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting. */
         BrandUpdate: {
@@ -3035,7 +3115,7 @@ export interface components {
         EnvironmentUpdate: {
             /** @description The name shown to users, without control characters. */
             rp_name?: string;
-            /** @description Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only. */
+            /** @description Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only. `android:apk-key-hash:` and the SHA-256 of its signing certificate in base64url for an Android app. */
             origins?: string[];
             /** @description Life of a challenge (seconds). */
             challenge_ttl_seconds?: number;
@@ -3044,6 +3124,7 @@ export interface components {
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required?: boolean;
             brand?: components["schemas"]["BrandUpdate"];
+            passkeys?: components["schemas"]["PasskeyRulesUpdate"];
             /** @description Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
             /** @description Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's own. */
@@ -3294,6 +3375,8 @@ export interface components {
             backed_up?: boolean;
             /** @description How the authenticator can be reached. */
             transports?: string[];
+            /** @description The RP ID that it is bound to; null for the environment's own. */
+            rp_id?: string | null;
             created_at: components["schemas"]["Timestamp"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at?: components["schemas"]["TimestampOrNull"];
@@ -3470,6 +3553,33 @@ export interface components {
         PasskeyRegistrationOptionsRequest: {
             /** @description The grant's token. */
             registration_grant: string;
+            /** @description Extension: the RP ID to bind the passkey to, one of the environment's; its `rp_id` if omitted. */
+            rp_id?: string;
+        };
+        /** @description A passkey that another WebAuthn server registered under one of the environment's RP IDs. */
+        PasskeyImport: {
+            /** @description The credential's id, base64url. */
+            credential_id: string;
+            /** @description Its public key as a COSE key, base64url. */
+            public_key: string;
+            /** @description The signature counter last seen; 0 if the authenticator has none. */
+            counter: number;
+            flags: components["schemas"]["PasskeyImportFlags"];
+            /** @description How the authenticator can be reached. */
+            transports?: string[];
+            /** @description Model of the authenticator. */
+            aaguid?: string;
+            /** @description The RP ID that it is bound to, one of the environment's; its `rp_id` if omitted. */
+            rp_id?: string;
+        };
+        /** @description Flags of the authenticator data at the registration, or of the newest assertion. */
+        PasskeyImportFlags: {
+            /** @description The user was verified (UV). */
+            user_verified?: boolean;
+            /** @description It can be copied between devices (BE). It never changes. */
+            backup_eligible: boolean;
+            /** @description It is copied between devices (BS). */
+            backed_up: boolean;
         };
         /** @description The argument of `navigator.credentials.create`. */
         PasskeyRegistrationOptions: {
@@ -3520,6 +3630,11 @@ export interface components {
             };
         } & {
             [key: string]: unknown;
+        };
+        /** @description Where the ceremony takes place. */
+        PasskeyAssertionOptionsRequest: {
+            /** @description The RP ID of the page, one of the environment's. If omitted, its `rp_id` if the subject has a passkey of it, and that of the newest passkey if not. */
+            rp_id?: string;
         };
         /** @description The argument of `navigator.credentials.get`. */
         PasskeyAssertionOptions: {
@@ -5307,6 +5422,36 @@ export interface operations {
             };
         };
     };
+    importPasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the subject. */
+                subject_id: components["parameters"]["subject_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyImport"];
+            };
+        };
+        responses: {
+            /** @description Created: PasskeyRegistered. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyRegistered"];
+                };
+            };
+        };
+    };
     createPasskeyGrant: {
         parameters: {
             query?: never;
@@ -5996,7 +6141,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PasskeyAssertionOptionsRequest"];
+            };
+        };
         responses: {
             /** @description PasskeyAssertionOptions. */
             200: {
@@ -6138,6 +6287,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProofVerification"];
+                };
+            };
+        };
+    };
+    getRelatedOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RelatedOrigins. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelatedOrigins"];
                 };
             };
         };

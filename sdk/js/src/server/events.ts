@@ -35,7 +35,7 @@ export interface EventData {
   'subject.erasure_requested': { environment: string; erasure: string; subject?: string }
   'subject.erased': { environment: string; erasure: string; events?: number; removed?: number }
   'template.rolled_back': { device_class: string; environment: string; from_version: number; modality: string; subject: string; template: string; to_version: number }
-  'passkey.registered': { aaguid?: string; backed_up?: boolean; environment: string; passkey: string; subject: string }
+  'passkey.registered': { aaguid?: string; backed_up?: boolean; environment: string; imported?: boolean; passkey: string; subject: string }
   'passkey.revoked': { environment: string; passkey: string; reason?: string; remaining?: number; subject?: string }
   'proof.revoked': { action?: string; authorization?: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; proof_id: string; reason: string; subject?: string }
   'authentication.decided': { confidence?: number; decision: "accept" | "challenge" | "reject"; environment: string; reason_codes: string[]; subject: string }

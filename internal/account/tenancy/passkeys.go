@@ -1,0 +1,161 @@
+package tenancy
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Passkeys is a change of the rules of an environment's passkeys. A nil field is left unchanged.
+type Passkeys struct {
+	// RPIDs are further RP IDs, host names such as bank.example. A passkey is bound to one of them when it is registered.
+	RPIDs []string `json:"rp_ids"`
+	// RelatedOrigins are origins of other sites that may use the passkeys (WebAuthn Level 3, section 5.11).
+	RelatedOrigins []string `json:"related_origins"`
+	// Attestation is none or required. Required accepts only authenticators whose attestation leads to a certificate of
+	// AttestationRoots, which must not be empty then.
+	Attestation      *string  `json:"attestation"`
+	AttestationRoots []string `json:"attestation_roots"` // one certificate in PEM each
+	// AAGUIDs are the models of authenticators that may be registered; empty permits all.
+	AAGUIDs []string `json:"aaguids"`
+}
+
+// appOrigin begins the origin of a native Android app, which ends with the SHA-256 of its signing certificate in base64url.
+const appOrigin = "android:apk-key-hash:"
+
+func isApp(origin string) bool { return strings.HasPrefix(origin, appOrigin) }
+
+func checkApp(origin string) error {
+	digest, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimPrefix(origin, appOrigin))
+	if err != nil || len(digest) != sha256.Size {
+		return fmt.Errorf("the origin %q is not %s and the SHA-256 of the app's signing certificate in base64url without padding, 43 characters", origin, appOrigin)
+	}
+	return nil
+}
+
+// applyPasskeys makes the changes of passkeys and of origins, which depend on each other, and checks the result.
+func (in Settings) applyPasskeys(env *models.Environment) error {
+	local := env.Kind == models.Sandbox
+	if in.Passkeys != nil {
+		if err := in.Passkeys.apply(&env.Passkeys, local); err != nil {
+			return err
+		}
+	}
+	if in.Origins != nil {
+		env.RPOrigins = in.Origins
+	}
+	if in.Origins == nil && (in.Passkeys == nil || in.Passkeys.RPIDs == nil) {
+		return nil
+	}
+	rules := rpOrigins{rpID: env.RPID, others: env.Passkeys.RPIDs, allowLocal: local}
+	for i, origin := range env.RPOrigins {
+		// A development environment may have local origins although it is live: only given ones are refused.
+		if err := rules.check(origin); err != nil && (in.Origins != nil || !localOrigin(origin)) {
+			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
+		}
+	}
+	return nil
+}
+
+func localOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && localName(u.Hostname())
+}
+
+func (in Passkeys) apply(to *models.PasskeyRules, local bool) error {
+	for i, id := range in.RPIDs {
+		u, err := url.Parse("https://" + id)
+		if err != nil || u.Host != id || strings.ToLower(id) != id || u.Port() != "" || !strings.Contains(id, ".") && id != "localhost" || localName(id) && !local {
+			return passkeyFault("rp_ids", i, fmt.Sprintf("%q is not a host name in lower case such as bank.example", id))
+		}
+	}
+	for i, origin := range in.RelatedOrigins {
+		if err := checkPageOrigin(origin); err != nil || !local && localOrigin(origin) {
+			return passkeyFault("related_origins", i, fmt.Sprintf("%q is not an https origin such as https://bank.example.org", origin))
+		}
+	}
+	for i, text := range in.AttestationRoots {
+		if _, err := Certificate(text); err != nil {
+			return passkeyFault("attestation_roots", i, err.Error())
+		}
+	}
+	for i, id := range in.AAGUIDs {
+		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id || parsed == uuid.Nil {
+			return passkeyFault("aaguids", i, fmt.Sprintf("%q is not an AAGUID in lower case such as ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4", id))
+		}
+	}
+	replace(&to.RPIDs, in.RPIDs)
+	replace(&to.RelatedOrigins, in.RelatedOrigins)
+	replace(&to.AttestationRoots, in.AttestationRoots)
+	replace(&to.AAGUIDs, in.AAGUIDs)
+	assign(&to.Attestation, in.Attestation)
+	if to.Attestation == models.AttestationRequired && len(to.AttestationRoots) == 0 {
+		return problem.Invalid([]any{"body", "passkeys", "attestation_roots"},
+			"passkeys.attestation_roots must have at least one certificate while passkeys.attestation is required.", "value_error")
+	}
+	return nil
+}
+
+func replace(to *models.Strings, given []string) {
+	if given != nil {
+		*to = given
+	}
+}
+
+func passkeyFault(field string, i int, rule string) error {
+	return problem.Invalid([]any{"body", "passkeys", field, i}, fmt.Sprintf("passkeys.%s[%d]: %s.", field, i, rule), "value_error")
+}
+
+// Certificate reads one certificate in PEM.
+func Certificate(text string) (*x509.Certificate, error) {
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
+		return nil, fmt.Errorf("it must be one certificate in PEM, from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----")
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("it must be an X.509 certificate")
+	}
+	return c, nil
+}
+
+// current returns the values in force of the rules that in gives.
+func (in Passkeys) current(r models.PasskeyRules) *Passkeys {
+	list := func(given []string, value models.Strings) []string {
+		if given == nil {
+			return nil
+		}
+		return append([]string{}, value...)
+	}
+	return &Passkeys{
+		RPIDs: list(in.RPIDs, r.RPIDs), RelatedOrigins: list(in.RelatedOrigins, r.RelatedOrigins), Attestation: current(in.Attestation, r.Attestation),
+		AttestationRoots: list(in.AttestationRoots, r.AttestationRoots), AAGUIDs: list(in.AAGUIDs, r.AAGUIDs),
+	}
+}
+
+// recordedAttestation returns the SHA-256 of each trusted certificate in hex; none if attestation is not required.
+func recordedAttestation(r models.PasskeyRules) []string {
+	if r.Attestation != models.AttestationRequired {
+		return nil
+	}
+	var out []string
+	for _, text := range r.AttestationRoots {
+		if c, err := Certificate(text); err == nil {
+			sum := sha256.Sum256(c.Raw)
+			out = append(out, hex.EncodeToString(sum[:]))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,36 @@
+package models
+
+import "slices"
+
+// Values of PasskeyRules.Attestation.
+const (
+	AttestationNone     = "none"
+	AttestationRequired = "required"
+)
+
+// PasskeyRules are the rules of an environment's passkeys beside its own RP ID and origins. Empty fields are not set.
+type PasskeyRules struct {
+	RPIDs            Strings `gorm:"column:rp_ids"` // in addition to Environment.RPID
+	RelatedOrigins   Strings // of other sites that may use passkeys of the RP IDs
+	Attestation      string  // AttestationNone, also if empty, or AttestationRequired
+	AttestationRoots Strings // certificates in PEM that an attestation must lead to
+	AAGUIDs          Strings `gorm:"column:aaguids"` // models of authenticators that may be registered; empty permits all
+}
+
+// RPIDsOf returns every RP ID of an environment, its own first.
+func (r PasskeyRules) RPIDsOf(env Environment) []string {
+	return append([]string{env.RPID}, r.RPIDs...)
+}
+
+// RPIDOf returns the RP ID that a passkey is bound to.
+func (p Passkey) RPIDOf(env Environment) string {
+	if p.RPID == nil {
+		return env.RPID
+	}
+	return *p.RPID
+}
+
+// Permits reports whether an authenticator's model may be registered. One that is not disclosed is permitted only if all are.
+func (r PasskeyRules) Permits(aaguid *string) bool {
+	return len(r.AAGUIDs) == 0 || aaguid != nil && slices.Contains(r.AAGUIDs, *aaguid)
+}
