@@ -161,6 +161,15 @@ bench: $(BIN)/countersign $(BIN)/devstack ## measure every target under load, co
 	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
+.PHONY: screenshots
+screenshots: $(BIN)/devstack $(BIN)/testrunner ## write a picture of each page into docs/screenshots; needs Chromium
+	@mkdir -p docs/screenshots
+	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestGallery$$' ./integration/browser
+
+.PHONY: page-weights
+page-weights: ## print what each kind of page of the documentation transfers, and how long a page takes to render
+	@go test -count 1 -v -run '^TestPagesAreSmall$$' ./web/reference
+
 .PHONY: fuzz-http
 fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
 	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \

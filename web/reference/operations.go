@@ -3,6 +3,7 @@ package reference
 import (
 	"encoding/json"
 	"html/template"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -149,7 +150,7 @@ func (s *section) response(status string, r response) responseView {
 // command is the request of an operation for a terminal, with the variables of the quickstart.
 func command(v operationView) string {
 	lines := []string{`curl "$BASE` + v.Path + `"`}
-	if v.Method != "GET" {
+	if v.Method != http.MethodGet {
 		lines[0] = "curl -X " + v.Method + strings.TrimPrefix(lines[0], "curl")
 	}
 	if len(v.Credentials) > 0 {

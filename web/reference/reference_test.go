@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
@@ -114,7 +115,9 @@ func TestPagesAreSmall(t *testing.T) {
 	t.Parallel()
 	app := newSite(t)
 	for _, path := range []string{"/", "/docs", "/docs/guides/quickstart", "/docs/guides/security", "/docs/operations/authorization", "/docs/errors", "/docs/events"} {
+		begun := time.Now()
 		_, total, text := get(t, app, path)
+		took := time.Since(begun)
 		for _, m := range href.FindAllStringSubmatch(text, -1) {
 			if strings.HasPrefix(m[1], "/assets/") {
 				_, size, _ := get(t, app, m[1])
@@ -125,7 +128,7 @@ func TestPagesAreSmall(t *testing.T) {
 			_, size, _ := get(t, app, "/docs/search.json")
 			total += size
 		}
-		t.Logf("%s: %.1f KiB", path, float64(total)/1024)
+		t.Logf("%s: %.1f KiB, rendered in %s", path, float64(total)/1024, took.Round(100*time.Microsecond))
 		require.Less(t, total, mostTransferred, path)
 	}
 }
