@@ -112,6 +112,8 @@ func TestConsoleAssignsAHold(t *testing.T) {
 	page := "/console/" + w.ID + "/reviews/" + held
 	take := func(v *visitor, form url.Values) visit { return v.submit(page+"/assign", form) }
 	require.Contains(t, ann.get(page).body, "No one has taken this hold.")
+	require.NotContains(t, ann.get(page).body, "this hold open")
+	require.Contains(t, bob.get(page).body, "has this hold open.")
 	require.Equal(t, 303, take(ann, url.Values{}).status)
 	require.Contains(t, ann.get(page).body, "You have taken this hold.")
 	require.Contains(t, ann.get("/console/"+w.ID+"/reviews?mine=1").body, held)

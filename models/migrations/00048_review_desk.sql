@@ -25,7 +25,18 @@ create table review_notes (
 create index review_notes_subject on review_notes (subject_uid);
 create index review_notes_age on review_notes using brin (written_at);
 
+-- Reviewers who have a hold open, so that colleagues see it. A row is old after a minute and removed within the hour; nothing is
+-- lost with the table, so it is not logged.
+create unlogged table hold_viewers (
+    authorization_id text        not null references holds (authorization_id) on delete cascade,
+    viewer           text        not null,
+    seen_at          timestamptz not null,
+    primary key (authorization_id, viewer)
+);
+create index hold_viewers_age on hold_viewers (seen_at);
+
 -- +goose Down
+drop table hold_viewers;
 drop table review_notes;
 alter table environments
     drop column review_notes,

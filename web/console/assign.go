@@ -81,3 +81,20 @@ func refusedAssignment(p *problem.Error) *notice {
 	}
 	return &notice{"warn", "The hold is settled. Nothing was changed."}
 }
+
+// viewers records that the user has the hold open and returns the names of the others who have.
+func (c *console) viewers(v *visit, id string) ([]string, error) {
+	others, err := c.Holds.View(v.ctx, v.principal(), id)
+	if err != nil {
+		return nil, err
+	}
+	names, err := c.Reader.Names(v.ctx, v.principal().TenantID, others)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(others))
+	for i, other := range others {
+		out[i] = actorOf(other, names).Name
+	}
+	return out, nil
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/policy"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -102,7 +101,7 @@ func (c *console) caseOf(v *visit, id string) (caseView, error) {
 	now, t := stamps{c.Clock.Now()}, seen.Trace
 	view := caseView{
 		Case: seen, Decided: now.text(t.DecidedAt), Requested: now.text(t.RequestedAt), Decision: tagOf(string(t.Decision)), Mode: string(t.Mode),
-		Reasons: codes(t.ReasonCodes), Unmet: unmetOf(seen.Explanation, policy.Effect(t.Decision)), Risk: tagOf(seen.RiskClass), Coverage: tagOf(seen.Account.Evidence.Coverage), Freshness: "no evidence",
+		Reasons: codes(t.ReasonCodes), Unmet: unmetOf(seen.Explanation, t.Decision), Risk: tagOf(seen.RiskClass), Coverage: tagOf(seen.Account.Evidence.Coverage), Freshness: "no evidence",
 	}
 	if f := seen.Account.Evidence.FreshnessMS; f != nil {
 		view.Freshness = span(time.Duration(*f) * time.Millisecond)

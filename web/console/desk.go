@@ -29,6 +29,7 @@ type reviewView struct {
 	Form     *reviewForm // nil if the user cannot review the hold
 	Closed   string      // the reason: settled or role
 	Taken    taken
+	Viewers  []string // names of the other reviewers who have the hold open
 	Notice   *notice
 }
 
@@ -69,6 +70,11 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 	}
 	view.Taken = c.takenBy(v, seen.Case.Hold)
 	c.ask(v, &view, note)
+	if view.Form != nil {
+		if view.Viewers, err = c.viewers(v, id); err != nil {
+			return err
+		}
+	}
 	return v.page(status, "review.html", "Review "+view.Case.Trace.Action, "reviews", view)
 }
 

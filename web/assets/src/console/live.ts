@@ -119,6 +119,12 @@ export function follow(address: string): void {
       });
     }, 150);
   };
+  if (document.querySelector('[data-live="viewers"]')) {
+    // Reading the page also says that it is open (internal/authz/hold/viewers.go).
+    setInterval(() => {
+      if (document.visibilityState === "visible") soon();
+    }, 30_000);
+  }
   const source = new EventSource(address);
   source.onopen = () => {
     document.documentElement.dataset["stream"] = "open";
