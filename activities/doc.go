@@ -14,6 +14,7 @@ const (
 	HoldReview        = "hold.review"
 	HoldRemind        = "hold.remind"
 	HoldExpire        = "hold.expire"
+	HoldEscalate      = "hold.escalate"
 	ChangeDecide      = "change.decide"
 	ChangeExpire      = "change.expire"
 	EvaluationClose   = "evaluation.close"

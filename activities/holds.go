@@ -15,6 +15,7 @@ type HoldMoves interface {
 	Review(ctx context.Context, m hold.Move) (hold.Outcome, error)
 	Remind(ctx context.Context, m hold.Move) (hold.Outcome, error)
 	Expire(ctx context.Context, m hold.Move) (hold.Outcome, error)
+	Escalate(ctx context.Context, m hold.Move) (hold.Outcome, error)
 }
 
 // HoldMove is the payload of a move of one hold. Histories contain it: fields are added, never renamed.
@@ -43,6 +44,11 @@ func (a *Holds) Remind(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 // Expire expires the hold if it is pending and due, and returns its state in any case.
 func (a *Holds) Expire(ctx context.Context, in HoldMove) (hold.Outcome, error) {
 	return a.move(ctx, in, a.Moves.Expire)
+}
+
+// Escalate records the escalations of the hold that are due. It approves nothing.
+func (a *Holds) Escalate(ctx context.Context, in HoldMove) (hold.Outcome, error) {
+	return a.move(ctx, in, a.Moves.Escalate)
 }
 
 // move decodes the payload, makes the move and maps its error.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -47,6 +48,7 @@ type Services struct {
 	Challenges     *challenge.Service
 	Holds          *hold.Service
 	Changes        *change.Service
+	Teams          *team.Service
 	Evaluations    *evaluation.Service
 	Proofs         *signing.Service
 	Subjects       *subject.Service
@@ -83,6 +85,7 @@ type handlers struct {
 	challenges     *challengeHandlers
 	reviews        *reviewHandlers
 	changes        *changeHandlers
+	teams          *teamHandlers
 	evaluations    *evaluationHandlers
 	subjects       *subjectHandlers
 	sessions       *sessionHandlers
@@ -106,6 +109,7 @@ func newHandlers(s *server, d Deps) handlers {
 		environment:    &environmentHandlers{Tenancy: v.Tenancy, Changes: v.Changes},
 		actions:        &actionHandlers{Actions: v.Actions, Changes: v.Changes},
 		changes:        &changeHandlers{Changes: v.Changes, Decider: change.NewDecider(v.Changes, v.Workflows)},
+		teams:          &teamHandlers{Teams: v.Teams},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		access: &accessHandlers{

@@ -32,6 +32,8 @@ type heldReview struct {
 	SelfReview     string               `json:"self_review"`
 	YourResolution *string              `json:"your_resolution"`
 	Reviewable     bool                 `json:"reviewable"`
+	Approvable     bool                 `json:"approvable"`
+	Teams          []hold.Wanted        `json:"teams,omitempty"`
 	Display        *authorization.Shown `json:"display"`
 }
 
@@ -66,6 +68,7 @@ func heldReviewOf(r hold.Queued) heldReview {
 	if r.SelfReviewBarred {
 		selfReview = policy.SelfReviewBarred
 	}
+	reviewable := r.Status == models.HoldPending && !r.Barred
 	var shown *authorization.Shown
 	if len(r.Shown) > 0 {
 		shown = &authorization.Shown{Details: r.Shown}
@@ -75,7 +78,8 @@ func heldReviewOf(r hold.Queued) heldReview {
 		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: apitime.Time(r.OpenedAt), RemindedAt: apitime.OptionalTime(r.RemindedAt),
 		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
-		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: r.Status == models.HoldPending && !r.Barred, Display: shown,
+		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: reviewable, Display: shown,
+		Approvable: reviewable && r.Approvable, Teams: r.Teams,
 	}
 }
 

@@ -51,6 +51,12 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/activate", Operation: "activatePolicyVersion", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.actions.activate},
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/simulate", Operation: "simulatePolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.simulations.run},
 
+		{Method: get, Path: "/api/v1/teams", Operation: "listTeams", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.teams.list},
+		{Method: post, Path: "/api/v1/teams", Operation: "createTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.create},
+		{Method: get, Path: "/api/v1/teams/{team_id}", Operation: "getTeam", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.teams.get},
+		{Method: patch, Path: "/api/v1/teams/{team_id}", Operation: "updateTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.update},
+		{Method: remove, Path: "/api/v1/teams/{team_id}", Operation: "deleteTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.remove},
+
 		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.list},
 		{Method: get, Path: "/api/v1/changes/{change_id}", Operation: "getChange", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.get},
 		{Method: post, Path: "/api/v1/changes/{change_id}/approve", Operation: "approveChange", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Approve)},

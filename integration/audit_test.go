@@ -27,7 +27,7 @@ var unaudited = map[string]string{
 
 // withDigests are the entries that record the digests of the state before and after.
 var withDigests = []events.Type{
-	events.ActionUpdated, events.WebhookEndpointUpdated,
+	events.ActionUpdated, events.WebhookEndpointUpdated, events.TeamUpdated,
 }
 
 // audited lists the entries that each write operation appends.
@@ -53,6 +53,7 @@ var audited = map[string][]events.Type{
 	"createWebhookEndpoint": {events.WebhookEndpointCreated}, "updateWebhookEndpoint": {events.WebhookEndpointUpdated},
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
+	"createTeam": {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
 	"approveChange": {events.ChangeApproved, events.PolicyActivated}, "rejectChange": {events.ChangeRejected}, "withdrawChange": {events.ChangeWithdrawn},
 	"legacySessionStart": {events.SubjectCreated, events.SessionStarted}, "legacySessionEnd": {events.SessionEnded},
 	"legacyEnrol": {events.SubjectCreated}, "legacyAuth": {events.AuthenticationDecided},
@@ -135,6 +136,7 @@ func TestAuditLogRecordsEveryWriteOperation(t *testing.T) {
 	a.subjects()
 	a.administration()
 	a.legacy()
+	a.teams()
 	a.changes()
 	for id := range audited {
 		require.True(t, a.done[id], "%s was not requested", id)
@@ -249,6 +251,12 @@ func (a *auditor) administration() {
 	a.request(a.Admin, "updateWebhookEndpoint", "PATCH", hook, object{"status": "disabled"})
 	a.request(a.Admin, "enableWebhookEndpoint", "POST", hook+"/enable", nil)
 	a.request(a.Admin, "deleteWebhookEndpoint", "DELETE", hook, nil)
+}
+
+func (a *auditor) teams() {
+	path := "/api/v1/teams/" + a.request(a.Admin, "createTeam", "POST", "/api/v1/teams", object{"key": "finance", "name": "Finance"}).string("id")
+	a.request(a.Admin, "updateTeam", "PATCH", path, object{"name": "Money"})
+	a.request(a.Admin, "deleteTeam", "DELETE", path, nil)
 }
 
 func (a *auditor) legacy() {

@@ -77,6 +77,7 @@ func Register(r Registry, s Services) {
 		activities.HoldReview:         holds.Review,
 		activities.HoldRemind:         holds.Remind,
 		activities.HoldExpire:         holds.Expire,
+		activities.HoldEscalate:       holds.Escalate,
 		activities.ChangeDecide:       changes.Decide,
 		activities.ChangeExpire:       changes.Expire,
 		activities.EvaluationClose:    evaluations.Close,

@@ -105,6 +105,7 @@ type holdRecord struct {
 	status   models.HoldStatus
 	remind   time.Time
 	due      time.Time
+	escalate time.Time // zero if there is no escalation
 	required int
 	requests map[string]request // by digest
 	approved map[string]bool    // reviewers
@@ -157,6 +158,16 @@ func (r *holdRecord) Remind(_ context.Context, _ hold.Move) (hold.Outcome, error
 	})
 }
 
+func (r *holdRecord) Escalate(_ context.Context, m hold.Move) (hold.Outcome, error) {
+	return r.call(func() (hold.Outcome, error) {
+		if r.status == models.HoldPending && !r.escalate.IsZero() && !m.At.Before(r.escalate) {
+			r.escalate = time.Time{}
+			r.moves = append(r.moves, "escalated")
+		}
+		return r.outcome(), nil
+	})
+}
+
 func (r *holdRecord) Expire(_ context.Context, m hold.Move) (hold.Outcome, error) {
 	return r.call(func() (hold.Outcome, error) {
 		if r.status == models.HoldPending && !m.At.Before(r.due) {
@@ -181,7 +192,7 @@ func (r *holdRecord) call(f func() (hold.Outcome, error)) (hold.Outcome, error) 
 }
 
 func (r *holdRecord) outcome() hold.Outcome {
-	out := hold.Outcome{Status: r.status, Approvals: len(r.approved), Required: r.required, RemindAt: r.remind, DueAt: r.due}
+	out := hold.Outcome{Status: r.status, Approvals: len(r.approved), Required: r.required, RemindAt: r.remind, DueAt: r.due, EscalateAt: r.escalate}
 	if r.status == models.HoldApproved {
 		out.Authorization, out.Decision = "azn_child", "allow"
 	}

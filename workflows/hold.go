@@ -19,6 +19,7 @@ type HoldInput struct {
 	Action        string // the action's key
 	RemindAt      time.Time
 	DueAt         time.Time
+	EscalateAt    time.Time // of the next escalation to another team; zero if there is none
 }
 
 // HoldReview is the argument of the update review. Request is the hex digest of the whole review, which the service stored
@@ -115,7 +116,7 @@ func (r *holdRun) partlyApproved(ctx workflow.Context) error {
 // run waits until a review settles the hold or its next deadline.
 func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 	for r.settled == nil {
-		next, due := r.next()
+		next, due := r.next(ctx)
 		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(next.Sub(workflow.Now(ctx)), 0),
 			TimerOptions: workflow.TimerOptions{Summary: holdTimer(due)},
@@ -137,19 +138,27 @@ func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 }
 
 // next returns the next deadline and the activity that is due at it.
-func (r *holdRun) next() (time.Time, string) {
-	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(r.in.DueAt) {
-		return r.in.RemindAt, activities.HoldRemind
+func (r *holdRun) next(ctx workflow.Context) (time.Time, string) {
+	at, due := r.in.DueAt, activities.HoldExpire
+	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(at) {
+		at, due = r.in.RemindAt, activities.HoldRemind
 	}
-	return r.in.DueAt, activities.HoldExpire
+	if !r.in.EscalateAt.IsZero() && r.in.EscalateAt.Before(at) && escalatesHolds(ctx) {
+		at, due = r.in.EscalateAt, activities.HoldEscalate
+	}
+	return at, due
 }
 
 // holdTimer describes the timer of a deadline in the history.
 func holdTimer(due string) string {
-	if due == activities.HoldRemind {
+	switch due {
+	case activities.HoldRemind:
 		return "the reviewers are reminded"
+	case activities.HoldEscalate:
+		return "a second team may approve as well"
+	default:
+		return "the hold expires"
 	}
-	return "the hold expires"
 }
 
 // byTime makes the move that is due.
@@ -160,10 +169,16 @@ func (r *holdRun) byTime(ctx workflow.Context, due string) error {
 			return nil
 		}
 		_, err := r.step(ctx, due, "")
-		if err == nil && r.settled == nil && due == activities.HoldRemind {
-			r.record(ctx, "The reviewers were reminded at half time.")
+		if err != nil || r.settled != nil {
+			return err
 		}
-		return err
+		switch due {
+		case activities.HoldRemind:
+			r.record(ctx, "The reviewers were reminded at half time.")
+		case activities.HoldEscalate:
+			r.record(ctx, "A team has not approved in time. A second team may approve as well; nothing is approved.")
+		}
+		return nil
 	})
 }
 
@@ -177,7 +192,7 @@ func (r *holdRun) step(ctx workflow.Context, activity, request string) (hold.Out
 		return hold.Outcome{}, err
 	}
 	if out.Status == models.HoldPending {
-		r.in.RemindAt, r.in.DueAt = out.RemindAt, out.DueAt
+		r.in.RemindAt, r.in.DueAt, r.in.EscalateAt = out.RemindAt, out.DueAt, out.EscalateAt
 		return out, nil
 	}
 	r.settled = &out
@@ -201,7 +216,9 @@ func (r *holdRun) recordSettled(ctx workflow.Context) {
 
 // HoldInputOf converts the domain\'s input to that of the workflow.
 func HoldInputOf(r hold.WorkflowInput) HoldInput {
-	return HoldInput{Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, RemindAt: r.RemindAt, DueAt: r.DueAt}
+	return HoldInput{
+		Authorization: r.Authorization, Environment: r.Environment, Action: r.Action, RemindAt: r.RemindAt, DueAt: r.DueAt, EscalateAt: r.EscalateAt,
+	}
 }
 
 func (in HoldInput) start() startRequest {

@@ -122,6 +122,18 @@ func holdScenarios() map[string]func() scenario {
 	return map[string]func() scenario{
 		"hold-approved": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) { review(t, c, run, annApproves) }),
 		"hold-rejected": of(distant, 1, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) { review(t, c, run, annRejects) }),
+		"hold-escalated-then-expired": func() scenario {
+			now := time.Now().UTC()
+			run := hold.WorkflowInput{
+				Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", EscalateAt: now.Add(soon / 4), RemindAt: now.Add(soon / 2), DueAt: now.Add(soon),
+			}
+			r := newHoldRecord(run.RemindAt, run.DueAt, 1)
+			r.escalate = run.EscalateAt
+			return scenario{
+				id: workflows.HoldID("azn_1"), services: worker.Services{Holds: r},
+				drive: func(t *testing.T, c *workflows.Client) { require.NoError(t, c.StartHold(t.Context(), run)) },
+			}
+		},
 		"hold-expired":  of(soon, 1, func(*testing.T, *workflows.Client, hold.WorkflowInput) {}),
 		"hold-approved-by-two": of(distant, 2, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) {
 			review(t, c, run, annApproves)

@@ -46,6 +46,7 @@ var stepSummaries = map[string]string{
 	activities.ChallengeExpire:   "read the challenge; expire it if it is due",
 	activities.HoldReview:        "record the review; make the follow-up decision if it was the last approval required",
 	activities.HoldRemind:        "remind the reviewers",
+	activities.HoldEscalate:      "let a second team approve as well",
 	activities.HoldExpire:        "read the hold; expire it if it is due",
 	activities.ChangeDecide:      "settle the change; make it if it is approved",
 	activities.ChangeExpire:      "read the change; expire it if it is due",

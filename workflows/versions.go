@@ -12,3 +12,9 @@ import "go.temporal.io/sdk/workflow"
 func showsPartialApprovals(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "hold-partial-approvals", workflow.DefaultVersion, 1) == 1
 }
+
+// escalatesHolds (since v3) reports whether a hold waits for its escalations. One that older code waited for until a later deadline
+// does not record them; the second team may approve nevertheless.
+func escalatesHolds(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "hold-escalations", workflow.DefaultVersion, 1) == 1
+}

@@ -50,11 +50,21 @@ func specRules() map[string][]rule {
 			is("requirements.hold_on", "list", accepts(text...), refuses([]any{1.0})),
 			is("requirements.approvals_required", "integer", between(1, 5), defaults(1.0)),
 			is("requirements.self_review", "string", oneOf("allowed", "barred"), defaults("allowed")),
+			is("requirements.review", "list", accepts([]any{map[string]any{"group": "finance", "approvals": 1.0, "escalate": map[string]any{"after_seconds": 60.0, "group": "leads"}}}), refuses([]any{map[string]any{"group": "Finance", "approvals": 1.0}}, []any{map[string]any{"group": "finance"}}, []any{map[string]any{"group": "finance", "approvals": 6.0}}, []any{map[string]any{"group": "finance", "approvals": 1.0, "escalate": map[string]any{"group": "leads"}}}, []any{1.0})),
 			is("requirements.rules", "list", accepts([]any{map[string]any{"name": "r", "when": "true", "requirements": map[string]any{"max_challenges": 1.0}, "reason": "R"}}), refuses([]any{map[string]any{"name": "R"}}, []any{1.0})),
 			{field: "allowed_audiences", kind: "list", null: true, low: ptr(1), accepts: text, refuses: []any{[]any{1.0}}},
 			is("allowed_callers", "list", orNull, accepts(text...)),
 			is("context_schema", "object", orNull, accepts(map[string]any{"type": "object"})),
 			is("proof_ttl_seconds", "integer", orNull, between(30, 900)),
+		},
+		"createTeam": {
+			is("key", "string", required, upTo(64), accepts("finance", "a_1"), refuses("", "A", "1a", "a-b", "a b", "a\n", "é", "_a")),
+			is("name", "string", required, between(1, 120)),
+			is("members", "list", accepts(text...), refuses([]any{1.0})),
+		},
+		"updateTeam": {
+			is("name", "string", orNull, between(1, 120)),
+			is("members", "list", orNull, accepts(text...), refuses([]any{1.0})),
 		},
 		"simulatePolicyVersion": {
 			is("last", "integer", between(1, 10000), defaults(1000.0)),

@@ -45,7 +45,7 @@ func root() *cobra.Command {
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
-		credentialCommand(), personCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand())
+		credentialCommand(), personCommand(), teamCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand())
 	reportUsage(cmd)
 	return cmd
 }

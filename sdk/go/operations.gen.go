@@ -1076,6 +1076,67 @@ func (c *Client) RollbackTemplate(ctx context.Context, subjectID string, body Te
 	return one[Template](ctx, c, request{operation: "rollbackTemplate", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/templates/rollback", subjectID), keyed: true, body: body}, options)
 }
 
+// ListTeamsParams is the query of ListTeams. Zero values are not sent.
+type ListTeamsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListTeamsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListTeams: List the teams of reviewers. Permission: `config.read`.
+//
+// GET /api/v1/teams
+func (c *Client) ListTeams(ctx context.Context, params ListTeamsParams, options ...RequestOption) (*Page[Team], error) {
+	return page[Team](ctx, c, request{operation: "listTeams", method: http.MethodGet, path: path("/api/v1/teams"), query: params.query()}, options)
+}
+
+// AllTeams iterates over all pages of ListTeams, newest first. It ends with the first error.
+func (c *Client) AllTeams(ctx context.Context, params ListTeamsParams, options ...RequestOption) iter.Seq2[Team, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Team], error) {
+		params.Cursor = cursor
+		return c.ListTeams(ctx, params, options...)
+	})
+}
+
+// CreateTeam: Create a team. Permission: `policy.activate`.
+//
+// POST /api/v1/teams
+func (c *Client) CreateTeam(ctx context.Context, body TeamCreate, options ...RequestOption) (*Team, error) {
+	return one[Team](ctx, c, request{operation: "createTeam", method: http.MethodPost, path: path("/api/v1/teams"), keyed: true, body: body}, options)
+}
+
+// DeleteTeam: Delete a team. A team that an active policy version or a pending hold requires is not deleted.
+// Permission: `policy.activate`.
+//
+// DELETE /api/v1/teams/{team_id}
+func (c *Client) DeleteTeam(ctx context.Context, teamID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{operation: "deleteTeam", method: http.MethodDelete, path: path("/api/v1/teams/{team_id}", teamID)}, nil, options)
+	return err
+}
+
+// GetTeam: Read a team. Permission: `config.read`.
+//
+// GET /api/v1/teams/{team_id}
+func (c *Client) GetTeam(ctx context.Context, teamID string, options ...RequestOption) (*Team, error) {
+	return one[Team](ctx, c, request{operation: "getTeam", method: http.MethodGet, path: path("/api/v1/teams/{team_id}", teamID)}, options)
+}
+
+// UpdateTeam: Change the name or the members of a team. The members count when the approvals of a hold are counted,
+// those of pending holds included. Permission: `policy.activate`.
+//
+// PATCH /api/v1/teams/{team_id}
+func (c *Client) UpdateTeam(ctx context.Context, teamID string, body TeamUpdate, options ...RequestOption) (*Team, error) {
+	return one[Team](ctx, c, request{operation: "updateTeam", method: http.MethodPatch, path: path("/api/v1/teams/{team_id}", teamID), body: body}, options)
+}
+
 // VerifyProof: Verify and optionally consume a proof. A proof that cannot be parsed is `valid: false` with status
 // `unknown`. Consuming is atomic: of concurrent callers exactly one succeeds. An `Idempotency-Key` is ignored: a
 // repeated `consume` returns `consumed`, never `valid` again. Permission: `verify`.

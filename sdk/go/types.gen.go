@@ -1320,6 +1320,9 @@ type HTTPValidationError struct {
 type HeldReview struct {
 	// The action's key.
 	Action string `json:"action"`
+	// Extension: whether an approval by it can count now. False also for a reviewer who belongs to none of the teams, who
+	// may reject nevertheless.
+	Approvable bool `json:"approvable,omitzero"`
 	// Approvals given and required.
 	Approvals ReviewApprovals `json:"approvals"`
 	// Id of the held authorization.
@@ -1344,6 +1347,8 @@ type HeldReview struct {
 	SelfReview string `json:"self_review"`
 	// Id of the subject.
 	Subject string `json:"subject"`
+	// Extension: the teams that the hold requires; omitted if it requires none.
+	Teams []WantedTeam `json:"teams,omitzero"`
 	// The resolution that the calling credential has given so far.
 	YourResolution string `json:"your_resolution,omitzero"`
 }
@@ -1819,6 +1824,10 @@ type PolicyRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5,
+	// those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content
+	// hash only if it is given.
+	Review []TeamReview `json:"review,omitzero"`
 	// Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter
 	// value of each field wins. Part of the content hash only if a rule is given.
 	Rules []PolicyRule `json:"rules,omitzero"`
@@ -1864,6 +1873,9 @@ type PolicyRuleRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Approvals of teams. Of a team that the policy lists as well, the higher number applies, and an escalation only if
+	// both have it.
+	Review []TeamReview `json:"review,omitzero"`
 	// Whether the requesting credential may review its own hold.
 	SelfReview string `json:"self_review,omitzero"`
 }
@@ -2266,6 +2278,15 @@ type ReviewCounts struct {
 	Reminded int64 `json:"reminded"`
 }
 
+// ReviewEscalation: Extension: from some time after the opening of the hold on, members of a second team may give the
+// approvals as well. It approves nothing.
+type ReviewEscalation struct {
+	// Seconds from the opening of the hold.
+	AfterSeconds int64 `json:"after_seconds"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group"`
+}
+
 // ReviewPending: The review is recorded and the hold is still pending, for further approvals or for its workflow to
 // finish.
 type ReviewPending struct {
@@ -2277,6 +2298,8 @@ type ReviewPending struct {
 	Resolution string `json:"resolution"`
 	// Status of a hold.
 	ReviewStatus ReviewStatus `json:"review_status"`
+	// The teams that the hold requires; omitted if it requires none.
+	Teams []WantedTeam `json:"teams,omitzero"`
 }
 
 // ReviewRejectedReceipt: The hold is rejected.
@@ -2527,6 +2550,59 @@ const (
 	SubjectStatusRevoked SubjectStatus = "revoked"
 )
 
+// Team: A group of reviewers, which policies name by its key.
+type Team struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Id of the team.
+	ID string `json:"id"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Key string `json:"key"`
+	// The members in the order of their ids.
+	Members []TeamMember `json:"members"`
+	// Display name.
+	Name string `json:"name"`
+}
+
+// TeamCreate: A new team.
+type TeamCreate struct {
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Key string `json:"key"`
+	// Members that can review in the environment: `person:prs_...` or `credential:crd_...`.
+	Members []string `json:"members,omitzero"`
+	// Display name.
+	Name string `json:"name"`
+}
+
+// TeamMember: A member of a team.
+type TeamMember struct {
+	// Who may approve in the place of the member now; null if the member is not absent.
+	Deputy string `json:"deputy,omitzero"`
+	// The member: a member of staff or a credential.
+	Member string `json:"member"`
+	// Whether the member may review now. One who may not stays in the team without effect.
+	Reviews bool `json:"reviews"`
+}
+
+// TeamReview: Extension: approvals of a hold by members of one team.
+type TeamReview struct {
+	// How many members must approve.
+	Approvals int64 `json:"approvals"`
+	// Extension: from some time after the opening of the hold on, members of a second team may give the approvals as
+	// well. It approves nothing.
+	Escalate *ReviewEscalation `json:"escalate,omitzero"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group"`
+}
+
+// TeamUpdate: The fields to change. An omitted or null field keeps its value.
+type TeamUpdate struct {
+	// The whole list of members.
+	Members []string `json:"members,omitzero"`
+	// Display name.
+	Name string `json:"name,omitzero"`
+}
+
 // Template: One version of a subject's template for a modality and a class of device.
 type Template struct {
 	// RFC 3339, UTC, with milliseconds.
@@ -2603,6 +2679,22 @@ type ValidationProblem struct {
 	Title string `json:"title"`
 	// Path of the documentation of the code.
 	Type string `json:"type"`
+}
+
+// WantedTeam: Approvals that a hold requires of one team. A person counts once in the whole hold.
+type WantedTeam struct {
+	// Approvals needed.
+	Approvals int64 `json:"approvals"`
+	// Whether `escalates_at` has passed.
+	Escalated bool `json:"escalated"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	EscalatesAt *time.Time `json:"escalates_at"`
+	// Key of the team whose members may give them as well from `escalates_at` on; null without an escalation.
+	EscalatesTo string `json:"escalates_to,omitzero"`
+	// Approvals given.
+	Given int64 `json:"given"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group"`
 }
 
 // WebhookAttempt: One attempt to deliver an event.

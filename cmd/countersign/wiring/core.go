@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -37,6 +38,7 @@ type Core struct {
 	Signing  *signing.Service
 	Tenancy  *tenancy.Service
 	People   *staff.Service
+	Teams    *team.Service
 
 	following *clock.Following // Clock if it follows the database's; nil otherwise
 }
@@ -65,6 +67,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock, nil),
 		People:   staff.New(st, s.Keys, s.Clock, s.BaseURL),
+		Teams:    team.New(st, s.Clock),
 	}, nil
 }
 

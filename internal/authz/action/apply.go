@@ -138,6 +138,9 @@ func activate(ctx context.Context, q *store.Q, by Author, v PolicyRef, g guard) 
 	if err := g(ctx, q, by.Scope); err != nil {
 		return a, before, err
 	}
+	if err := teamsExist(ctx, q, by.Scope, before); err != nil {
+		return a, before, err
+	}
 	// The UPDATE names the status draft, so that of two concurrent activations one finds no row.
 	moved, err := q.Actions().ActivatePolicyVersion(ctx, by.Scope, v.Action, v.Version, by.Actor, by.At)
 	if err != nil {

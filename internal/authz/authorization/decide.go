@@ -299,6 +299,7 @@ func (s *Service) addHold(ctx context.Context, q *store.Q, d *decision) error {
 		ApprovalsRequired: d.requirements.Approvals(), SelfReviewBarred: d.requirements.BarsSelfReview() || env.BarSelfReview,
 		RemindAt: d.now.Add(life / 2), DueAt: d.now.Add(life),
 	}
+	d.addTeams()
 	d.start(topicHold, a.ID)
 	return nil
 }

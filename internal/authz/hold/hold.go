@@ -82,6 +82,8 @@ type WorkflowInput struct {
 	// RemindAt and DueAt are in UTC.
 	RemindAt time.Time
 	DueAt    time.Time
+	// EscalateAt is when the first escalation to another team is due; zero if there is none.
+	EscalateAt time.Time
 }
 
 // Prepared is a review that is ready for the workflow, or the result of an earlier one: if Receipt or Pending is set, there is
@@ -104,6 +106,8 @@ type Pending struct {
 	ReviewStatus string `json:"review_status"`
 	// Approvals counts reviewers in good standing only.
 	Approvals Approvals `json:"approvals"`
+	// Teams are those that the hold requires, with what each has given; omitted if it requires none.
+	Teams []Wanted `json:"teams,omitempty"`
 }
 
 // Approvals counts the distinct approvals of a hold.
@@ -134,6 +138,9 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 		return s.settled(ctx, h, status, resolution)
 	}
 	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
+		return Prepared{}, err
+	}
+	if err := s.refuseOutsider(ctx, p, h, resolution); err != nil {
 		return Prepared{}, err
 	}
 	done, repeat, err := s.counted(ctx, h, p, resolution)
@@ -192,11 +199,11 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	if err != nil || before != Approve {
 		return nil, false, err
 	}
-	given, err := s.store.Holds().Approvals(ctx, h.AuthorizationID, s.clock.Now())
-	if err == nil && given >= h.ApprovalsRequired {
+	tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
+	if err == nil && tally.Given >= tally.Required {
 		return nil, true, nil
 	}
-	return PendingAt(h.AuthorizationID, resolution, given, h.ApprovalsRequired), false, err
+	return pendingOf(h.AuthorizationID, resolution, tally), false, err
 }
 
 // Waiting returns the state of a hold whose workflow has accepted a review and not finished it yet.
@@ -205,8 +212,15 @@ func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.store.Holds().Approvals(ctx, id, s.clock.Now())
-	return PendingAt(id, resolution, given, h.ApprovalsRequired), err
+	tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
+	return pendingOf(id, resolution, tally), err
+}
+
+// pendingOf returns the response to a review that leaves the hold pending, with the teams that it requires.
+func pendingOf(id, resolution string, t Tally) *Pending {
+	out := PendingAt(id, resolution, t.Given, t.Required)
+	out.Teams = t.Teams
+	return out
 }
 
 // PendingAt returns the response to a review that leaves the hold pending.
@@ -250,13 +264,18 @@ func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h model
 			RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
 		})
 	})
-	return Prepared{Workflow: workflowInput(h, in.action), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
+	if err != nil {
+		return Prepared{}, err
+	}
+	next, err := escalateAt(ctx, s.store.Q, h)
+	return Prepared{Workflow: workflowInput(h, in.action, next), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
 }
 
 // workflowInput returns what the workflow of a hold starts with.
-func workflowInput(h models.Hold, action string) WorkflowInput {
+func workflowInput(h models.Hold, action string, escalate time.Time) WorkflowInput {
 	return WorkflowInput{
 		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt.UTC(), DueAt: h.DueAt.UTC(),
+		EscalateAt: escalate,
 	}
 }
 
@@ -264,14 +283,18 @@ func workflowInput(h models.Hold, action string) WorkflowInput {
 // or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
 	var c store.HoldCase
+	var next time.Time
 	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		c, err = q.Holds().LockCase(ctx, id)
+		if c, err = q.Holds().LockCase(ctx, id); err != nil {
+			return err
+		}
+		next, err = escalateAt(ctx, q, c.Hold)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
-	return workflowInput(c.Hold, c.Parent.ActionKey), c.Hold.Status == models.HoldPending, err
+	return workflowInput(c.Hold, c.Parent.ActionKey, next), c.Hold.Status == models.HoldPending, err
 }
 
 // Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved

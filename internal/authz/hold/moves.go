@@ -22,8 +22,9 @@ import (
 //	pending --- Review (reject) ---------------------------> rejected, with the outcome manually_rejected
 //	pending --- Expire (at DueAt) -------------------------> expired
 //	pending --- Review (approve, more required), Remind ---> pending
+//	pending --- Escalate ----------------------------------> pending, and a second team may approve as well
 //
-// The last three states are final. An erasure of the subject removes the row in any state (Gone).
+// The states approved, rejected and expired are final. An erasure of the subject removes the row in any state (Gone).
 
 // Move is a request for one move of one hold. Every move is safe to repeat.
 type Move struct {
@@ -42,6 +43,7 @@ type Outcome struct {
 	Required      int               `json:"Required"`
 	RemindAt      time.Time         `json:"RemindAt"` // zero once a reminder was sent
 	DueAt         time.Time         `json:"DueAt"`
+	EscalateAt    time.Time         `json:"EscalateAt"` // zero without a further escalation
 }
 
 // Gone is the status of a hold that was erased with its subject.
@@ -122,15 +124,18 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.save(ctx, nil); err != nil {
 		return Outcome{}, err
 	}
-	given, err := r.q.Holds().Approvals(ctx, r.move.ID, r.move.At)
+	h := r.held.Hold
+	tally, err := tallyOf(ctx, r.q, h, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
-	h := r.held.Hold
+	given := tally.Given
 	if given < h.ApprovalsRequired {
 		e := r.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: h.ApprovalsRequired})
-		return Outcome{Status: models.HoldPending, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()},
-			events.Append(ctx, r.q, e)
+		if err := events.Append(ctx, r.q, e); err != nil {
+			return Outcome{}, err
+		}
+		return pendingOutcome(ctx, r.q, h, given)
 	}
 	// Resolve first: of concurrent approvals only one may go on to the follow-up decision.
 	if err := r.resolve(ctx, models.HoldApproved); err != nil {
@@ -234,15 +239,26 @@ func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) eve
 
 // outcomeOf returns the state of a hold as an Outcome.
 func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
-	out := Outcome{Status: h.Status, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC()}
-	var err error
-	if out.Approvals, err = q.Holds().Approvals(ctx, h.AuthorizationID, at); err != nil || h.ChildAuthorizationID == nil {
+	tally, err := tallyOf(ctx, q, h, at)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out, err := pendingOutcome(ctx, q, h, tally.Given)
+	if err != nil || h.ChildAuthorizationID == nil {
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID
 	effect, err := q.Decisions().Effect(ctx, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
+}
+
+// pendingOutcome returns the state of a hold without a follow-up decision.
+func pendingOutcome(ctx context.Context, q *store.Q, h models.Hold, given int) (Outcome, error) {
+	next, err := escalateAt(ctx, q, h)
+	return Outcome{
+		Status: h.Status, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC(), EscalateAt: next,
+	}, err
 }
 
 // remindAt returns when the reminder is due; zero once it was sent.

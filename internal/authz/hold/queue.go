@@ -19,6 +19,10 @@ type Queued struct {
 	Barred bool
 	// Shown are the details of the request; nil for an action that shows none.
 	Shown []display.Detail
+	// Teams are those that the hold requires, with what each has given; nil if it requires none.
+	Teams []Wanted
+	// Approvable reports whether an approval by this reviewer can count: false for one who belongs to none of the teams.
+	Approvable bool
 }
 
 // Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists pending holds.
@@ -46,9 +50,12 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 		if err != nil {
 			return nil, "", err
 		}
-		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Approvable: true}
 	}
-	return out, next, err
+	if err != nil {
+		return nil, "", err
+	}
+	return out, next, s.addTeams(ctx, p, out, env)
 }
 
 // ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.

@@ -48,7 +48,12 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 	case reviewErr != nil && !recordDecides(reviewErr):
 		return Reviewed{}, reviewErr
 	case reviewErr == nil && out.Status == models.HoldPending:
-		return Reviewed{Pending: PendingAt(id, prepared.Resolution, out.Approvals, out.Required)}, nil
+		pending := PendingAt(id, prepared.Resolution, out.Approvals, out.Required)
+		now, err := r.holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
+		if err == nil {
+			pending.Teams = now.Teams
+		}
+		return Reviewed{Pending: pending}, err
 	}
 	// The record and not the workflow's refusal is returned: a step whose workflow task was lost can still commit.
 	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared.Resolution)

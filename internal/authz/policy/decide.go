@@ -128,6 +128,7 @@ func evaluate(in Input, matched []MatchedRule) *evaluation {
 	e.checkChallenge()
 	e.insertLists(lists)
 	e.explainRules(matched)
+	e.explainReview()
 	return e
 }
 

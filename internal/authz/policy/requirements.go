@@ -37,6 +37,8 @@ type Requirements struct {
 	ApprovalsRequired int        `json:"approvals_required,omitzero"` // distinct reviewers who must approve a hold, 1..5, default 1
 	SelfReview        SelfReview `json:"self_review,omitzero"`        // default allowed
 	Rules             []Rule     `json:"rules,omitempty"`             // at most MaxRules
+	// Review requires approvals of teams as well, at most MaxReviewers together.
+	Review []TeamReview `json:"review,omitempty"`
 }
 
 // Resolve returns the requirements with every omitted field set to its default for the kind of environment. It is
@@ -78,8 +80,8 @@ func (r Requirements) ReliesOnEvidence() bool {
 	return r.CoverageMin != CoverageNone || len(r.Claims) > 0
 }
 
-// Approvals returns how many distinct reviewers must approve a hold.
-func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, 1) }
+// Approvals returns how many distinct reviewers must approve a hold, those of teams included.
+func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, teamApprovals(r.Review), 1) }
 
 // BarsSelfReview reports whether the requesting credential must not review its own hold. An unknown value bars, to fail closed.
 func (r Requirements) BarsSelfReview() bool {

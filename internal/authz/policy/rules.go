@@ -32,7 +32,7 @@ func (s Stricter) MarshalJSON() ([]byte, error) {
 func (s Stricter) empty() bool {
 	return len(s.Claims) == 0 && s.CoverageMin == "" && s.FreshnessMaxMS == 0 && s.InsufficientEvidence == "" && s.MaxChallenges == 0 &&
 		!s.ExplicitApprovalRequired && s.ChallengeMethods == nil && s.ChallengeCompensates == nil && len(s.DenyOn) == 0 &&
-		len(s.HoldOn) == 0 && s.ApprovalsRequired == 0 && s.SelfReview == ""
+		len(s.HoldOn) == 0 && s.ApprovalsRequired == 0 && s.SelfReview == "" && len(s.Review) == 0
 }
 
 // MatchedRule is a rule that applies to the request of a decision.
@@ -59,6 +59,7 @@ func Merge(base Requirements, rules ...Stricter) Requirements {
 		out.ChallengeCompensates = common(out.ChallengeCompensates, r.ChallengeCompensates)
 		out.ApprovalsRequired = max(out.ApprovalsRequired, r.ApprovalsRequired)
 		out.SelfReview = stricter(out.SelfReview, r.SelfReview, selfReviewStrictness)
+		out.Review = mergeReview(out.Review, r.Review)
 		denyOn, holdOn = append(denyOn, r.DenyOn...), append(holdOn, r.HoldOn...)
 	}
 	out.DenyOn, out.HoldOn = withMore(base.DenyOn, denyOn), withMore(base.HoldOn, holdOn)
@@ -171,8 +172,10 @@ func withRules(base Requirements, matched []MatchedRule) Requirements {
 func applyRules(in Input) *evaluation {
 	matched := in.Rules
 	in.Rules = nil
+	full := withRules(in.Requirements, matched)
+	in.Requirements.Review = full.Review // a hold requires the teams of the rules, whichever decision stands
 	base := evaluate(in, matched)
-	in.Requirements = withRules(in.Requirements, matched)
+	in.Requirements = full
 	merged := evaluate(in, matched)
 	if base.worst().Severity() > merged.worst().Severity() {
 		return base

@@ -38,6 +38,8 @@ func Validate(r Requirements, kind EnvironmentKind) []Violation {
 	}
 	out = append(out, checkCodes("deny_on", r.DenyOn)...)
 	out = append(out, checkCodes("hold_on", r.HoldOn)...)
+	out = append(out, checkReview(r.Review)...)
+	out = append(out, checkReviewers(r)...)
 	return append(out, checkRules(r.Rules, kind)...)
 }
 

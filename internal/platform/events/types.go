@@ -19,8 +19,10 @@ const (
 	HoldOpened   Type = "hold.opened"
 	HoldReminder Type = "hold.reminder"
 	HoldApproved Type = "hold.approved"
-	HoldRejected Type = "hold.rejected"
-	HoldExpired  Type = "hold.expired"
+	// A hold may be approved by a second team as well from now on.
+	HoldEscalated Type = "hold.escalated"
+	HoldRejected  Type = "hold.rejected"
+	HoldExpired   Type = "hold.expired"
 
 	ChangeRequested  Type = "change.requested"
 	ChangeApproved   Type = "change.approved"
@@ -83,6 +85,12 @@ const (
 	PersonSignedOut          Type = "person.signed_out"
 	PersonRevoked            Type = "person.revoked"
 	PersonPasskeyCloneWarned Type = "person.clone_warning"
+
+	TeamCreated     Type = "team.created"
+	TeamUpdated     Type = "team.updated"
+	TeamDeleted     Type = "team.deleted"
+	DeputyNamed     Type = "deputy.named"
+	DeputyWithdrawn Type = "deputy.withdrawn"
 
 	ActionCreated   Type = "action.created"
 	ActionUpdated   Type = "action.updated"

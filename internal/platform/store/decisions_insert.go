@@ -17,6 +17,7 @@ type Decision struct {
 	Proof         *models.Proof
 	Challenge     *models.Challenge
 	Hold          *models.Hold
+	Teams         []models.HoldTeam // of Hold
 	Details       *models.ShownDetails
 	Kept          *models.KeptValues
 	Events        []models.Event  // announced to webhooks
@@ -40,6 +41,9 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	}
 	if d.Hold != nil {
 		s.insertHold(*d.Hold)
+	}
+	for i, t := range d.Teams {
+		s.insertHoldTeam(fmt.Sprintf("htm%d", i), t)
 	}
 	if d.Details != nil {
 		s.insertDetails(*d.Details)

@@ -266,6 +266,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the teams of reviewers
+         * @description Permission: `config.read`.
+         */
+        get: operations["listTeams"];
+        put?: never;
+        /**
+         * Create a team
+         * @description Permission: `policy.activate`.
+         */
+        post: operations["createTeam"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a team
+         * @description Permission: `config.read`.
+         */
+        get: operations["getTeam"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a team
+         * @description A team that an active policy version or a pending hold requires is not deleted.
+         *
+         *     Permission: `policy.activate`.
+         */
+        delete: operations["deleteTeam"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name or the members of a team
+         * @description The members count when the approvals of a hold are counted, those of pending holds included.
+         *
+         *     Permission: `policy.activate`.
+         */
+        patch: operations["updateTeam"];
+        trace?: never;
+    };
     "/api/v1/changes": {
         parameters: {
             query?: never;
@@ -2081,6 +2137,8 @@ export interface components {
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
+            /** @description Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5, those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is given. */
+            review?: components["schemas"]["TeamReview"][];
             /** @description Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter value of each field wins. Part of the content hash only if a rule is given. */
             rules?: components["schemas"]["PolicyRule"][];
         };
@@ -2131,7 +2189,24 @@ export interface components {
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
+            /** @description Approvals of teams. Of a team that the policy lists as well, the higher number applies, and an escalation only if both have it. */
+            review?: components["schemas"]["TeamReview"][];
         };
+        /** @description Extension: approvals of a hold by members of one team. */
+        TeamReview: {
+            group: components["schemas"]["TeamKey"];
+            /** @description How many members must approve. */
+            approvals: number;
+            escalate?: components["schemas"]["ReviewEscalation"];
+        };
+        /** @description Extension: from some time after the opening of the hold on, members of a second team may give the approvals as well. It approves nothing. */
+        ReviewEscalation: {
+            /** @description Seconds from the opening of the hold. */
+            after_seconds: number;
+            group: components["schemas"]["TeamKey"];
+        };
+        /** @description Key of a team: a lower-case letter, then lower-case letters, digits and underscores. */
+        TeamKey: string;
         /** @description One immutable decision contract. Omitted or null fields are copied from the active version, or from the action if there is none. */
         PolicyVersionCreate: {
             requirements: components["schemas"]["PolicyRequirements"];
@@ -2323,6 +2398,41 @@ export interface components {
             applies: boolean | null;
             /** @description The newest 1000 decisions of the action decided again under the proposed policy version. Null in lists, for other kinds and once it is settled. */
             simulation: components["schemas"]["PolicySimulation"] | null;
+        };
+        /** @description A group of reviewers, which policies name by its key. */
+        Team: {
+            /** @description Id of the team. */
+            id: string;
+            key: components["schemas"]["TeamKey"];
+            /** @description Display name. */
+            name: string;
+            /** @description The members in the order of their ids. */
+            members: components["schemas"]["TeamMember"][];
+            created_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A member of a team. */
+        TeamMember: {
+            /** @description The member: a member of staff or a credential. */
+            member: string;
+            /** @description Whether the member may review now. One who may not stays in the team without effect. */
+            reviews: boolean;
+            /** @description Who may approve in the place of the member now; null if the member is not absent. */
+            deputy: string | null;
+        };
+        /** @description A new team. */
+        TeamCreate: {
+            key: components["schemas"]["TeamKey"];
+            /** @description Display name. */
+            name: string;
+            /** @description Members that can review in the environment: `person:prs_...` or `credential:crd_...`. */
+            members?: string[];
+        };
+        /** @description The fields to change. An omitted or null field keeps its value. */
+        TeamUpdate: {
+            /** @description Display name. */
+            name?: string | null;
+            /** @description The whole list of members. */
+            members?: string[] | null;
         };
         /** @description The actor who performs the action. */
         Actor: {
@@ -2615,6 +2725,8 @@ export interface components {
             resolution: "approve" | "reject";
             review_status: components["schemas"]["ReviewStatus"];
             approvals: components["schemas"]["ReviewApprovals"];
+            /** @description The teams that the hold requires; omitted if it requires none. */
+            teams?: components["schemas"]["WantedTeam"][];
         };
         /** @description Approvals given and required. */
         ReviewApprovals: {
@@ -2622,6 +2734,19 @@ export interface components {
             given: number;
             /** @description Distinct approvals needed. */
             required: number;
+        };
+        /** @description Approvals that a hold requires of one team. A person counts once in the whole hold. */
+        WantedTeam: {
+            group: components["schemas"]["TeamKey"];
+            /** @description Approvals needed. */
+            approvals: number;
+            /** @description Approvals given. */
+            given: number;
+            /** @description Key of the team whose members may give them as well from `escalates_at` on; null without an escalation. */
+            escalates_to: string | null;
+            escalates_at: components["schemas"]["TimestampOrNull"];
+            /** @description Whether `escalates_at` has passed. */
+            escalated: boolean;
         };
         /** @description A hold in the queue of reviewers. */
         HeldReview: {
@@ -2651,6 +2776,10 @@ export interface components {
             your_resolution: "approve" | "reject" | null;
             /** @description Whether a review by the calling credential can count now. */
             reviewable: boolean;
+            /** @description Extension: whether an approval by it can count now. False also for a reviewer who belongs to none of the teams, who may reject nevertheless. */
+            approvable?: boolean;
+            /** @description Extension: the teams that the hold requires; omitted if it requires none. */
+            teams?: components["schemas"]["WantedTeam"][];
             /** @description The details that a reviewer is shown; null for an action that shows none. */
             display?: components["schemas"]["DisplayedDetails"] | null;
         };
@@ -4456,6 +4585,8 @@ export interface components {
         evaluation_id: components["schemas"]["PathId"];
         /** @description Id of the credential. */
         credential_id: components["schemas"]["PathId"];
+        /** @description Id of the team. */
+        team_id: components["schemas"]["PathId"];
         /** @description Id of the change request. */
         change_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
@@ -4977,6 +5108,129 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicySimulation"];
+                };
+            };
+        };
+    };
+    listTeams: {
+        parameters: {
+            query?: {
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of Team, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"][];
+                };
+            };
+        };
+    };
+    createTeam: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamCreate"];
+            };
+        };
+        responses: {
+            /** @description Created: Team. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+        };
+    };
+    getTeam: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the team. */
+                team_id: components["parameters"]["team_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Team. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+        };
+    };
+    deleteTeam: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the team. */
+                team_id: components["parameters"]["team_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; there is no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateTeam: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the team. */
+                team_id: components["parameters"]["team_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamUpdate"];
+            };
+        };
+        responses: {
+            /** @description Team. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
                 };
             };
         };

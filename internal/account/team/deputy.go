@@ -1,0 +1,123 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// MaxAbsence is the longest period of a deputy.
+const MaxAbsence = 90 * 24 * time.Hour
+
+// Absence is a period in which a deputy may approve in the place of a person.
+//
+// Approvals are judged by the time at which they were given: one that a deputy gave in the period counts after its end as well, as
+// long as the absent person could approve.
+type Absence struct {
+	// Person and Deputy are ids of people of the same tenant.
+	Person, Deputy string
+	StartsAt       time.Time
+	// EndsAt is exclusive, so that one deputyship can end when the next begins.
+	EndsAt time.Time
+}
+
+// NameDeputy names a deputy for a period. The request must come from the absent person. Deputies are not passed on: the deputy of a
+// deputy may not approve. A person has one deputy at a time, and stands in for one person at a time.
+func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Absence) (models.Deputy, error) {
+	now := s.clock.Now()
+	if err := a.check(now); err != nil {
+		return models.Deputy{}, err
+	}
+	row := models.Deputy{
+		ID: ids.New(ids.Deputy), TenantID: scope.Tenant, EnvironmentID: scope.Environment, PersonID: a.Person, DeputyID: a.Deputy,
+		StartsAt: a.StartsAt.UTC(), EndsAt: a.EndsAt.UTC(), CreatedAt: now,
+	}
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		if err := lockBoth(ctx, q, scope.Tenant, a); err != nil {
+			return err
+		}
+		able, err := q.Teams().Reviewers(ctx, scope, []string{"person:" + a.Person, "person:" + a.Deputy}, now)
+		if err != nil {
+			return err
+		}
+		// A deputy without the role could not open the console's queue, and the approval would not count.
+		if len(able) != 2 {
+			return problem.New(problem.BadRequest, "Both the absent person and the deputy must be reviewers of this environment. Choose a different deputy.")
+		}
+		overlapping, err := q.Deputies().Overlap(ctx, row)
+		if err != nil {
+			return err
+		}
+		if overlapping {
+			return problem.New(problem.Conflict, "You have a deputy in this period already, or the deputy stands in for a different person. Withdraw the other one, or choose a different period.")
+		}
+		if err := q.Deputies().Insert(ctx, row); err != nil {
+			return err
+		}
+		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, deputyData(row))
+	})
+	return row, err
+}
+
+// WithdrawDeputy ends a deputyship now, on the request of the absent person. What the deputy approved before remains.
+func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, person, id string) error {
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		row, ended, err := q.Deputies().End(ctx, scope, person, id, now)
+		if errors.Is(err, store.ErrNotFound) || err == nil && !ended {
+			return problem.New(problem.Conflict, "This deputyship has ended already, or it is not yours.")
+		}
+		if err != nil {
+			return err
+		}
+		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, events.DeputyWithdrawnData(deputyData(row)))
+	})
+}
+
+// Deputies lists the deputyships of a person that have not ended, as the absent one and as the deputy.
+func (s *Service) Deputies(ctx context.Context, scope store.Scope, person string) ([]models.Deputy, error) {
+	return s.store.Deputies().Of(ctx, scope, person, s.clock.Now())
+}
+
+// check refuses an impossible period. The limit keeps a forgotten deputy from approving for years.
+func (a Absence) check(now time.Time) error {
+	switch {
+	case a.Person == a.Deputy:
+		return problem.New(problem.BadRequest, "The deputy must be a different person.")
+	case !a.EndsAt.After(a.StartsAt), !a.EndsAt.After(now):
+		return problem.New(problem.BadRequest, "The last day of the absence must not be before its first, nor in the past.")
+	case a.EndsAt.Sub(a.StartsAt) > MaxAbsence:
+		return problem.New(problem.BadRequest, "A deputy stands in for at most 90 days. Choose a shorter period.")
+	default:
+		return nil
+	}
+}
+
+// lockBoth locks both people in one order, so that two overlapping deputyships cannot be named at the same moment.
+func lockBoth(ctx context.Context, q *store.Q, tenant string, a Absence) error {
+	both := []string{a.Person, a.Deputy}
+	slices.Sort(both)
+	for _, id := range both {
+		if _, err := q.Staff().Lock(ctx, tenant, id); errors.Is(err, store.ErrNotFound) {
+			return problem.New(problem.BadRequest, "The deputy is not known. Choose one of the listed reviewers.")
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deputyData returns the data of both events of a deputyship.
+func deputyData(row models.Deputy) events.DeputyNamedData {
+	return events.DeputyNamedData{
+		Deputyship: row.ID, Person: row.PersonID, Deputy: row.DeputyID, StartsAt: apitime.Time(row.StartsAt), EndsAt: apitime.Time(row.EndsAt),
+	}
+}

@@ -1,0 +1,238 @@
+// Package team manages the teams of reviewers of an environment and the deputies of its staff.
+//
+// The package does not count approvals: internal/authz/hold does, and reads the members when it counts. A member who may no longer
+// review stays in the team without effect.
+package team
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// MaxMembers is the maximum number of members of a team.
+const MaxMembers = 200
+
+// keyPattern is the form of a team's key, the same as in the contract.
+var keyPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Service manages teams and deputies. It is safe for concurrent use.
+type Service struct {
+	store *store.Store
+	clock clock.Clock
+}
+
+// New returns the service.
+func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
+
+// By is who makes a change: the actor of its audit entry, and the request, which is empty at the command line. Whether the actor may
+// make it is for the route table to check.
+type By struct{ Actor, RequestID string }
+
+// Member is a member of a team. Reviews reports whether the member may review now.
+type Member struct {
+	// Actor is person:<id> or credential:<id>.
+	Actor string
+	// Reviews is false after the member lost the role, the permission or the access.
+	Reviews bool
+	Deputy  *models.Deputy // the deputyship that is in force; nil if the member is not absent
+}
+
+// View is a team with its members in the order of their actors.
+type View struct {
+	models.Team
+	Members []Member
+}
+
+// Draft is a new team. It may begin without members, but a hold that requires it cannot be approved then: who reviews is decided when
+// approvals are counted, and not when a policy is written.
+type Draft struct {
+	Key     string // unique in the environment; policies name it
+	Name    string
+	Members []string // actors
+}
+
+// Create adds a team. A key in use is a conflict.
+func (s *Service) Create(ctx context.Context, scope store.Scope, by By, d Draft) (View, error) {
+	name, err := checkName(d.Name)
+	if err != nil {
+		return View{}, err
+	}
+	if !keyPattern.MatchString(d.Key) {
+		return View{}, problem.Invalid([]any{"body", "key"}, "key must begin with a lower-case letter and have 1 to 64 lower-case letters, digits and underscores", "value_error")
+	}
+	now := s.clock.Now()
+	row := models.Team{
+		ID: ids.New(ids.Team), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Key: d.Key, Name: name, CreatedAt: now, CreatedBy: by.Actor,
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		if _, err := q.Environments().Get(ctx, scope); err != nil {
+			return err
+		}
+		if err := q.Teams().Insert(ctx, row); err != nil {
+			return err
+		}
+		op := operation{q: q, scope: scope, by: by, at: now}
+		added, err := op.add(ctx, row, nil, d.Members)
+		if err != nil {
+			return err
+		}
+		return op.append(ctx, events.TeamCreatedData{Team: row.ID, Key: row.Key, Members: append([]string{}, added...)})
+	})
+	if store.Violates(err, "teams_environment_id_key_key") {
+		return View{}, problem.Newf(problem.Conflict, "The environment has a team with the key %q. Choose a different key, or change that team.", d.Key)
+	}
+	if err != nil {
+		return View{}, err
+	}
+	return s.Get(ctx, scope, row.ID)
+}
+
+// Update is a change of a team. A nil field keeps its value. Members replaces the whole list; Add and Remove change it.
+type Update struct {
+	Name        *string
+	Members     *[]string
+	Add, Remove []string
+}
+
+// Update changes the name or the members of a team. A change that leaves the team as it is records nothing.
+func (s *Service) Update(ctx context.Context, scope store.Scope, by By, id string, u Update) (View, error) {
+	now := s.clock.Now()
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		row, err := lock(ctx, q, scope, id)
+		if err != nil {
+			return err
+		}
+		return operation{q: q, scope: scope, by: by, at: now}.update(ctx, row, u)
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return s.Get(ctx, scope, id)
+}
+
+// Delete deletes a team. It is refused while an active policy or a pending hold requires the team: no one could approve then.
+func (s *Service) Delete(ctx context.Context, scope store.Scope, by By, id string) error {
+	now := s.clock.Now()
+	return s.store.Write(ctx, func(q *store.Q) error {
+		row, err := lock(ctx, q, scope, id)
+		if err != nil {
+			return err
+		}
+		policies, holds, err := q.Teams().Uses(ctx, scope, row.Key)
+		if err != nil {
+			return err
+		}
+		// The policy versions are locked against this by the share lock that an activation takes on the row of the team.
+		if policies+holds > 0 {
+			return problem.Newf(problem.Conflict, "The team %q is required by %d active policies and %d pending holds. "+
+				"Activate policy versions that do not name it, and settle the holds, before you delete it.", row.Key, policies, holds)
+		}
+		if err := q.Teams().Delete(ctx, scope, id); err != nil {
+			return err
+		}
+		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, events.TeamDeletedData{Team: row.ID, Key: row.Key})
+	})
+}
+
+// Get returns one team.
+func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
+	row, err := s.store.Teams().Get(ctx, scope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return View{}, problem.NotFoundBy("team_id")
+	}
+	if err != nil {
+		return View{}, err
+	}
+	views, err := s.views(ctx, scope, []models.Team{row})
+	if err != nil {
+		return View{}, err
+	}
+	return views[0], nil
+}
+
+// List lists the teams of the environment, newest first, and returns the cursor of the next page.
+func (s *Service) List(ctx context.Context, scope store.Scope, page store.Page) ([]View, string, error) {
+	rows, next, err := s.store.Teams().List(ctx, scope, page)
+	if err != nil {
+		return nil, "", err
+	}
+	views, err := s.views(ctx, scope, rows)
+	return views, next, err
+}
+
+// views adds the members to teams, in four queries however many teams there are.
+func (s *Service) views(ctx context.Context, scope store.Scope, rows []models.Team) ([]View, error) {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.ID
+	}
+	members, err := s.store.Teams().Members(ctx, scope, keys...)
+	if err != nil {
+		return nil, err
+	}
+	actors := make([]string, len(members))
+	for i, m := range members {
+		actors[i] = m.Member
+	}
+	now := s.clock.Now()
+	able, err := s.store.Teams().Reviewers(ctx, scope, actors, now)
+	if err != nil {
+		return nil, err
+	}
+	absent, err := s.store.Deputies().InForce(ctx, scope, now)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]View, len(rows))
+	for i, r := range rows {
+		out[i] = View{Team: r}
+		for _, m := range members {
+			if m.TeamID == r.ID {
+				out[i].Members = append(out[i].Members, Member{Actor: m.Member, Reviews: slices.Contains(able, m.Member), Deputy: deputyOf(absent, m.Member)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// deputyOf returns the deputyship of an absent actor; nil for keys, which are never absent.
+func deputyOf(rows []models.Deputy, actor string) *models.Deputy {
+	i := slices.IndexFunc(rows, func(d models.Deputy) bool { return "person:"+d.PersonID == actor })
+	if i < 0 {
+		return nil
+	}
+	return &rows[i]
+}
+
+// lock locks a team of the environment, so that changes of it are made one after the other.
+func lock(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Team, error) {
+	row, err := q.Teams().Lock(ctx, scope, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return row, problem.NotFoundBy("team_id")
+	}
+	return row, err
+}
+
+// checkName trims a name and refuses one that a page could not show as text.
+func checkName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
+		return "", problem.Invalid([]any{"body", "name"}, "name must have 1 to 120 characters", "value_error")
+	}
+	if fault := displaytext.Fault(name); fault != "" {
+		return "", problem.Invalid([]any{"body", "name"}, "name must not contain "+fault, "value_error")
+	}
+	return name, nil
+}

@@ -1,0 +1,75 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// checkTeams refuses requirements that name a team which the environment does not have. The teams stay locked until the
+// transaction ends, so that none is deleted before the version is stored or active.
+func checkTeams(ctx context.Context, q *store.Q, scope store.Scope, r policy.Requirements) error {
+	groups := r.Groups()
+	if len(groups) == 0 {
+		return nil
+	}
+	// One query for the policy and all of its rules.
+	found, err := q.Teams().Named(ctx, scope, groups)
+	if err != nil {
+		return err
+	}
+	var fields []problem.Field
+	for _, group := range groups {
+		if slices.ContainsFunc(found, func(t models.Team) bool { return t.Key == group }) {
+			continue
+		}
+		msg := fmt.Sprintf("review names the team %q, which the environment does not have; create the team first, or correct its key", group)
+		for _, loc := range placesOf(r, group) {
+			fields = append(fields, problem.Field{Loc: append([]any{"body", "requirements"}, loc...), Msg: msg, Type: "unknown_team"})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return problem.InvalidFields(fields[:min(len(fields), maxFaults)])
+}
+
+// placesOf returns where requirements name a team, relative to them, so that the response points at every place to correct.
+func placesOf(r policy.Requirements, group string) [][]any {
+	var out [][]any
+	search := func(prefix []any, entries []policy.TeamReview) {
+		for i, t := range entries {
+			at := append(slices.Clone(prefix), "review", i)
+			if t.Group == group {
+				out = append(out, append(slices.Clone(at), "group"))
+			}
+			if t.Escalate != nil && t.Escalate.Group == group {
+				out = append(out, append(slices.Clone(at), "escalate", "group"))
+			}
+		}
+	}
+	search(nil, r.Review)
+	for i, rule := range r.Rules {
+		search([]any{"rules", i, "requirements"}, rule.Requirements.Review)
+	}
+	return out
+}
+
+// teamsExist refuses to activate a version that names a team which was deleted since the version was created: its holds could not
+// be approved by anyone, and would expire.
+func teamsExist(ctx context.Context, q *store.Q, scope store.Scope, v models.PolicyVersion) error {
+	contract, err := Contract(v)
+	if err != nil {
+		return err
+	}
+	err = checkTeams(ctx, q, scope, contract.Requirements)
+	if p := problem.As(err); p != nil && len(p.Fields) > 0 {
+		return problem.Newf(problem.Conflict, "Policy version %d cannot be activated: %s.", v.Version, p.Fields[0].Msg)
+	}
+	return err
+}

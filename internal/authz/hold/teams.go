@@ -1,0 +1,327 @@
+package hold
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Wanted has the approvals that a hold requires of one team, and how many of them are given.
+type Wanted struct {
+	Group     string `json:"group"` // the key of the team
+	Approvals int    `json:"approvals"`
+	Given     int    `json:"given"`
+	// EscalatesTo is the team whose members may give the approvals as well from EscalatesAt on; both are null without one.
+	EscalatesTo *string `json:"escalates_to"`
+	EscalatesAt *string `json:"escalates_at"`
+	Escalated   bool    `json:"escalated"` // EscalatesAt has passed
+}
+
+// Tally counts the approvals of a hold. Each counts once: a person who belongs to several teams fills one slot of one team.
+type Tally struct {
+	Given, Required int
+	Teams           []Wanted // nil for a hold that requires no team
+}
+
+// Open returns the keys of the teams that still have to approve, escalations included.
+func (t Tally) Open() []string {
+	var out []string
+	for _, w := range t.Teams {
+		if w.Given < w.Approvals {
+			out = append(out, w.Group)
+			if w.Escalated {
+				out = append(out, *w.EscalatesTo)
+			}
+		}
+	}
+	return out
+}
+
+// ballot has everything that decides whose approvals of one hold count: the teams that it requires, the members of each, and the person who may
+// not approve, even by a deputy.
+type ballot struct {
+	required int
+	wanted   []models.HoldTeam
+	// teams has the keys of the teams of each actor.
+	teams map[string][]string
+	// barred is the principal of the requester if self-review is barred.
+	barred string
+	// at decides which escalations are in force.
+	at time.Time
+}
+
+// slots returns the number of approvals of each team and, last, those that any reviewer may give.
+func (b ballot) slots() []int {
+	out := make([]int, 0, len(b.wanted)+1)
+	left := b.required
+	for _, w := range b.wanted {
+		out = append(out, w.Approvals)
+		left -= w.Approvals
+	}
+	return append(out, max(left, 0))
+}
+
+// fills returns the slots that an approver may fill, in the order of slots. byDeputy also counts the teams of the absent person. An
+// escalation is in force from its time on, whether or not the workflow has recorded it.
+func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
+	out := make([]bool, 0, len(b.wanted)+1)
+	for _, w := range b.wanted {
+		keys := []string{w.Team}
+		if w.EscalateAt != nil && !b.at.Before(*w.EscalateAt) {
+			keys = append(keys, *w.EscalateTeam)
+		}
+		in := func(actor string) bool {
+			return slices.ContainsFunc(b.teams[actor], func(key string) bool { return slices.Contains(keys, key) })
+		}
+		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && a.Absent != b.barred && in(a.Absent))
+	}
+	return append(out, true)
+}
+
+// voters returns, for each person among the approvers, the slots that they may fill. A deputy fills a slot in the place of the
+// absent person only if that person has not approved, and only one deputy does.
+func (b ballot) voters(approvers []store.Approver) [][]bool {
+	var order []string
+	can := map[string][]bool{}
+	used := map[string]bool{}
+	// Approvals of absent people themselves come first, whenever they were given: one's own vote replaces one's deputy's.
+	for _, a := range approvers {
+		used[a.Principal] = true
+	}
+	for _, a := range approvers {
+		fills := b.fills(a, !used[a.Absent])
+		used[a.Absent] = true
+		if can[a.Principal] == nil {
+			order, can[a.Principal] = append(order, a.Principal), make([]bool, len(fills))
+		}
+		for i, may := range fills {
+			can[a.Principal][i] = can[a.Principal][i] || may
+		}
+	}
+	out := make([][]bool, len(order))
+	for i, principal := range order {
+		out[i] = can[principal]
+	}
+	return out
+}
+
+// assign fills as many slots as the voters can, each by a different voter (augmenting paths, Kuhn 1955), and returns how many of
+// each are filled. The slots number at most five, so that the cost is bounded by the number of approvals.
+func assign(slots []int, voters [][]bool) []int {
+	filled := make([][]int, len(slots))
+	var place func(voter int, seen []bool) bool
+	place = func(voter int, seen []bool) bool {
+		for i, may := range voters[voter] {
+			if !may || seen[i] {
+				continue
+			}
+			seen[i] = true
+			if len(filled[i]) < slots[i] {
+				filled[i] = append(filled[i], voter)
+				return true
+			}
+			for j, other := range filled[i] {
+				if place(other, seen) {
+					filled[i][j] = voter
+					return true
+				}
+			}
+		}
+		return false
+	}
+	// An augmenting path moves voters between slots and never empties one: each voter who can be placed is.
+	for voter := range voters {
+		place(voter, make([]bool, len(slots)))
+	}
+	out := make([]int, len(slots))
+	for i := range filled {
+		out[i] = len(filled[i])
+	}
+	return out
+}
+
+// count returns the tally of the approvals.
+func (b ballot) count(approvers []store.Approver) Tally {
+	out := Tally{Required: b.required}
+	given := assign(b.slots(), b.voters(approvers))
+	for i, w := range b.wanted {
+		team := Wanted{Group: w.Team, Approvals: w.Approvals, Given: given[i], EscalatesTo: w.EscalateTeam, EscalatesAt: apitime.OptionalTime(w.EscalateAt)}
+		team.Escalated = w.EscalateAt != nil && !b.at.Before(*w.EscalateAt)
+		out.Teams = append(out.Teams, team)
+	}
+	for _, n := range given {
+		out.Given += n
+	}
+	return out
+}
+
+// tallyOf counts the approvals of one hold at a time. A hold that requires no team is counted by Postgres.
+func tallyOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Tally, error) {
+	b, err := ballotOf(ctx, q, h, at)
+	if err != nil {
+		return Tally{}, err
+	}
+	// The count in SQL is the one that the queue shows for most holds, so that both agree.
+	if len(b.wanted) == 0 {
+		given, err := q.Holds().Approvals(ctx, h.AuthorizationID, at)
+		return Tally{Given: given, Required: h.ApprovalsRequired}, err
+	}
+	scope := scopeOf(h)
+	approvers, err := q.Holds().Approvers(ctx, scope, at, h.AuthorizationID)
+	if err != nil {
+		return Tally{}, err
+	}
+	if b.teams, err = q.Teams().TeamsOf(ctx, scope, actorsOf(approvers)); err != nil {
+		return Tally{}, err
+	}
+	return b.count(approvers), nil
+}
+
+// ballotOf reads what a hold requires of teams, without their members.
+func ballotOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (ballot, error) {
+	b := ballot{required: h.ApprovalsRequired, at: at}
+	var err error
+	if b.wanted, err = q.Holds().Wanted(ctx, scopeOf(h), h.AuthorizationID); err != nil || len(b.wanted) == 0 {
+		return b, err
+	}
+	env, err := q.Environments().Get(ctx, scopeOf(h))
+	if err != nil || !bars(h.SelfReviewBarred, env) {
+		return b, err
+	}
+	asked, err := q.Decisions().Requester(ctx, scopeOf(h), h.AuthorizationID)
+	if err != nil {
+		return b, err
+	}
+	b.barred, err = q.Principals().Get(ctx, scopeOf(h), "credential:"+asked.CredentialID)
+	return b, err
+}
+
+// refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires
+// more approvals than those of its teams. Every reviewer may reject.
+func (s *Service) refuseOutsider(ctx context.Context, p identity.Principal, h models.Hold, resolution string) error {
+	if resolution != Approve {
+		return nil
+	}
+	now := s.clock.Now()
+	b, err := ballotOf(ctx, s.store.Q, h, now)
+	if err != nil || len(b.wanted) == 0 {
+		return err
+	}
+	may, err := s.mayFill(ctx, p, b)
+	if err != nil || may {
+		return err
+	}
+	// The names of teams are no secret among reviewers: the queue shows them as well.
+	var names []string
+	for _, w := range b.count(nil).Open() {
+		names = append(names, `"`+w+`"`)
+	}
+	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team %s, and the reviewer is not a member, nor the deputy of an absent one. "+
+		"Ask a member to approve it. Rejecting it does not require a team.", strings.Join(names, " or "))
+}
+
+// mayFill reads the teams of the caller and reports whether an approval by the caller would fill a slot of the ballot.
+func (s *Service) mayFill(ctx context.Context, p identity.Principal, b ballot) (bool, error) {
+	a, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), b.at)
+	if err != nil {
+		return false, err
+	}
+	if b.teams, err = s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf([]store.Approver{a})); err != nil {
+		return false, err
+	}
+	return b.admits(a), nil
+}
+
+// admits reports whether the approver could fill a slot, filled or not.
+func (b ballot) admits(a store.Approver) bool {
+	slots := b.slots()
+	for i, may := range b.fills(a, true) {
+		if may && slots[i] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// actorsOf returns the actors whose teams matter: the approvers themselves, and the absent people in whose place they may approve.
+func actorsOf(approvers []store.Approver) []string {
+	var out []string
+	for _, a := range approvers {
+		out = append(out, a.Reviewer)
+		if a.Absent != "" {
+			out = append(out, a.Absent)
+		}
+	}
+	return out
+}
+
+// scopeOf returns the scope of a hold that its workflow found by id alone.
+func scopeOf(h models.Hold) store.Scope {
+	return store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}
+}
+
+// addTeams adds the teams that the listed holds require, and corrects the count of their approvals. A page without such a hold costs
+// one query more, any other five, however many holds it has.
+func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) error {
+	wanted, err := s.wantedBy(ctx, p, rows)
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	now := s.clock.Now()
+	approvers, err := s.store.Holds().Approvers(ctx, p.Store(), now, slices.Collect(maps.Keys(wanted))...)
+	if err != nil {
+		return err
+	}
+	caller, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), now)
+	if err != nil {
+		return err
+	}
+	teams, err := s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf(append(slices.Clone(approvers), caller)))
+	if err != nil {
+		return err
+	}
+	barred, err := s.barredIn(ctx, p, rows, env)
+	for i, r := range rows {
+		if len(wanted[r.AuthorizationID]) == 0 {
+			continue
+		}
+		b := ballot{required: r.ApprovalsRequired, wanted: wanted[r.AuthorizationID], teams: teams, barred: barred[r.CredentialID], at: now}
+		of := slices.DeleteFunc(slices.Clone(approvers), func(a store.Approver) bool { return a.AuthorizationID != r.AuthorizationID })
+		tally := b.count(of)
+		rows[i].Teams, rows[i].Approvals, rows[i].Approvable = tally.Teams, tally.Given, b.admits(caller)
+	}
+	return err
+}
+
+// wantedBy returns what the listed holds require of teams, by hold; holds without teams are left out.
+func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Queued) (map[string][]models.HoldTeam, error) {
+	held := make([]string, len(rows))
+	for i, r := range rows {
+		held[i] = r.AuthorizationID
+	}
+	required, err := s.store.Holds().Wanted(ctx, p.Store(), held...)
+	out := map[string][]models.HoldTeam{}
+	for _, w := range required {
+		out[w.AuthorizationID] = append(out[w.AuthorizationID], w)
+	}
+	return out, err
+}
+
+// barredIn returns the principals of the credentials that requested holds which bar self-review.
+func (s *Service) barredIn(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) (map[string]string, error) {
+	var requesters []string
+	for _, r := range rows {
+		if bars(r.SelfReviewBarred, env) {
+			requesters = append(requesters, r.CredentialID)
+		}
+	}
+	return s.store.Principals().List(ctx, p.Store(), requesters)
+}
