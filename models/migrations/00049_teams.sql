@@ -1,4 +1,4 @@
--- Teams of reviewers, what a hold wants of each, deputies of staff who are absent, and the messages that tell staff of holds.
+-- Teams of reviewers, what a hold wants of each, and deputies of staff who are absent.
 -- +goose Up
 create table teams (
     id             text        primary key,
@@ -54,44 +54,5 @@ create table deputies (
 create index deputies_deputy on deputies (environment_id, deputy_id);
 create index deputies_person on deputies (environment_id, person_id);
 
--- Where a person wants to be told: an e-mail address or the URL of a chat's incoming webhook, sealed.
-create table notification_addresses (
-    person_id  text        not null references people (id) on delete cascade,
-    tenant_id  text        not null,
-    channel    text        not null check (channel in ('email', 'slack', 'teams')),
-    sealed     bytea       not null,
-    updated_at timestamptz not null,
-    primary key (person_id, channel)
-);
-
-create table notification_choices (
-    person_id      text        not null references people (id) on delete cascade,
-    tenant_id      text        not null,
-    environment_id text        not null references environments (id),
-    kind           text        not null check (kind in ('opened', 'due_soon', 'escalated')),
-    channel        text        not null check (channel in ('email', 'slack', 'teams')),
-    chosen_at      timestamptz not null,
-    primary key (person_id, environment_id, kind, channel)
-);
-create index notification_choices_environment on notification_choices (environment_id, kind);
-
--- A person is told of a hold once for each kind and channel.
-create table notifications (
-    id               text        primary key,
-    tenant_id        text        not null,
-    environment_id   text        not null,
-    authorization_id text        not null references holds (authorization_id) on delete cascade,
-    person_id        text        not null references people (id) on delete cascade,
-    kind             text        not null,
-    channel          text        not null,
-    status           text        not null check (status in ('pending', 'sent', 'dropped')),
-    created_at       timestamptz not null,
-    claimed_until    timestamptz,
-    settled_at       timestamptz,
-    error            text,
-    unique (authorization_id, person_id, kind, channel)
-);
-create index notifications_pending on notifications (person_id, environment_id, channel) where status = 'pending';
-
 -- +goose Down
-drop table notifications, notification_choices, notification_addresses, deputies, hold_teams, team_members, teams;
+drop table deputies, hold_teams, team_members, teams;

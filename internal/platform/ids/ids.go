@@ -46,7 +46,6 @@ const (
 	Change            = "chg"
 	Team              = "tem"
 	Deputy            = "dep"
-	Notification      = "ntf"
 )
 
 // alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.
