@@ -262,7 +262,7 @@ func TestSettingsAreKnownAndTheirFilesMounted(t *testing.T) {
 	t.Parallel()
 	c := rendered(t)
 	require.Len(t, c.ConfigMaps, 1)
-	config, err := os.ReadFile("../../cmd/countersign/config.go")
+	config, err := os.ReadFile("../../cmd/countersign/settings.go")
 	require.NoError(t, err)
 	for name, pod := range c.pods() {
 		container := pod.Spec.Containers[0]
