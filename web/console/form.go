@@ -24,6 +24,7 @@ const (
 	moment   kind = "time"  // in UTC
 	jsonText kind = "json"
 	picture  kind = "file" // sent in base64
+	pems     kind = "pem"  // a list of certificates, one after the other
 )
 
 // option is one choice of a field.

@@ -19,6 +19,8 @@ func (v *visit) settingsForm(e models.Environment) form {
 	}
 	f.Fields = append(nameFields(e), timeFields(e)...)
 	f.Fields = append(f.Fields, guardFields(e)...)
+	f.Fields = append(f.Fields, reviewFields(e)...)
+	f.Fields = append(f.Fields, passkeyFields(e.Passkeys)...)
 	f.Fields = append(f.Fields, brandFields(e.Brand)...)
 	return f
 }
@@ -31,7 +33,7 @@ func nameFields(e models.Environment) []field {
 	return []field{
 		{Name: "rp_name", Label: "Name shown to users", Kind: oneLine, Value: e.RPName, Required: true},
 		{Name: "origins", Label: "Origins on which passkeys are used", Kind: lines, Value: strings.Join(e.RPOrigins, "\n"), Required: true, Sent: true,
-			Hint: "One on each line: https with the host " + e.RPID + " or a subdomain."},
+			Hint: "One on each line: https with the host " + e.RPID + ", one of the further RP IDs below, or a subdomain; or android:apk-key-hash: with the digest of an Android app's certificate."},
 		{Name: "page_origin", Label: "Origin of links to hosted pages", Kind: oneLine, Value: page, Sent: true, Hint: "One of the origins above; empty for the service's own."},
 		{Name: "return_origins", Label: "Further origins that hosted pages link back to", Kind: lines, Value: strings.Join(e.ReturnOrigins, "\n"), Sent: true},
 		{Name: "frame_ancestors", Label: "Origins that may embed hosted pages in a frame", Kind: lines, Value: strings.Join(e.FrameAncestors, "\n"), Sent: true},
@@ -60,6 +62,40 @@ func guardFields(e models.Environment) []field {
 		{Name: "background", Label: "What people are compared with", Kind: choice, Value: string(e.Background), Options: backgrounds,
 			Hint: "A change to prior deletes what the environment has learned."},
 		{Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll", Kind: yesNo, Value: strconv.FormatBool(e.EnrollmentGrantRequired)},
+	}
+}
+
+func reviewFields(e models.Environment) []field {
+	return []field{
+		{Name: "review_notes", Label: "Colleagues can read the notes of reviews", Kind: yesNo, Value: strconv.FormatBool(e.ReviewNotes),
+			Hint: "Notes are stored, sealed, from now on; they are exported and erased with the subject. Otherwise only their digests are stored."},
+		{Name: "case_link", Label: "URL of a decision in your case system", Kind: oneLine, Value: e.CaseLink, Sent: true,
+			Hint: "https, with {decision_id}, {subject} and {action} in its path or query; the console shows it at each decision."},
+	}
+}
+
+// attestations are the choices of attestation with their effect.
+var attestations = []option{
+	{models.AttestationNone, "none: an authenticator's own word is taken for its model"},
+	{models.AttestationRequired, "required: an authenticator proves its model, up to one of the certificates below"},
+}
+
+func passkeyFields(r models.PasskeyRules) []field {
+	attestation := r.Attestation
+	if attestation == "" {
+		attestation = models.AttestationNone
+	}
+	roots := certificatesOf(strings.ReplaceAll(strings.Join(r.AttestationRoots, "\n"), "\r\n", "\n"))
+	return []field{
+		{Name: "passkeys.rp_ids", Label: "Further RP IDs", Kind: lines, Value: strings.Join(r.RPIDs, "\n"), Sent: true,
+			Hint: "One host name on each line. Passkeys of a removed RP ID stay registered and cannot be used."},
+		{Name: "passkeys.related_origins", Label: "Origins of other sites that may use the passkeys", Kind: lines, Value: strings.Join(r.RelatedOrigins, "\n"), Sent: true,
+			Hint: "One https origin on each line. Browsers read them from /.well-known/webauthn of the RP ID."},
+		{Name: "passkeys.attestation", Label: "Attestation of new passkeys", Kind: choice, Value: attestation, Options: attestations},
+		{Name: "passkeys.attestation_roots", Label: "Certificates that an attestation must lead to", Kind: pems, Value: strings.Join(roots, "\n"), Sent: true, Rows: 6,
+			Hint: "In PEM, one after the other; of a manufacturer or of one model."},
+		{Name: "passkeys.aaguids", Label: "Models of authenticators that may be registered", Kind: lines, Value: strings.Join(r.AAGUIDs, "\n"), Sent: true,
+			Hint: "One AAGUID on each line, such as ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4; empty permits all."},
 	}
 }
 

@@ -33,7 +33,7 @@ func (f *form) read(v *visit) {
 			one.Value = strconv.FormatBool(v.form(name) == "true")
 		case picture:
 			one.Value = v.upload(name)
-		case oneLine, longText, number, choice, lines, moment, jsonText:
+		case oneLine, longText, number, choice, lines, pems, moment, jsonText:
 			// Browsers submit line breaks as CRLF.
 			one.Value = strings.ReplaceAll(v.form(name), "\r\n", "\n")
 		}
@@ -105,6 +105,9 @@ func (f *form) body() (any, error) {
 
 // same reports whether the user left the value as it was. A picture that is not uploaded again stays.
 func (f field) same() bool {
+	if f.Kind == lines || f.Kind == pems {
+		return slices.Equal(f.items(f.Value), f.items(f.was))
+	}
 	return f.Value == f.was && slices.Equal(f.Chosen, f.had) || f.Kind == picture && f.Value == ""
 }
 
@@ -139,8 +142,8 @@ func (f field) value() (value any, given bool, err error) {
 		return f.Value == "true", true, nil
 	case someOf:
 		return append([]string{}, f.Chosen...), len(f.Chosen) > 0 || f.Sent, nil
-	case lines:
-		list := listOf(f.Value)
+	case lines, pems:
+		list := f.items(f.Value)
 		return list, len(list) > 0 || f.Sent, nil
 	case oneLine, longText, choice, picture:
 		text := f.Value
@@ -184,12 +187,34 @@ func (f field) parsed() (value any, given bool, err error) {
 	}
 }
 
+// items returns the items of a text of a list.
+func (f field) items(text string) []string {
+	if f.Kind == pems {
+		return certificatesOf(text)
+	}
+	return listOf(text)
+}
+
 // listOf returns the lines of a text that are not empty.
 func listOf(text string) []string {
 	out := []string{}
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// pemEnd ends a certificate in PEM.
+const pemEnd = "-----END CERTIFICATE-----"
+
+// certificatesOf returns the certificates of a text. What follows the last of them is an item too, so that it is refused and not lost.
+func certificatesOf(text string) []string {
+	out := []string{}
+	for part := range strings.SplitAfterSeq(text, pemEnd) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
 		}
 	}
 	return out
