@@ -90,18 +90,24 @@ func (w world) signedIn(t testing.TB, roles ...models.Role) *visitor {
 	require.True(t, ok)
 	v := anonymous(t)
 	v.person = in.Person.ID
+	v.register(token)
+	return v
+}
+
+// register accepts an invitation with a new passkey.
+func (v *visitor) register(token string) {
+	v.t.Helper()
 	options := v.script("/console/invitation/options", object{"token": token})
-	require.Equal(t, 200, options.status, options.body)
+	require.Equal(v.t, 200, options.status, options.body)
 	parsed, err := virtualwebauthn.ParseAttestationOptions(options.body)
-	require.NoError(t, err)
+	require.NoError(v.t, err)
 	made := virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte(parsed.UserID)})
 	v.device = &made
 	v.key = newCredential()
 	answer := virtualwebauthn.CreateAttestationResponse(v.rp(), made, v.key, *parsed)
 	done := v.script("/console/invitation", object{"token": token, "credential": json.RawMessage(answer)})
-	require.Equal(t, 200, done.status, done.body)
-	require.NotNil(t, v.cookie)
-	return v
+	require.Equal(v.t, 200, done.status, done.body)
+	require.NotNil(v.t, v.cookie)
 }
 
 func (v *visitor) rp() virtualwebauthn.RelyingParty {

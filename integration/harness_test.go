@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/population"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -161,7 +162,8 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	}
 	core, err := wiring.Open(ctx, wiring.Settings{
 		Log: s.log, Clock: c, DatabaseURL: s.database, Keys: s.keys,
-		BaseURL: fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
+		BaseURL:   fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
+		Providers: webhook.Policy{AllowLoopback: true},
 	})
 	if err != nil {
 		return nil, l, err

@@ -60,7 +60,13 @@ type Person struct {
 	JoinedAt  *time.Time
 	RevokedAt *time.Time
 	RevokedBy *string
+	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
+	IdentityProviderID *string
+	ProviderSubject    *string
 }
+
+// Federated reports whether an identity provider signs the person in. Their passkey only confirms changes.
+func (p Person) Federated() bool { return p.IdentityProviderID != nil }
 
 // PersonRole is one role of a person in one environment.
 type PersonRole struct {
@@ -112,4 +118,8 @@ type ConsoleSession struct {
 	LastSeenAt  time.Time
 	ExpiresAt   time.Time
 	EndedAt     *time.Time
+	// IdentityProviderID and ProviderSession are set if an identity provider signed the person in; the latter is the
+	// provider's own name of its session (sid), if it has one.
+	IdentityProviderID *string
+	ProviderSession    *string
 }

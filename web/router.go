@@ -42,6 +42,9 @@ func (r *Router) Land(path, name string, handler fiber.Handler) {
 	r.app.Post(path, r.site.handle(r.section, name, handler))
 }
 
+// Receive registers a POST of another server, which sends no origin and no cookie. The handler must authenticate its body.
+func (r *Router) Receive(path, name string, handler fiber.Handler) { r.Land(path, name, handler) }
+
 // Render writes a page of the section.
 func (r *Router) Render(c *fiber.Ctx, status int, p Page) error {
 	return r.site.render(c, r.section, status, p)
@@ -76,9 +79,18 @@ func Bind[T any](c *fiber.Ctx, limit int) (T, error) {
 // SetCookie sets a cookie with HttpOnly and SameSite=Strict for this host only. If the service is https the cookie is Secure
 // and has the __Host- prefix, so that no sibling host can set it.
 func (r *Router) SetCookie(c *fiber.Ctx, name, value string, life time.Duration) {
+	r.setCookie(c, name, value, life, fiber.CookieSameSiteStrictMode)
+}
+
+// SetReturnCookie is SetCookie with SameSite=Lax: the browser also sends the cookie when another site's page redirects to this
+// host, as an identity provider does. It must not authenticate anyone.
+func (r *Router) SetReturnCookie(c *fiber.Ctx, name, value string, life time.Duration) {
+	r.setCookie(c, name, value, life, fiber.CookieSameSiteLaxMode)
+}
+
+func (r *Router) setCookie(c *fiber.Ctx, name, value string, life time.Duration, sameSite string) {
 	c.Cookie(&fiber.Cookie{
-		Name: r.cookieName(name), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: r.site.secure,
-		HTTPOnly: true, SameSite: fiber.CookieSameSiteStrictMode,
+		Name: r.cookieName(name), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: r.site.secure, HTTPOnly: true, SameSite: sameSite,
 	})
 }
 

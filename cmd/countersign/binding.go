@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -90,6 +91,20 @@ func level(into *slog.Level) parser {
 	return func(value string) error {
 		if into.UnmarshalText([]byte(value)) != nil {
 			return errors.New("want debug, info, warn or error")
+		}
+		return nil
+	}
+}
+
+func networks(into *[]netip.Prefix) parser {
+	return func(value string) error {
+		*into = nil
+		for _, text := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' }) {
+			p, err := netip.ParsePrefix(strings.TrimSpace(text))
+			if err != nil {
+				return errors.New("want networks such as 10.20.0.0/16, separated by commas")
+			}
+			*into = append(*into, p.Masked())
 		}
 		return nil
 	}

@@ -48,7 +48,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 		}
 	}
 	return wiring.Open(ctx, wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, MaxConns: 4,
+		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, MaxConns: 4, Providers: s.providerPolicy(),
 	})
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/workflows"
@@ -38,6 +40,7 @@ type settings struct {
 	temporalCertKey   string
 
 	webhookLoopback bool
+	oidcNetworks    []netip.Prefix
 	temporalUI      string
 	research        bool
 	retention       *upkeep.Retention // nil: the defaults
@@ -105,6 +108,17 @@ func (s *settings) ui() setting {
 func (s *settings) webhooks() setting {
 	return setting{"webhook-allow-loopback", "COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK", "false",
 		"true allows webhook endpoints on this machine; for development only", boolean(&s.webhookLoopback)}
+}
+
+// providers configures where identity providers of the console may be.
+func (s *settings) providers() setting {
+	return setting{"oidc-networks", "COUNTERSIGN_OIDC_NETWORKS", "",
+		"networks of your own in which identity providers may be, such as 10.20.0.0/16,10.30.0.7/32; public addresses always may", networks(&s.oidcNetworks)}
+}
+
+// providerPolicy restricts the addresses of identity providers.
+func (s *settings) providerPolicy() webhook.Policy {
+	return webhook.Policy{AllowLoopback: s.webhookLoopback, Allow: s.oidcNetworks}
 }
 
 // dataProtection configures which data is stored and for how long.

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -101,7 +102,8 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s.baseURL = fmt.Sprintf("http://localhost:%d", api.Addr().(*net.TCPAddr).Port)
-	core, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(), Clock: clock.System(), DatabaseURL: database, Keys: keys, BaseURL: s.baseURL})
+	core, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(), Clock: clock.System(), DatabaseURL: database, Keys: keys, BaseURL: s.baseURL,
+		Providers: webhook.Policy{AllowLoopback: true}})
 	if err != nil {
 		return nil, err
 	}

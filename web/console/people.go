@@ -43,8 +43,13 @@ func (c *console) signInPage(v *visit) error {
 	if _, err := c.People.Authenticate(v.ctx, c.router.Cookie(v.Ctx, cookieName), staff.FromPerson); err == nil {
 		return v.Redirect(to, fiber.StatusSeeOther)
 	}
+	providers, err := c.listedProviders(v, to)
+	if err != nil {
+		return err
+	}
 	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{
-		Template: "signin.html", Title: "Sign in to the console", Script: "console.js", Style: "console.css", Data: to,
+		Template: "signin.html", Title: "Sign in to the console", Script: "console.js", Style: "console.css",
+		Data: signInData{Next: to, Providers: providers},
 	})
 }
 

@@ -60,9 +60,11 @@ type Route struct {
 
 // line is a route with its handler. A fresh route requires a recent use of the passkey. An unattended route is requested by
 // the page's script and does not extend the session.
+// A received route is called by another server.
 type line struct {
 	Route
 	fresh, unattended bool
+	received          bool
 	handler           func(*visit) error
 }
 
@@ -86,6 +88,10 @@ func (c *console) table() []line {
 		change("/sign-in/options", "sign_in_options", Open, false, c.signInOptions),
 		change("/sign-in", "sign_in_complete", Open, false, c.signIn),
 		change("/sign-out", "sign_out", Open, false, c.signOut),
+		see("/sign-in/:tenant/:provider", "provider_start", Open, c.providerStart),
+		see("/sign-in/:tenant/:provider/callback", "provider_callback", Open, c.providerCallback),
+		{Route: Route{post, Prefix + "/sign-in/:tenant/:provider/logout", "console_provider_logout", Open}, received: true, handler: c.providerLogout},
+		change("/first-passkey", "first_passkey", SignedIn, false, c.firstPasskey),
 		see("/invitation", "invitation", Open, c.invitationPage),
 		change("/invitation/look", "invitation_look", Open, false, c.look),
 		change("/invitation/options", "invitation_options", Open, false, c.invitationOptions),
@@ -176,7 +182,10 @@ func Routes() []Route {
 func (c *console) register() {
 	for _, l := range c.table() {
 		add := c.router.Get
-		if l.Method == post {
+		switch {
+		case l.received:
+			add = c.router.Receive
+		case l.Method == post:
 			add = c.router.Post
 		}
 		add(l.Path, l.Name, c.guard(l))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -39,6 +40,7 @@ type Deps struct {
 	Log            *slog.Logger
 	Clock          clock.Clock
 	People         *staff.Service
+	SSO            *sso.Service
 	Credentials    *identity.Service
 	Reader         *reads.Reader
 	Holds          *hold.Service

@@ -194,6 +194,7 @@ type shell struct {
 	Stream  string // URL of the event stream; empty without the right to follow it
 	Confirm string // URL of the confirmation by passkey
 	IdleAt  stamp
+	Passkey bool // the user is to register their first passkey
 }
 
 // item is one entry of the navigation.
@@ -234,6 +235,7 @@ func (v *visit) shell(section string) shell {
 	s := shell{
 		Home: v.at(), Kind: v.grant.Environment.Kind, Tenant: v.grant.Environment.RPName, Person: v.session.Person.Name,
 		Roles: v.grant.Roles, Confirm: v.at("confirm"), IdleAt: stamp{v.session.IdleAt, now},
+		Passkey: v.session.NeedsPasskey,
 	}
 	for _, k := range sections {
 		if !v.may(k.right) {

@@ -9,10 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -28,6 +30,8 @@ type Settings struct {
 	Keys        *keyring.Keyring
 	MaxConns    int32                // database connections; 0 is the store's default
 	Tracing     trace.TracerProvider // nil: off
+	// Providers restricts the addresses of identity providers of the console.
+	Providers webhook.Policy
 }
 
 // Core is the part of the service that every command with a database uses.
@@ -39,6 +43,7 @@ type Core struct {
 	Tenancy  *tenancy.Service
 	People   *staff.Service
 	Teams    *team.Service
+	SSO      *sso.Service
 
 	following *clock.Following // Clock if it follows the database's; nil otherwise
 }
@@ -62,12 +67,16 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 		}
 	}
 	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL)
+	people := staff.New(st, s.Keys, s.Clock, s.BaseURL)
 	return &Core{
 		Settings: s, Store: st, Signing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock, nil),
-		People:   staff.New(st, s.Keys, s.Clock, s.BaseURL),
 		Teams:    team.New(st, s.Clock),
+		People:   people,
+		SSO: sso.New(sso.Deps{
+			Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL, Client: s.Providers.Client(), CheckURL: s.Providers.CheckURL,
+		}),
 	}, nil
 }
 

@@ -72,7 +72,7 @@ func (s *Service) create(ctx context.Context, op operation, p models.Person, sco
 	if err := op.grant(ctx, p, scope, roles); err != nil {
 		return Invited{}, err
 	}
-	return s.invite(ctx, op, p)
+	return s.invite(ctx, op, p, InvitationLife)
 }
 
 // Invite invites an existing person to register one more passkey, for example after the loss of the only one. It voids the
@@ -88,18 +88,18 @@ func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited
 		if err := q.Invitations().Void(ctx, p.ID, now); err != nil {
 			return err
 		}
-		out, err = s.invite(ctx, operation{q: q, actor: actor, at: now}, p)
+		out, err = s.invite(ctx, operation{q: q, actor: actor, at: now}, p, InvitationLife)
 		return err
 	})
 	return out, err
 }
 
-// invite creates an invitation and records person.invited.
-func (s *Service) invite(ctx context.Context, op operation, p models.Person) (Invited, error) {
+// invite creates an invitation that can be used for the given time, and records person.invited.
+func (s *Service) invite(ctx context.Context, op operation, p models.Person, life time.Duration) (Invited, error) {
 	token := newSecret()
 	i := models.PersonInvitation{
 		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: op.at,
-		CreatedBy: op.actor, ExpiresAt: op.at.Add(InvitationLife),
+		CreatedBy: op.actor, ExpiresAt: op.at.Add(life),
 	}
 	if err := op.q.Invitations().Create(ctx, i); err != nil {
 		return Invited{}, err
@@ -251,7 +251,7 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	if err := op.append(ctx, p, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID}); err != nil {
 		return Opened{}, err
 	}
-	return s.openSession(ctx, op, verifiedAssertion{person: p, key: key, ceremony: s.newCeremony("", now)})
+	return s.openSession(ctx, op, verifiedAssertion{person: p, key: key, ceremony: s.newCeremony("", now)}.start(now))
 }
 
 // usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its

@@ -161,25 +161,32 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 		if err != nil {
 			return err
 		}
-		var taken []string
-		for _, r := range roles {
-			gone, err := q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
-			if err != nil {
-				return err
-			}
-			if gone {
-				taken = append(taken, string(r))
-			}
-		}
-		if len(taken) == 0 {
-			return nil
-		}
-		if err := s.endSessions(ctx, q, p.ID, now); err != nil {
+		op := operation{q: q, actor: actor, at: now}
+		taken, err := op.withdraw(ctx, p, scope, roles)
+		if err != nil || !taken {
 			return err
 		}
-		op := operation{q: q, actor: actor, at: now}
-		return op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken})
+		return s.endSessions(ctx, q, p.ID, now)
 	})
+}
+
+// withdraw removes the roles that the person has and records person.roles_changed. It returns false if there were none. The caller
+// ends the person's sessions.
+func (op operation) withdraw(ctx context.Context, p models.Person, scope store.Scope, roles []models.Role) (bool, error) {
+	var taken []string
+	for _, r := range roles {
+		gone, err := op.q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
+		if err != nil {
+			return false, err
+		}
+		if gone {
+			taken = append(taken, string(r))
+		}
+	}
+	if len(taken) == 0 {
+		return false, nil
+	}
+	return true, op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken})
 }
 
 // lockActive locks the row of a person and rejects one whose access was revoked.

@@ -44,6 +44,9 @@ func (s *Service) InviteAs(ctx context.Context, scope store.Scope, name string, 
 func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id string, by By) (Invited, error) {
 	var out Invited
 	err := s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, elsewhere []models.Role) error {
+		if p.Federated() {
+			return problem.New(problem.Conflict, "An identity provider signs this person in. They register their passkey themselves, after signing in.")
+		}
 		keys, err := op.q.Staff().Passkeys(ctx, p.ID)
 		if err != nil {
 			return err
@@ -57,7 +60,7 @@ func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id strin
 		if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
 			return err
 		}
-		out, err = s.invite(ctx, op, p)
+		out, err = s.invite(ctx, op, p, InvitationLife)
 		return err
 	})
 	return out, err

@@ -26,6 +26,8 @@ type Session struct {
 	ConfirmedAt time.Time // last use of the passkey, by sign-in or confirmation
 	IdleAt      time.Time // end of the session if it is not used again
 	ExpiresAt   time.Time // latest possible end
+	// NeedsPasskey is set for a person whom an identity provider signed in and who has no passkey to confirm changes with.
+	NeedsPasskey bool
 }
 
 // Grant returns the person's roles in an environment; false if there are none.
@@ -68,6 +70,9 @@ func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.Publ
 	if err != nil {
 		return protocol.PublicKeyCredentialRequestOptions{}, err
 	}
+	if len(keys) == 0 {
+		return protocol.PublicKeyCredentialRequestOptions{}, errNoPasskey()
+	}
 	options, err := s.requestOptions(in.ID, user{in.Person, keys}.descriptors())
 	if err != nil {
 		return options, err
@@ -93,8 +98,11 @@ func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, request
 	now := s.clock.Now()
 	var out Opened
 	err := s.withAssertion(ctx, assertion, "", now, func(q *store.Q, a verifiedAssertion) error {
+		if a.person.Federated() {
+			return errFederated()
+		}
 		var err error
-		out, err = s.openSession(ctx, byPerson(q, a.person, requestID, now), a)
+		out, err = s.openSession(ctx, byPerson(q, a.person, requestID, now), a.start(now))
 		return err
 	})
 	return out, err
@@ -199,13 +207,27 @@ func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.
 	return verifiedAssertion{person: p, key: key}, nil
 }
 
-// openSession opens a session of the person who made the assertion and records person.signed_in. The ceremony is unique among
-// sessions, which makes an assertion usable once. A person without any role is rejected.
-func (s *Service) openSession(ctx context.Context, op operation, a verifiedAssertion) (Opened, error) {
-	cookie, p := newSecret(), a.person
+// sessionStart is the sign-in that opens a session.
+type sessionStart struct {
+	person          models.Person
+	ceremony        []byte // unique among sessions, which makes the sign-in usable once
+	confirmedAt     time.Time
+	passkey         string // id; empty if an identity provider signed the person in
+	providerSession *string
+}
+
+// start returns the sign-in by an assertion, which confirms changes as well.
+func (a verifiedAssertion) start(now time.Time) sessionStart {
+	return sessionStart{person: a.person, ceremony: a.ceremony, confirmedAt: now, passkey: a.key.ID}
+}
+
+// openSession opens a session and records person.signed_in. A person without any role is rejected.
+func (s *Service) openSession(ctx context.Context, op operation, in sessionStart) (Opened, error) {
+	cookie, p := newSecret(), in.person
 	row := models.ConsoleSession{
-		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: a.ceremony,
-		CreatedAt: op.at, ConfirmedAt: op.at, LastSeenAt: op.at, ExpiresAt: op.at.Add(SessionLife),
+		MAC: s.keys.MAC(sessionPurpose, []byte(cookie)), ID: ids.New(ids.ConsoleSession), PersonID: p.ID, Ceremony: in.ceremony,
+		CreatedAt: op.at, ConfirmedAt: in.confirmedAt, LastSeenAt: op.at, ExpiresAt: op.at.Add(SessionLife),
+		IdentityProviderID: p.IdentityProviderID, ProviderSession: in.providerSession,
 	}
 	created, err := op.q.ConsoleSessions().Create(ctx, row)
 	if err != nil {
@@ -221,7 +243,10 @@ func (s *Service) openSession(ctx context.Context, op operation, a verifiedAsser
 	if len(held) == 0 {
 		return Opened{}, errRefused(errors.New("the person has no role"))
 	}
-	data := events.PersonSignedInData{Person: p.ID, Session: row.ID, Passkey: a.key.ID}
+	data := events.PersonSignedInData{Person: p.ID, Session: row.ID, Passkey: in.passkey}
+	if in.passkey == "" && p.IdentityProviderID != nil {
+		data.IdentityProvider = *p.IdentityProviderID
+	}
 	return Opened{Cookie: cookie, Session: view(row, p, held)}, op.appendEach(ctx, p.TenantID, held, data)
 }
 
@@ -268,7 +293,12 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 		}
 	}
 	held, err := grantsOf(ctx, s.store.Q, p)
-	return view(row, p, held), err
+	if err != nil {
+		return Session{}, err
+	}
+	out := view(row, p, held)
+	out.NeedsPasskey, err = needsPasskey(ctx, s.store.Q, p)
+	return out, err
 }
 
 // SignOut ends a session and its event streams. Signing out twice has no effect.

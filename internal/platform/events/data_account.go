@@ -93,11 +93,37 @@ type PersonRolesChangedData struct {
 	Withdrawn []string `json:"withdrawn,omitempty"`
 }
 
-// PersonSignedInData names the console session and the passkey it began with.
+// PersonSignedInData names the console session and the passkey or the identity provider it began with.
 type PersonSignedInData struct {
-	Person  string `json:"person"`
-	Session string `json:"session"`
-	Passkey string `json:"passkey"`
+	Person           string `json:"person"`
+	Session          string `json:"session"`
+	Passkey          string `json:"passkey,omitempty"`
+	IdentityProvider string `json:"identity_provider,omitempty"`
+}
+
+// PersonProvisionedData names the identity provider that signed the person in, never their account there.
+type PersonProvisionedData struct {
+	Person           string `json:"person"`
+	IdentityProvider string `json:"identity_provider"`
+}
+
+// IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
+// environment, such as "payments-leads: reviewer, auditor".
+type IdentityProviderChangedData struct {
+	IdentityProvider string   `json:"identity_provider"`
+	Name             string   `json:"name"`
+	Issuer           string   `json:"issuer"`
+	ClientID         string   `json:"client_id"`
+	SecretChanged    bool     `json:"secret_changed"`
+	Scopes           []string `json:"scopes"`
+	GroupsClaim      string   `json:"groups_claim"`
+	Groups           []string `json:"groups,omitempty"`
+	Listed           bool     `json:"listed"`
+}
+
+// IdentityProviderRemovedData names the provider; its people lost their roles.
+type IdentityProviderRemovedData struct {
+	IdentityProvider string `json:"identity_provider"`
 }
 
 // PersonConfirmedData names the console session in which the person used their passkey again.
@@ -183,6 +209,9 @@ func (PersonSignedInData) EventType() Type             { return PersonSignedIn }
 func (PersonConfirmedData) EventType() Type            { return PersonConfirmed }
 func (PersonSignedOutData) EventType() Type            { return PersonSignedOut }
 func (PersonRevokedData) EventType() Type              { return PersonRevoked }
+func (PersonProvisionedData) EventType() Type          { return PersonProvisioned }
+func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
+func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }
 func (ActionCreatedData) EventType() Type              { return ActionCreated }
 func (ActionUpdatedData) EventType() Type              { return ActionUpdated }

@@ -85,6 +85,10 @@ const (
 	PersonSignedOut          Type = "person.signed_out"
 	PersonRevoked            Type = "person.revoked"
 	PersonPasskeyCloneWarned Type = "person.clone_warning"
+	PersonProvisioned        Type = "person.provisioned"
+
+	IdentityProviderChanged Type = "identity_provider.changed"
+	IdentityProviderRemoved Type = "identity_provider.removed"
 
 	TeamCreated     Type = "team.created"
 	TeamUpdated     Type = "team.updated"

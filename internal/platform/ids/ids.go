@@ -46,6 +46,7 @@ const (
 	Change            = "chg"
 	Team              = "tem"
 	Deputy            = "dep"
+	IdentityProvider  = "idp"
 )
 
 // alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.

@@ -57,6 +57,7 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"sessions", "state", "status = 'active'"},
 	{"research_periods", "salt", "true"},
 	{"research_links", "pseudonym", "true"},
+	{"identity_providers", "client_secret", "client_secret is not null"},
 }
 
 // SealedBy counts, by table, the rows in use that a master key sealed. It reads whole tables, for an operator's command.

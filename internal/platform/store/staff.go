@@ -116,7 +116,7 @@ func (q Staff) RecordPasskeyUse(ctx context.Context, k models.PersonPasskey) err
 	return err
 }
 
-// DropExpired deletes at most limit sessions and at most limit invitations that expired before t.
+// DropExpired deletes sessions, invitations and the record of accepted logout tokens that expired before t, at most limit of each.
 func (q Staff) DropExpired(ctx context.Context, t time.Time, limit int) (int64, error) {
 	sessions, err := q.exec(ctx, `delete from console_sessions where mac in
 		(select mac from console_sessions where expires_at < $1 limit $2)`, t, limit)
@@ -125,5 +125,10 @@ func (q Staff) DropExpired(ctx context.Context, t time.Time, limit int) (int64, 
 	}
 	invitations, err := q.exec(ctx, `delete from person_invitations where mac in
 		(select mac from person_invitations where expires_at < $1 limit $2)`, t, limit)
-	return sessions + invitations, err
+	if err != nil {
+		return 0, err
+	}
+	logouts, err := q.exec(ctx, `delete from provider_logouts where (identity_provider_id, token_digest) in
+		(select identity_provider_id, token_digest from provider_logouts where expires_at < $1 limit $2)`, t, limit)
+	return sessions + invitations + logouts, err
 }

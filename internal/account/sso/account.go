@@ -1,0 +1,164 @@
+package sso
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// claims are those of an ID token or a userinfo response that are used.
+type claims map[string]json.RawMessage
+
+// text returns a claim that is a string; empty if there is none.
+func (c claims) text(name string) string {
+	var out string
+	if json.Unmarshal(c[name], &out) != nil {
+		return ""
+	}
+	return out
+}
+
+// list returns a claim that is a list of strings, or one string.
+func (c claims) list(name string) []string {
+	var out []string
+	if json.Unmarshal(c[name], &out) == nil {
+		return out
+	}
+	if one := c.text(name); one != "" {
+		return []string{one}
+	}
+	return nil
+}
+
+// account verifies the ID token of a sign-in (OpenID Connect Core 1.0, section 3.1.3.7) and reads the account from it.
+func (s *Service) account(ctx context.Context, p *provider, row models.IdentityProvider, token *oauth2.Token, nonce string) (staff.Account, error) {
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return staff.Account{}, refuse(ReasonIDToken, nil)
+	}
+	verified, err := s.verifier(p, row).Verify(ctx, raw)
+	if err != nil {
+		return staff.Account{}, refuse(reasonOf(err), err)
+	}
+	var c claims
+	if err := verified.Claims(&c); err != nil {
+		return staff.Account{}, refuse(ReasonIDToken, err)
+	}
+	// The token may be for several clients; only the one that it was issued to may use it (azp).
+	// Without that claim, a token for several clients could come from any of them.
+	switch party := c.text("azp"); {
+	case party != "" && party != row.ClientID, party == "" && len(verified.Audience) > 1:
+		return staff.Account{}, refuse(ReasonAudience, nil)
+	case !same(verified.Nonce, nonce):
+		return staff.Account{}, refuse(ReasonNonce, nil)
+	case verified.Subject == "" || len(verified.Subject) > 255: // section 2: at most 255 ASCII characters
+		return staff.Account{}, refuse(ReasonIDToken, nil)
+	}
+	// The access token reads the groups at the userinfo endpoint, so it must belong to this ID token.
+	if verified.AccessTokenHash != "" {
+		if err := verified.VerifyAccessToken(token.AccessToken); err != nil {
+			return staff.Account{}, refuse(ReasonAccessToken, err)
+		}
+	}
+	if c, err = s.complete(ctx, p, row, token, c); err != nil {
+		return staff.Account{}, err
+	}
+	roles, err := rolesOf(row, c.list(row.GroupsClaim))
+	return staff.Account{
+		Provider: row, Subject: verified.Subject, Session: c.text("sid"), Name: cmp.Or(c.text("name"), c.text("preferred_username")), Roles: roles,
+	}, err
+}
+
+// complete adds the claims of the userinfo endpoint if the ID token does not list the groups. Some providers put only the
+// identity into the token.
+func (s *Service) complete(ctx context.Context, p *provider, row models.IdentityProvider, token *oauth2.Token, c claims) (claims, error) {
+	if _, listed := c[row.GroupsClaim]; listed || p.UserInfoEndpoint() == "" {
+		return c, nil
+	}
+	info, err := p.UserInfo(oidc.ClientContext(ctx, s.Client), oauth2.StaticTokenSource(token))
+	if err != nil {
+		return nil, refuse(ReasonUserInfo, err)
+	}
+	// Section 5.3.2: without this comparison the response could be another person's.
+	if !same(info.Subject, c.text("sub")) {
+		return nil, refuse(ReasonUserInfo, nil)
+	}
+	var more claims
+	if err := info.Claims(&more); err != nil {
+		return nil, refuse(ReasonUserInfo, err)
+	}
+	for _, name := range []string{row.GroupsClaim, "name", "preferred_username"} {
+		if _, has := c[name]; !has {
+			c[name] = more[name]
+		}
+	}
+	return c, nil
+}
+
+// reasons are the beginnings of go-oidc's messages, which has no errors to compare with except that of an expired token.
+var reasons = []struct {
+	begins string
+	reason Reason
+}{
+	{"oidc: malformed jwt", ReasonAlgorithm},
+	{"oidc: id token not signed", ReasonAlgorithm},
+	{"failed to verify signature", ReasonSignature},
+	{"oidc: id token issued by a different provider", ReasonIssuer},
+	{"oidc: logout token issued by a different provider", ReasonIssuer},
+	{"oidc: expected audience", ReasonAudience},
+	{"oidc: expected logout token audience", ReasonAudience},
+}
+
+// reasonOf returns why go-oidc refused a token.
+func reasonOf(err error) Reason {
+	var expired *oidc.TokenExpiredError
+	if errors.As(err, &expired) {
+		return ReasonExpired
+	}
+	for _, r := range reasons {
+		if strings.HasPrefix(err.Error(), r.begins) {
+			return r.reason
+		}
+	}
+	return ReasonIDToken
+}
+
+// Logout ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0). Every token is accepted once; a
+// refusal is a forbidden or a conflict problem.
+func (s *Service) Logout(ctx context.Context, tenant, name, raw, requestID string) error {
+	row, err := s.named(ctx, tenant, name)
+	if err != nil {
+		return err
+	}
+	p, err := s.metadata(ctx, row)
+	if err != nil {
+		return err
+	}
+	token, err := s.verifier(p, row).VerifyLogout(ctx, raw)
+	if err != nil {
+		reason := reasonOf(err)
+		if reason == ReasonIDToken {
+			reason = ReasonLogoutToken
+		}
+		return refuse(reason, err)
+	}
+	if token.IssuedAt.IsZero() {
+		return refuse(ReasonLogoutToken, nil)
+	}
+	digest := sha256.Sum256([]byte(token.TokenID))
+	err = s.People.SignOutFrom(ctx, staff.Logout{Provider: row, Subject: token.Subject, Session: token.SessionID, Token: digest[:], ExpiresAt: token.Expiry}, requestID)
+	if problem.Is(err, problem.Conflict) {
+		return refuse(ReasonLogoutToken, err)
+	}
+	return err
+}

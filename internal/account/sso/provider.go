@@ -1,0 +1,128 @@
+package sso
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+const (
+	// metadataAge is how long a provider's metadata is used before it is fetched again. Its keys are fetched when needed.
+	metadataAge = time.Hour
+	// failureAge is how long a failure to fetch the metadata is remembered: clicks on the sign-in page must not become a flood of
+	// requests to a provider that is down.
+	failureAge = 5 * time.Second
+)
+
+// algorithms are the signatures that are accepted: asymmetric ones only. With a symmetric one, a public key could pass for the
+// secret; none is no signature.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
+// provider is the fetched metadata of an identity provider, or the failure to fetch it.
+type provider struct {
+	*oidc.Provider
+	issuer    string
+	namesSelf bool // the authorization response has the parameter iss (RFC 9207)
+	inBody    bool // the token endpoint takes the client secret in the body only
+	logout    bool // the provider supports back-channel logout
+	at        time.Time
+	failure   error
+}
+
+// Found lists the parts of a provider's metadata that an operator checks.
+type Found struct {
+	AuthorizationURL, TokenURL string
+	NamesIssuer                bool // RFC 9207
+	BackChannelLogout          bool
+}
+
+// Probe fetches the metadata of a tenant's provider, to find mistakes in the settings before anyone signs in.
+func (s *Service) Probe(ctx context.Context, tenant, name string) (Found, error) {
+	row, err := s.named(ctx, tenant, name)
+	if err != nil {
+		return Found{}, err
+	}
+	p, err := s.fetch(ctx, row.Issuer)
+	if err != nil {
+		return Found{}, unreachable(err)
+	}
+	return Found{AuthorizationURL: p.Endpoint().AuthURL, TokenURL: p.Endpoint().TokenURL, NamesIssuer: p.namesSelf, BackChannelLogout: p.logout}, nil
+}
+
+// metadata returns the provider's metadata, which it fetches at most once an hour, and at most every failureAge if that fails.
+func (s *Service) metadata(ctx context.Context, row models.IdentityProvider) (*provider, error) {
+	now := s.Clock.Now()
+	s.mu.Lock()
+	p := s.known[row.ID]
+	s.mu.Unlock()
+	if p != nil && p.issuer == row.Issuer && p.failure == nil && now.Sub(p.at) < metadataAge {
+		return p, nil
+	}
+	if p != nil && p.failure != nil && now.Sub(p.at) < failureAge {
+		return nil, unreachable(p.failure)
+	}
+	p, err := s.fetching.Do(ctx, row.ID, func(ctx context.Context) (*provider, error) {
+		p, err := s.fetch(ctx, row.Issuer)
+		if err != nil {
+			p = &provider{failure: err}
+		}
+		p.issuer, p.at = row.Issuer, now
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.known) >= maxDocuments {
+			clear(s.known)
+		}
+		s.known[row.ID] = p
+		return p, err
+	})
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return p, nil
+}
+
+// fetch reads the metadata of an issuer (OpenID Connect Discovery 1.0, section 4).
+func (s *Service) fetch(ctx context.Context, issuer string) (*provider, error) {
+	found, err := oidc.NewProvider(oidc.ClientContext(ctx, s.Client), issuer)
+	if err != nil {
+		return nil, err
+	}
+	var claims struct {
+		NamesSelf bool     `json:"authorization_response_iss_parameter_supported"`
+		Methods   []string `json:"token_endpoint_auth_methods_supported"`
+		Logout    bool     `json:"backchannel_logout_supported"`
+	}
+	if err := found.Claims(&claims); err != nil {
+		return nil, err
+	}
+	// The browser visits this one; no request of the client checks it.
+	if fault := s.CheckURL(found.Endpoint().AuthURL); fault != "" {
+		return nil, errors.New("sso: authorization_endpoint: " + fault)
+	}
+	inBody := len(claims.Methods) > 0 && !slices.Contains(claims.Methods, "client_secret_basic")
+	return &provider{Provider: found, issuer: issuer, namesSelf: claims.NamesSelf, inBody: inBody, logout: claims.Logout}, nil
+}
+
+// verifier returns the verifier of a provider's tokens for a client. go-oidc checks issuer, audience, expiry and signature; nonce,
+// authorized party and access token are checked by account, because go-oidc leaves them to the caller.
+func (s *Service) verifier(p *provider, row models.IdentityProvider) *oidc.IDTokenVerifier {
+	return p.Verifier(&oidc.Config{ClientID: row.ClientID, SupportedSigningAlgs: algorithms, Now: s.Clock.Now})
+}
+
+// client returns the OAuth client of a provider. The secret is set only for the exchange of a code.
+func (s *Service) client(p *provider, row models.IdentityProvider) oauth2.Config {
+	endpoint := p.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if p.inBody {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return oauth2.Config{ClientID: row.ClientID, Endpoint: endpoint, RedirectURL: s.AddressesOf(row.TenantID, row.Name).Callback, Scopes: row.Scopes}
+}

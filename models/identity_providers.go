@@ -1,0 +1,36 @@
+package models
+
+import "time"
+
+// IdentityProvider is an OpenID Connect provider with which the staff of a tenant sign in to the console. ClientSecret is sealed;
+// it is nil once the provider was removed.
+type IdentityProvider struct {
+	ID           string `gorm:"primaryKey"`
+	TenantID     string
+	Name         string // in URLs, unique within the tenant
+	Label        string // on the sign-in page
+	Issuer       string
+	ClientID     string
+	ClientSecret []byte
+	Scopes       Strings
+	GroupsClaim  string
+	Grants       JSON // of []ProviderGrant
+	Listed       bool // on the sign-in page of the console, which all tenants share
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	RemovedAt    *time.Time
+}
+
+// ProviderGrant gives the members of a provider's group roles in an environment of the tenant.
+type ProviderGrant struct {
+	Group       string `json:"group"`
+	Environment string `json:"environment"`
+	Roles       []Role `json:"roles"`
+}
+
+// ProviderLogout is a logout token that was accepted.
+type ProviderLogout struct {
+	IdentityProviderID string `gorm:"primaryKey"`
+	TokenDigest        []byte `gorm:"primaryKey"` // SHA-256 of the token's jti
+	ExpiresAt          time.Time
+}
