@@ -83,6 +83,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// recent returns the stored document of an address unless it is older than keysAge. A forged token names a key that is not
+// there; without this, each would cause a request to the provider.
 func (t *transport) recent(url string) (document, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,6 +92,7 @@ func (t *transport) recent(url string) (document, bool) {
 	return d, ok && t.clock.Now().Sub(d.at) < keysAge
 }
 
+// keep stores a document. When there are maxDocuments it forgets all, which costs one request each and bounds the memory.
 func (t *transport) keep(url string, d document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,6 +102,7 @@ func (t *transport) keep(url string, d document) {
 	t.documents[url] = d
 }
 
+// response returns the document as the provider's response to a request.
 func (d document) response(req *http.Request) *http.Response {
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req, Header: d.header.Clone(),

@@ -37,6 +37,7 @@ func (s *Service) record(ctx context.Context, q *store.Q, c change) error {
 	return nil
 }
 
+// entry returns the audit entry of a change in an environment, without its data.
 func (s *Service) entry(env models.Environment, actor string) events.Entry {
 	return events.Entry{Scope: store.Scope{Tenant: env.TenantID, Environment: env.ID}, At: s.Clock.Now(), Actor: actor}
 }
@@ -57,6 +58,7 @@ func described(grants []models.ProviderGrant, environment string) []string {
 	return out
 }
 
+// dismissal ends the sessions of the provider's people, and takes their roles too if roles is set.
 func dismissal(p models.IdentityProvider, actor string, roles bool) staff.Dismissal {
 	return staff.Dismissal{Tenant: p.TenantID, Provider: p.ID, Actor: actor, Roles: roles}
 }

@@ -179,6 +179,7 @@ func (s *Service) check(in Settings) error {
 	return checkGrants(in.Grants)
 }
 
+// checkGrants rejects grants that are too many, have no role, or name a group that a person could not read in the audit log.
 func checkGrants(grants []models.ProviderGrant) error {
 	if len(grants) < 1 || len(grants) > maxGrants {
 		return problem.Newf(problem.BadRequest, "groups must map 1 to %d groups to roles; it maps %d.", maxGrants, len(grants))

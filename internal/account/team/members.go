@@ -20,6 +20,7 @@ type operation struct {
 	at    time.Time
 }
 
+// append adds an event to the log in the transaction of the change.
 func (op operation) append(ctx context.Context, data events.Data) error {
 	return events.Append(ctx, op.q, events.Entry{Scope: op.scope, At: op.at, Actor: op.by.Actor, RequestID: op.by.RequestID, Data: data})
 }
