@@ -16,7 +16,7 @@ func teamCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "team", Short: "Group reviewers into teams, whose approvals policies can require", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(teamCreateCommand(), teamListCommand(), teamChangeCommand("add", "Add members to a team"), teamChangeCommand("remove", "Remove members of a team"),
-		teamDeleteCommand())
+		teamDeleteCommand(), teamDeputyCommand())
 	return cmd
 }
 

@@ -29,8 +29,8 @@ type Absence struct {
 	EndsAt time.Time
 }
 
-// NameDeputy names a deputy for a period. The request must come from the absent person. Deputies are not passed on: the deputy of a
-// deputy may not approve. A person has one deputy at a time, and stands in for one person at a time.
+// NameDeputy names a deputy for a period. The request must come from the absent person or an operator at the command line. Deputies
+// are not passed on: the deputy of a deputy may not approve. A person has one deputy at a time, and stands in for one person at a time.
 func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Absence) (models.Deputy, error) {
 	now := s.clock.Now()
 	if err := a.check(now); err != nil {
@@ -57,7 +57,7 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 			return err
 		}
 		if overlapping {
-			return problem.New(problem.Conflict, "You have a deputy in this period already, or the deputy stands in for a different person. Withdraw the other one, or choose a different period.")
+			return problem.New(problem.Conflict, "The absent person has a deputy in this period already, or the deputy stands in for a different person. Withdraw the other one, or choose a different period.")
 		}
 		if err := q.Deputies().Insert(ctx, row); err != nil {
 			return err
@@ -67,13 +67,13 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 	return row, err
 }
 
-// WithdrawDeputy ends a deputyship now, on the request of the absent person. What the deputy approved before remains.
+// WithdrawDeputy ends a deputyship of the absent person now. What the deputy approved before remains.
 func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, person, id string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
 		row, ended, err := q.Deputies().End(ctx, scope, person, id, now)
 		if errors.Is(err, store.ErrNotFound) || err == nil && !ended {
-			return problem.New(problem.Conflict, "This deputyship has ended already, or it is not yours.")
+			return problem.New(problem.Conflict, "The person has no deputyship with this id that could be withdrawn: it has ended already, or it is of a different person. countersign team deputy list shows the others.")
 		}
 		if err != nil {
 			return err
@@ -82,18 +82,18 @@ func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, 
 	})
 }
 
-// Deputies lists the deputyships of a person that have not ended, as the absent one and as the deputy.
-func (s *Service) Deputies(ctx context.Context, scope store.Scope, person string) ([]models.Deputy, error) {
-	return s.store.Deputies().Of(ctx, scope, person, s.clock.Now())
+// Deputies lists the deputyships of the environment that have not ended, in the order of their beginnings.
+func (s *Service) Deputies(ctx context.Context, scope store.Scope) ([]models.Deputy, error) {
+	return s.store.Deputies().NotEnded(ctx, scope, s.clock.Now())
 }
 
 // check refuses an impossible period. The limit keeps a forgotten deputy from approving for years.
 func (a Absence) check(now time.Time) error {
 	switch {
 	case a.Person == a.Deputy:
-		return problem.New(problem.BadRequest, "The deputy must be a different person.")
+		return problem.New(problem.BadRequest, "The deputy must not be the absent person. Choose a different deputy.")
 	case !a.EndsAt.After(a.StartsAt), !a.EndsAt.After(now):
-		return problem.New(problem.BadRequest, "The last day of the absence must not be before its first, nor in the past.")
+		return problem.New(problem.BadRequest, "The absence must end after it begins, and in the future. Choose a later end.")
 	case a.EndsAt.Sub(a.StartsAt) > MaxAbsence:
 		return problem.New(problem.BadRequest, "A deputy stands in for at most 90 days. Choose a shorter period.")
 	default:
@@ -107,7 +107,7 @@ func lockBoth(ctx context.Context, q *store.Q, tenant string, a Absence) error {
 	slices.Sort(both)
 	for _, id := range both {
 		if _, err := q.Staff().Lock(ctx, tenant, id); errors.Is(err, store.ErrNotFound) {
-			return problem.New(problem.BadRequest, "The deputy is not known. Choose one of the listed reviewers.")
+			return problem.Newf(problem.BadRequest, "The tenant has no person %q. Give the id (prs_...) of one whom countersign person list shows.", id)
 		} else if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func TestDeputyIsNamedAndWithdrawn(t *testing.T) {
 	require.NoError(t, b.service.WithdrawDeputy(t.Context(), b.Scope, team.By{Actor: "person:prs_ann"}, "prs_ann", id))
 	require.Equal(t, 1, b.Events("deputy.withdrawn"))
 	require.True(t, problem.Is(b.service.WithdrawDeputy(t.Context(), b.Scope, by, "prs_ann", id), problem.Conflict), "once")
-	left, err := b.service.Deputies(t.Context(), b.Scope, "prs_ann")
+	left, err := b.service.Deputies(t.Context(), b.Scope)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	_, err = b.name(t, "prs_ann", "prs_cat", 2*day, 3*day)

@@ -23,7 +23,7 @@ func (q Deputies) Insert(ctx context.Context, d models.Deputy) error {
 func (q Deputies) Overlap(ctx context.Context, d models.Deputy) (bool, error) {
 	var found bool
 	err := q.queryRow(ctx, `select exists (select from deputies where tenant_id = $1 and environment_id = $2
-		and (person_id = $3 or deputy_id = $4) and starts_at < $6 and ends_at > $5)`,
+		and (person_id = $3 or deputy_id = $4) and starts_at < $6 and ends_at > $5 and ends_at > starts_at)`,
 		d.TenantID, d.EnvironmentID, d.PersonID, d.DeputyID, d.StartsAt, d.EndsAt).Scan(&found)
 	return found, err
 }
@@ -31,7 +31,7 @@ func (q Deputies) Overlap(ctx context.Context, d models.Deputy) (bool, error) {
 // End ends a deputyship of the person that has not ended, and reports whether it did. One that has not begun never begins.
 func (q Deputies) End(ctx context.Context, s Scope, person, id string, at time.Time) (models.Deputy, bool, error) {
 	n, err := q.exec(ctx, `update deputies set ends_at = greatest(starts_at, $5) where tenant_id = $1 and environment_id = $2
-		and person_id = $3 and id = $4 and ends_at > $5`, s.Tenant, s.Environment, person, id, at)
+		and person_id = $3 and id = $4 and ends_at > $5 and ends_at > starts_at`, s.Tenant, s.Environment, person, id, at)
 	if err != nil || n == 0 {
 		return models.Deputy{}, false, err
 	}
@@ -49,10 +49,11 @@ func (q Deputies) InForce(ctx context.Context, s Scope, at time.Time) ([]models.
 	return rows, err
 }
 
-// Of returns the deputyships of a person that have not ended, as the absent one and as the deputy.
-func (q Deputies) Of(ctx context.Context, s Scope, person string, at time.Time) ([]models.Deputy, error) {
+// NotEnded returns the deputyships of the environment that are in force at a time or begin later. The period of one that was withdrawn
+// before it began is empty.
+func (q Deputies) NotEnded(ctx context.Context, s Scope, at time.Time) ([]models.Deputy, error) {
 	var rows []models.Deputy
-	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and ends_at > ? and (person_id = ? or deputy_id = ?)",
-		s.Tenant, s.Environment, at, person, person).Order("starts_at, id").Find(&rows).Error
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and ends_at > ? and ends_at > starts_at", s.Tenant, s.Environment, at).
+		Order("starts_at, id").Find(&rows).Error
 	return rows, err
 }
