@@ -150,9 +150,9 @@ func (v *visit) framesHoldNoContent() {
 func TestTryPageSimulatesAStranger(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t)
-	emil := typist("emil")
-	v.enrol(emil)
-	v.write(emil)
+	erna := typist("erna")
+	v.enrol(erna)
+	v.write(erna)
 	v.until("!document.querySelector('#stranger').disabled")
 	v.click("#stranger")
 	v.see("A simulated typist is typing: frame 3 of 3")

@@ -3,6 +3,7 @@ package try
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
@@ -118,7 +119,9 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if _, err := p.own(ctx, v, in.Session); err != nil {
 		return err
 	}
-	who := synthetic.NewTypist(uint64(in.Seed))
+	place := fnv.New64a()
+	_, _ = place.Write([]byte(in.Session)) // a hash.Hash returns no error
+	who := synthetic.NewTypist(uint64(in.Seed)).Elsewhere(place.Sum64())
 	frame := who.Frame(strangerKeys)
 	for range in.N {
 		frame = who.Frame(strangerKeys)

@@ -107,4 +107,6 @@ func TestSameSeedSamePerson(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, synthetic.NewTypist(9).Type(60), synthetic.NewTypist(9).Type(60))
 	require.NotEqual(t, synthetic.NewTypist(9).Type(60), synthetic.NewTypist(10).Type(60))
+	require.Equal(t, synthetic.NewTypist(9).Elsewhere(1).Type(60), synthetic.NewTypist(9).Elsewhere(1).Type(60))
+	require.NotEqual(t, synthetic.NewTypist(9).Elsewhere(1).Type(60), synthetic.NewTypist(9).Elsewhere(2).Type(60))
 }

@@ -34,6 +34,14 @@ func (t *Typist) NewDay() {
 	t.at = 1000
 }
 
+// Elsewhere returns the person on the same day with other single times, drawn from source: two who watch the same person type see
+// different frames, as of a real one. Equal frames in one environment are taken for a replay.
+func (t *Typist) Elsewhere(source uint64) *Typist {
+	out := *t
+	out.rng = rand.New(rand.NewPCG(source, 0x7e57))
+	return &out
+}
+
 // Towards returns the person after drifting by share (0 to 1) towards another's typing: a slow attack on a template that adapts.
 // The days of the result are its own.
 func (t *Typist) Towards(other *Typist, share float64) *Typist {

@@ -19,7 +19,7 @@ const learningTries = 40;
 const learningPause = 1_500;
 const firstWait = 9_000; // ms, about the time to type the first frame
 const enrollingFrames = 9; // of the simulated typist, three for each of the sessions that a template takes
-const recognisable = [5, 19, 25, 26, 30, 34]; // seeds of typists whom the stated prior recognises by their first frames, as it does most people
+const recognisable = [5, 19, 26, 30, 34]; // seeds of typists whom the stated prior recognises by their first frames wherever they type, as it does most people
 const recognisedFrames = 12; // of it after those that show that it is recognised
 const simulatedPause = 700; // ms between its frames, much less than typing them takes
 
