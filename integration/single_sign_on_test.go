@@ -95,7 +95,7 @@ func newCompanies(t *testing.T) companies {
 		"backchannel_logout_uri": first.Logout,
 	})
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs", string(client)) //nolint:gosec // the program of this repository
+	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs", string(client))
 	cmd.Dir = oidcProvider
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints

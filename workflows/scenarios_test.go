@@ -134,7 +134,7 @@ func holdScenarios() map[string]func() scenario {
 				drive: func(t *testing.T, c *workflows.Client) { require.NoError(t, c.StartHold(t.Context(), run)) },
 			}
 		},
-		"hold-expired":  of(soon, 1, func(*testing.T, *workflows.Client, hold.WorkflowInput) {}),
+		"hold-expired": of(soon, 1, func(*testing.T, *workflows.Client, hold.WorkflowInput) {}),
 		"hold-approved-by-two": of(distant, 2, func(t *testing.T, c *workflows.Client, run hold.WorkflowInput) {
 			review(t, c, run, annApproves)
 			review(t, c, run, bobApproves)

@@ -25,7 +25,7 @@ import (
 func TestWrongCommandLinesExitWithTwoAndSuggest(t *testing.T) {
 	c := newCLI(t, "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	for says, line := range map[string]string{
-		`"tenat" is not a command of countersign (did you mean team or tenant?)`:                "tenat list",
+		`"tenat" is not a command of countersign (did you mean team or tenant?)`:        "tenat list",
 		`"lst" is not a command of countersign tenant (did you mean list?)`:             "tenant lst",
 		`unknown flag: --enviroment (did you mean --environment?)`:                      "key rotate --enviroment env_1",
 		`accepts 1 arg(s), received 0; usage: countersign credential revoke CREDENTIAL`: "credential revoke",
