@@ -43,7 +43,7 @@ func IsUnavailable(err error) bool {
 		case "08", "53", "57", "40": // connection, resources, operator intervention, serialization
 			return true
 		}
-		return pg.Code == "25P03" // the transaction was idle for longer than allowed
+		return pg.Code == "25P03" || pg.Code == codeReadOnly // 25P03: the transaction was idle for longer than allowed
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError

@@ -30,6 +30,7 @@ func TestIsUnavailableForErrorsThatARetryMayFix(t *testing.T) {
 		"shutting down":      {&pgconn.PgError{Code: "57P01"}, true},
 		"too many clients":   {&pgconn.PgError{Code: "53300"}, true},
 		"idle too long":      {&pgconn.PgError{Code: "25P03"}, true},
+		"a standby":          {&pgconn.PgError{Code: "25006"}, true},
 		"aborted before":     {&pgconn.PgError{Code: "25P02"}, false},
 		"serialization":      {&pgconn.PgError{Code: "40001"}, true},
 		"a unique violation": {&pgconn.PgError{Code: "23505"}, false},

@@ -80,10 +80,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	cfg.ConnConfig.Tracer = o.Tracer
+	follow := followPrimary(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
+	follow(pool)
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("the database at %s:%d does not respond: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
