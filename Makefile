@@ -32,6 +32,21 @@ help: ## this list
 run: $(BIN)/countersign $(BIN)/devstack ## run the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder for its data)
 	@exec $(BIN)/countersign dev --dir $(DIR) --devstack $(BIN)/devstack
 
+.PHONY: ha
+ha: $(BIN)/countersign $(BIN)/devstack ha-packages ## run the service on three Postgres servers under Patroni, with etcd and HAProxy
+	@go build -o $(BIN)/ha ./cmd/ha
+	@exec $(BIN)/ha
+
+# The versions are those of the Debian release. The services that the packages contain are not started: a policy forbids it.
+.PHONY: ha-packages
+ha-packages: ## install Patroni, etcd and HAProxy with apt, unless they are installed
+	@if PATH="$$PATH:/usr/sbin" && command -v patroni etcd haproxy >/dev/null && [ "$$(command -v patroni etcd haproxy | wc -l)" = 3 ]; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends postgresql patroni etcd-server haproxy; \
+	else \
+		echo "Patroni, etcd and HAProxy are missing, and this user cannot install them: apt-get install postgresql patroni etcd-server haproxy"; exit 1; \
+	fi
+
 .PHONY: demo
 demo: $(BIN)/countersign $(BIN)/devstack ## demonstrate decisions on recorded people over the HTTP API (DATA=folder of recordings)
 	@exec $(BIN)/countersign demo --dir $(DIR) --devstack $(BIN)/devstack --data $(DATA)
@@ -125,6 +140,10 @@ browser: ## install Chromium for the tests of the pages, with apt, unless there 
 		echo "Chromium is missing, and this user cannot install it: the tests of the pages are skipped"; \
 	fi
 
+.PHONY: test-ha
+test-ha: $(BIN)/devstack ha-packages ## run the tests of a Postgres cluster: Patroni, etcd, HAProxy
+	@COUNTERSIGN_TEST_HA=1 go test -timeout 30m -count 1 -p 1 -run 'TestCluster|TestSwitchover|TestMachines' ./internal/bench/cluster ./cmd/chaos
+
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## run every test with Postgres and Temporal in containers; needs a Docker engine
 	@go build -o $(BIN)/containers ./internal/testing/testenv/containers
@@ -177,10 +196,11 @@ fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile re
 
 SEED     ?= 0
 DURATION ?= 3m
+HA       ?=
 .PHONY: chaos
-chaos: $(BIN)/countersign $(BIN)/devstack ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m)
+chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster)
 	@go build -o $(BIN)/chaos ./cmd/chaos
-	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION)
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha)
 
 ## Check
 

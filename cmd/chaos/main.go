@@ -28,6 +28,7 @@ func run(ctx context.Context) error {
 	seed := flag.Uint64("seed", 0, "seed of the order and the times of the faults; 0 draws one")
 	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long faults are injected")
 	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
+	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
 	flag.Parse()
 	if o.Seed = *seed; o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano() % 1_000_000) //nolint:forbidigo // any number will do
@@ -43,6 +44,12 @@ func report(seed uint64, r chaos.Result) error {
 	fmt.Println("faults:")
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		fmt.Printf("  %3d  %s\n", r.Faults[name], name)
+	}
+	for i, o := range r.Outages {
+		if i == 0 {
+			fmt.Println("without a decision / at most / responses 503 / slowest response:")
+		}
+		fmt.Printf("  %5.1f s  %4.0f s  %6d  %5.1f s  %s\n", o.Lasted.Seconds(), o.Limit.Seconds(), o.Unavailable, o.Slowest.Seconds(), o.Fault)
 	}
 	fmt.Println("responses by status:")
 	for _, status := range slices.Sorted(maps.Keys(r.Responses)) {

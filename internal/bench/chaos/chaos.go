@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/bench/cluster"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
@@ -27,6 +28,8 @@ type Options struct {
 	Seed    uint64
 	Lasts   time.Duration
 	Clients int
+	// HA runs the service on a Postgres cluster and injects faults into the cluster's machines only.
+	HA bool
 	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
 	CountWorkflows func(ctx context.Context, address string) (map[string]int, error)
 	Out            io.Writer
@@ -37,6 +40,7 @@ type Result struct {
 	Faults     map[string]int
 	Responses  map[int]int // by status; 0 is none for as long as a client insists
 	Facts      Facts
+	Outages    []Outage // with HA, in the order of the faults
 	Violations []string // promises
 }
 
@@ -44,8 +48,6 @@ type Result struct {
 const setupTimeout = time.Minute
 
 const (
-	// lives is the lifetime of challenges and holds, so that those left
-	// alone expire within a run.
 	// lives is how long challenges and holds of a run last, so that those left alone end within it.
 	lives = 10 // seconds
 	// settleWithin bounds the wait until everything open has ended once all
@@ -75,12 +77,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Violations: Check(w.journal, facts)}, nil
+	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Outages: w.journal.Outages, Violations: Check(w.journal, facts)}, nil
 }
 
 // world has the servers and clients of one run.
 type world struct {
 	Options
+	cluster  *cluster.Cluster // nil without HA
 	rig      *harness.Rig
 	tenant   harness.Tenant
 	sdk      *countersign.Client // with the tenant's server key
@@ -105,12 +108,22 @@ func (w *world) down() {
 			w.say("%v", err)
 		}
 	}
+	if w.cluster != nil {
+		if err := w.cluster.Down(); err != nil {
+			w.say("%v", err)
+		}
+	}
 }
 
 // up starts the servers, creates the tenant and the webhook endpoint, and
 // populates the environment.
 func (w *world) up(ctx context.Context) error {
 	w.Options.Rig.Temporal, w.Options.Rig.Proxied = true, true
+	if w.HA {
+		if err := w.startCluster(ctx); err != nil {
+			return err
+		}
+	}
 	var err error
 	if w.rig, err = harness.Up(ctx, w.Options.Rig); err != nil {
 		return err
@@ -171,6 +184,10 @@ func (w *world) populate(ctx context.Context) error {
 		}
 		sessions = append(sessions, session)
 	}
+	limit, most := patience, time.Duration(0)
+	if w.HA {
+		limit, most = deadline+patience, deadline
+	}
 	for i := range w.Clients {
 		typist := synthetic.NewTypist(w.Seed + uint64(i))
 		frames, err := texts(50, func() features.Frame { return typist.Frame(50) })
@@ -178,7 +195,7 @@ func (w *world) populate(ctx context.Context) error {
 			return err
 		}
 		w.clients = append(w.clients, &client{
-			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, patience),
+			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, limit), deadline: most,
 			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: sessions, frames: frames,
 		})
 	}
@@ -194,18 +211,31 @@ func newSubject(ctx context.Context, api *countersign.Client, id string) (sessio
 }
 
 // disturb runs the clients and injects faults until the time is over and
-// every fault is undone.
+// every fault is undone. The clients run until then.
 func (w *world) disturb(ctx context.Context, d *disturber) error {
-	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
-	defer cancel()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var working sync.WaitGroup
 	for _, c := range w.clients {
 		working.Go(func() { c.run(ctx) })
 	}
-	err := d.run(ctx)
+	err := w.inject(ctx, d)
+	stop()
 	w.receiver.calm()
 	working.Wait()
 	return err
+}
+
+// inject injects faults into the parts of the service, or into the machines of its cluster.
+func (w *world) inject(ctx context.Context, d *disturber) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
+	defer cancel()
+	if w.cluster == nil {
+		return d.run(ctx)
+	}
+	m := &machines{c: w.cluster, rng: d.rng, say: w.say, journal: w.journal, done: d.done,
+		revive: func(ctx context.Context) error { return d.mend(ctx, nil) }}
+	return m.run(ctx)
 }
 
 // settle waits until nothing is open, at most settleWithin, and returns the

@@ -58,6 +58,7 @@ func Check(j *Journal, f Facts) []string {
 	c.frames()
 	c.log()
 	c.misuse()
+	c.outages()
 	c.ended()
 	return append(c.found, j.Odd...)
 }

@@ -22,8 +22,6 @@ const (
 	patience = 4 * time.Second // of a client for one answer
 	people   = 12
 	// insist is how long a client repeats a request without a response.
-	// insist is how long a client repeats a request without a response.
-	// insist is how long a client asks again for an answer that it did not get.
 	insist = 25 * time.Second
 )
 
@@ -43,6 +41,8 @@ type client struct {
 	sessions []string
 	frames   [][]byte // feature texts
 	sent     int
+	// deadline is how long the service may take for a response, if the service itself is never killed; 0 is not checked.
+	deadline time.Duration
 }
 
 // run works until ctx ends. Each piece of work is finished, or given up
@@ -68,7 +68,9 @@ func (c *client) run(ctx context.Context) {
 // 5xx other than 503 with Retry-After is a violation.
 func (c *client) persist(method, path string, body any) (harness.Response, bool) {
 	for give := time.Now().Add(insist); time.Now().Before(give); {
+		sent := time.Now()
 		a, err := c.http.Do(method, path, body)
+		c.timed(path, a, err, time.Since(sent))
 		switch {
 		case err != nil: // no answer: nothing is known
 		case a.Status == http.StatusServiceUnavailable:
@@ -88,6 +90,18 @@ func (c *client) persist(method, path string, body any) (harness.Response, bool)
 	c.journal.countResponse(0)
 	return harness.Response{}, false
 }
+
+// timed records when a decision was received and how long a request took. Without a response in time the service broke its
+// deadline.
+func (c *client) timed(path string, a harness.Response, err error, took time.Duration) {
+	c.journal.timed(took, path == authorizePath && err == nil && a.Status == http.StatusOK)
+	if c.deadline > 0 && (err != nil || took > c.deadline) {
+		c.journal.odd("%s took %s (%v), longer than %s", path, took.Round(time.Millisecond), err, c.deadline)
+	}
+}
+
+// authorizePath is where decisions are requested.
+const authorizePath = "/api/v1/authorize"
 
 // authorization has the fields of an AuthorizeResponse that clients read.
 type authorization struct {
@@ -113,7 +127,7 @@ func question(subject, want string) object {
 func (c *client) decidedAtOnce() bool {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
 	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
-	a, err := c.http.Do("POST", "/api/v1/authorize", body)
+	a, err := c.http.Do("POST", authorizePath, body)
 	if decided := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &got) == nil; decided {
 		asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
 	}
@@ -134,7 +148,7 @@ func (c *client) authorize(want string) (authorization, bool) {
 	answers := make([]harness.Response, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { answers[i], _ = c.persist("POST", "/api/v1/authorize", body) })
+		all.Go(func() { answers[i], _ = c.persist("POST", authorizePath, body) })
 	}
 	all.Wait()
 	asked, got := Asked{Key: key, Want: want}, authorization{}
@@ -221,9 +235,11 @@ func (c *client) hold() {
 }
 
 // settled reports whether a change was made. One that came too late, or
-// after a competing one, is refused with 409.
+// after a competing one, is refused with 409. A review that takes longer
+// than its request returns 202 and may be made later.
 func (c *client) settled(what string, a harness.Response) bool {
-	if a.Status != http.StatusOK && a.Status != http.StatusConflict {
+	later := what == "review" && a.Status == http.StatusAccepted
+	if a.Status != http.StatusOK && a.Status != http.StatusConflict && !later {
 		c.journal.odd("%s returned status %d: %s", what, a.Status, a.Body)
 	}
 	return a.Status == http.StatusOK

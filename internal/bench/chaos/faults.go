@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -82,7 +83,11 @@ func (d *disturber) mend(ctx context.Context, faults []fault) error {
 
 // processes are the parts that can be killed or paused.
 func (d *disturber) processes() []*harness.Process {
-	return []*harness.Process{d.rig.Postgres, d.rig.Temporal, d.rig.API.Process, d.rig.Worker.Process}
+	all := []*harness.Process{d.rig.Temporal, d.rig.API.Process, d.rig.Worker.Process}
+	if d.rig.Postgres != nil {
+		all = slices.Insert(all, 0, d.rig.Postgres)
+	}
+	return all
 }
 
 // between draws a time between two numbers of milliseconds.

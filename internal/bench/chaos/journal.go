@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Journal has the responses that clients received. It is safe for
@@ -20,6 +21,10 @@ type Journal struct {
 	Expired   []Expired
 	Odd       []string // responses that no fault explains
 	Responses map[int]int
+	Outages   []Outage
+
+	decided []time.Time   // when decisions were received, in order
+	slowest time.Duration // the longest that a client waited for a response since the last interval
 }
 
 // Asked is one authorize request, however often it was sent.

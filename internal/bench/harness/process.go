@@ -126,12 +126,17 @@ func (p *Process) PIDs() []int {
 	if !p.Running() {
 		return nil
 	}
-	all := []int{p.handle().pid}
-	children := childrenByParent()
+	pid := p.handle().pid
+	return append([]int{pid}, Descendants(pid)...)
+}
+
+// Descendants returns the ids of the processes that descend from a process.
+func Descendants(pid int) []int {
+	all, children := []int{pid}, childrenByParent()
 	for i := 0; i < len(all); i++ {
 		all = append(all, children[all[i]]...)
 	}
-	return all
+	return all[1:]
 }
 
 // childrenByParent reads the process table of the machine; empty without

@@ -31,13 +31,15 @@ type Options struct {
 	Temporal         bool // whether a Temporal server is started; without it the service runs degraded
 	// Proxied puts a proxy in front of Postgres and of Temporal, so that they can be cut off.
 	Proxied bool
-	Env     []string // further settings of API and worker, NAME=value
-	Say     func(format string, args ...any)
+	// DatabaseURL is the service's database on servers that the caller runs; no Postgres is started then, and none is proxied.
+	DatabaseURL string
+	Env         []string // further settings of API and worker, NAME=value
+	Say         func(format string, args ...any)
 }
 
 // Rig is the running service and its servers.
 type Rig struct {
-	Postgres, Temporal *Process
+	Postgres, Temporal *Process // Postgres is nil with Options.DatabaseURL
 	API, Worker        *Service
 	// ToPostgres and ToTemporal are how API and worker reach them, and Temporal its Postgres; nil unless Proxied.
 	ToPostgres, ToTemporal *Proxy
@@ -80,8 +82,10 @@ func (r *Rig) up(ctx context.Context) error {
 	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
 		return err
 	}
-	if err := r.startPostgres(ctx); err != nil {
-		return err
+	if r.o.DatabaseURL == "" {
+		if err := r.startPostgres(ctx); err != nil {
+			return err
+		}
 	}
 	if _, err := r.Run(ctx, "migrate"); err != nil {
 		return err
@@ -125,7 +129,12 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 }
 
 // DatabaseURL connects to the service's database directly, without a proxy.
-func (r *Rig) DatabaseURL() string { return r.server.URL(database) }
+func (r *Rig) DatabaseURL() string {
+	if r.o.DatabaseURL != "" {
+		return r.o.DatabaseURL
+	}
+	return r.server.URL(database)
+}
 
 // serviceDatabaseURL is the URL that the service uses, through the proxy if
 // there is one.

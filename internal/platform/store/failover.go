@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
@@ -77,4 +78,12 @@ func freeAtOnce(c *pgx.Conn) {
 	if c.IsClosed() {
 		_ = c.PgConn().Conn().Close()
 	}
+}
+
+// unreachable says which database cannot be used and, of one that only reads, which one to name.
+func unreachable(c *pgx.ConnConfig, err error) error {
+	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		return fmt.Errorf("the database at %s:%d only reads, because it is a standby: name the primary, or all members of its cluster: %w", c.Host, c.Port, err)
+	}
+	return fmt.Errorf("the database at %s:%d does not respond: %w", c.Host, c.Port, err)
 }

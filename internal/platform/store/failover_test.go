@@ -44,7 +44,7 @@ func TestOpenRefusesAServerThatOnlyReads(t *testing.T) {
 	admin := connect(t, address)
 	readOnly(t, admin, filepath.Base(u.Path), "on")
 	_, err = store.Open(t.Context(), address, store.Options{})
-	require.ErrorContains(t, err, "read only")
+	require.ErrorContains(t, err, "only reads")
 	require.True(t, store.IsUnavailable(err), "%v", err)
 
 	readOnly(t, admin, filepath.Base(u.Path), "off")

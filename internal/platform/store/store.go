@@ -88,7 +88,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	follow(pool)
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("the database at %s:%d does not respond: %w", cfg.ConnConfig.Host, cfg.ConnConfig.Port, err)
+		return nil, unreachable(cfg.ConnConfig, err)
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	// database/sql has no idle connections of its own: pgxpool has them.

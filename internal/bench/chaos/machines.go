@@ -1,0 +1,173 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/bench/cluster"
+)
+
+// Limits of the time without a decision.
+const (
+	backAfterLoss       = 15 * time.Second
+	backAfterSwitchover = 3 * time.Second
+)
+
+const (
+	// deadline is how long the service may take to respond: its own limit of 10 s, and what a loaded machine adds.
+	deadline = 12 * time.Second
+	// observed is the least time from a fault to its end: the lock of a primary that fell silent lasts 8 s.
+	observed = 12 * time.Second
+	// steady is how long decisions flow without a gap before a fault counts as survived.
+	steady = 2 * time.Second
+	// recoverWithin bounds the time until decisions flow again, and until the cluster is whole again.
+	recoverWithin = 2 * time.Minute
+	// memberDisk is the size in MiB of a member's disk.
+	memberDisk = 1024
+)
+
+// startCluster starts the cluster in place of a single Postgres.
+func (w *world) startCluster(ctx context.Context) (err error) {
+	w.say("starting three Postgres servers under Patroni, with etcd and HAProxy")
+	if err := os.MkdirAll(w.Options.Rig.Dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
+		return err
+	}
+	w.cluster, err = cluster.Up(ctx, cluster.Options{Dir: filepath.Join(w.Options.Rig.Dir, "cluster"), Disk: memberDisk, Say: w.say})
+	if err != nil {
+		return err
+	}
+	const database = "countersign"
+	w.Options.Rig.DatabaseURL = w.cluster.URL(database)
+	return w.cluster.Create(ctx, database)
+}
+
+// machineFault is one way to lose a machine of the cluster.
+type machineFault struct {
+	name  string
+	limit time.Duration
+	cause func(ctx context.Context) (mend func() error, err error)
+}
+
+// machines injects faults into the members of the cluster.
+type machines struct {
+	c       *cluster.Cluster
+	rng     *rand.Rand
+	say     func(format string, args ...any)
+	journal *Journal
+	done    map[string]int
+	revive  func(ctx context.Context) error // parts of the service that ended because the cluster was unavailable
+}
+
+// run injects every fault once, in the order that the seed decides, and again until ctx ends. The cluster is whole before each
+// fault, because it promises to survive one.
+func (m *machines) run(ctx context.Context) error {
+	faults := m.faults()
+	for first := true; first || ctx.Err() == nil; first = false {
+		for _, i := range m.rng.Perm(len(faults)) {
+			if !first && ctx.Err() != nil {
+				return nil
+			}
+			if err := m.inject(context.WithoutCancel(ctx), faults[i]); err != nil {
+				return fmt.Errorf("%s: %w", faults[i].name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// inject causes one fault, waits until decisions flow, undoes the fault and waits until the cluster is whole.
+func (m *machines) inject(ctx context.Context, f machineFault) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*recoverWithin)
+	defer cancel()
+	if err := m.c.AwaitWhole(ctx); err != nil {
+		return err
+	}
+	pause(ctx, time.Duration(500+m.rng.IntN(1500))*time.Millisecond)
+	m.done[f.name]++
+	end, begun := m.journal.interval(), time.Now()
+	mend, err := f.cause(ctx)
+	if err != nil {
+		return err
+	}
+	m.flow(ctx, begun)
+	if err := mend(); err != nil {
+		return err
+	}
+	if err := m.revive(ctx); err != nil {
+		return err
+	}
+	err = m.c.AwaitWhole(ctx)
+	o := end()
+	o.Fault, o.Limit = f.name, f.limit
+	m.journal.write(func() { m.journal.Outages = append(m.journal.Outages, o) })
+	m.say("%s: no decision for %.1f s, %d responses 503, the slowest response took %.1f s", f.name, o.Lasted.Seconds(), o.Unavailable, o.Slowest.Seconds())
+	return err
+}
+
+// flow waits until decisions flow steadily, at least for observed and at most for recoverWithin.
+func (m *machines) flow(ctx context.Context, begun time.Time) {
+	for pause(ctx, 100*time.Millisecond) {
+		since := time.Since(begun)
+		if since > recoverWithin || (since > observed && m.journal.longestGap(time.Now().Add(-steady), time.Now()) < steady/2) {
+			return
+		}
+	}
+}
+
+// faults are all ways to lose a machine.
+func (m *machines) faults() []machineFault {
+	restart := func(member *cluster.Member) func() error { return member.Start }
+	return []machineFault{
+		{"kill -9 the primary's machine", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Kill, restart)},
+		{"kill -9 the primary's Postgres", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).KillPostgres, nothing)},
+		{"kill -9 the synchronous standby's machine", backAfterLoss, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
+		{"cut the primary off from everything", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Isolate, rejoin)},
+		{"cut the primary off from etcd", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).IsolateFromEtcd, rejoin)},
+		{"stop the primary's Patroni: the primary still believes", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).PausePatroni, resume)},
+		{"fill the primary's disk", backAfterLoss, m.fill},
+		{"switch over", backAfterSwitchover, func(ctx context.Context) (func() error, error) {
+			return func() error { return nil }, m.c.Switchover(ctx)
+		}},
+	}
+}
+
+// nothing undoes a fault that the cluster undoes by itself.
+func nothing(*cluster.Member) func() error { return func() error { return nil } }
+
+func rejoin(member *cluster.Member) func() error {
+	return func() error { member.Rejoin(); return nil }
+}
+
+func resume(member *cluster.Member) func() error {
+	return func() error { member.ResumePatroni(); return nil }
+}
+
+// on causes a fault of the member with a role.
+func (m *machines) on(role func(context.Context) (*cluster.Member, error), cause func(*cluster.Member),
+	mend func(*cluster.Member) func() error) func(ctx context.Context) (func() error, error) {
+	return func(ctx context.Context) (func() error, error) {
+		member, err := role(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cause(member)
+		return mend(member), nil
+	}
+}
+
+// fill fills the disk of the primary. Without a disk of its own, which only root may mount, nothing is done.
+func (m *machines) fill(ctx context.Context) (func() error, error) {
+	member, err := m.c.Primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !member.CanFill() {
+		m.say("no disk was filled: only root may mount one for it")
+		return func() error { return nil }, nil
+	}
+	return member.EmptyDisk, member.FillDisk()
+}

@@ -1,0 +1,25 @@
+package chaos_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/bench/chaos"
+)
+
+func TestAnOutageIsAViolationIfItLastsTooLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lasted time.Duration
+		want   int
+	}{"as long as allowed": {3 * time.Second, 0}, "longer": {3*time.Second + time.Millisecond, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j, f := kept()
+			j.Outages = []chaos.Outage{{Fault: "switch over", Lasted: c.lasted, Limit: 3 * time.Second}}
+			require.Len(t, chaos.Check(j, f), c.want)
+		})
+	}
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package cluster
+
+import "errors"
+
+// mount fails: only Linux has the file system that the tool uses.
+func mount(string, int) error { return errors.New("only Linux can mount a file system in memory") }
+
+func unmount(string) error { return nil }
