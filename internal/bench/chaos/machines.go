@@ -66,9 +66,9 @@ type machines struct {
 // fault, because it promises to survive one.
 func (m *machines) run(ctx context.Context) error {
 	faults := m.faults()
-	for first := true; first || ctx.Err() == nil; first = false {
+	for round := 0; ; round++ {
 		for _, i := range m.rng.Perm(len(faults)) {
-			if !first && ctx.Err() != nil {
+			if round > 0 && done(ctx) {
 				return nil
 			}
 			if err := m.inject(context.WithoutCancel(ctx), faults[i]); err != nil {
@@ -76,8 +76,10 @@ func (m *machines) run(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
 }
+
+// done reports whether the time is over.
+func done(ctx context.Context) bool { return ctx.Err() != nil }
 
 // inject causes one fault, waits until decisions flow, undoes the fault and waits until the cluster is whole.
 func (m *machines) inject(ctx context.Context, f machineFault) error {

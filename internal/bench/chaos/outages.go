@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Outage is what clients saw of one fault of a machine, from the fault until the cluster was whole again.
+// Outage describes one fault of a machine as clients saw it, from the fault until the cluster was whole again.
 type Outage struct {
 	Fault       string
 	Lasted      time.Duration // the longest time without a decision

@@ -46,7 +46,7 @@ func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 	st, err := store.Open(t.Context(), c.URL("countersign"), store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
-	_, err = st.Pool().Exec(t.Context(), "create table kept as select 1 as one")
+	_, err = st.Pool().Exec(t.Context(), "create table kept as select 1 as n")
 	require.NoError(t, err)
 	standby, err := pgx.Connect(t.Context(), c.StandbyURL("countersign"))
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, lost.Name, now.Name)
 	var rows int
-	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from kept where one = 1").Scan(&rows))
+	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from kept where n = 1").Scan(&rows))
 	require.Equal(t, 1, rows)
 }
 

@@ -57,7 +57,7 @@ func (m *Member) patroniConfig() object {
 	}
 }
 
-// haproxyConfig forwards one port to the primary and one to the standbys. Patroni's REST interface says which member is what. The
+// haproxyConfig forwards one port to the primary and one to the standbys. Patroni's REST interface says which role a member has. The
 // sessions of a server that is no longer primary are closed, so that no client waits for it. Sessions that listen for
 // notifications are silent for long, hence the hour.
 func (c *Cluster) haproxyConfig() string {

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// state is what Patroni says of a member.
+// state is a member as Patroni describes it.
 type state struct {
 	Name, Role, State string
 	Timeline          int

@@ -6,7 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 )
 
-// Installation is what a different manager of Postgres, such as Patroni, needs to run it on this machine.
+// Installation has the parts with which a different manager of Postgres, such as Patroni, runs it on this machine.
 type Installation struct {
 	Bin  string           // the folder of the programs
 	Dir  string           // a folder that User may use
